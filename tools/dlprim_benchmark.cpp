@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 struct Options {
-    std::string device, net, weights, json, trace, memory_html;
+    std::string device, net, weights, json, trace, memory_html, html;
     std::vector<std::string> engines, precisions;
     bool backward = false, adam = false, sgd = false, by_node = false, tune = false,
          roofline = false, memory = false;
@@ -80,9 +80,10 @@ class Benchmark {
         solver.kind = options_.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
         solver.learning_rate = 1e-4;
         if (options_.sgd) solver.momentum = 0.9;
-        if (options_.memory || !options_.memory_html.empty())
-            tools::report_memory(net_.plan_memory(solves ? &solver : nullptr), title(),
-                                 options_.memory, options_.memory_html);
+        if (options_.memory || !options_.memory_html.empty() || !options_.html.empty()) {
+            memory_ = net_.plan_memory(solves ? &solver : nullptr);
+            tools::report_memory(memory_, title(), options_.memory, options_.memory_html);
+        }
         if (!options_.weights.empty()) net_.load_weights(options_.weights, true);
         if (solves) solver_ = std::make_unique<Solver>(net_, solver);
         if (options_.weights.empty() && !tools::is_onnx(options_.net)) net_.initialize();
@@ -153,7 +154,9 @@ class Benchmark {
         times_ = spread_of(std::move(times));
         with_copies_ = spread_of(std::move(with_copies));
         nodes_ =
-            options_.by_node || !options_.trace.empty() ? net_.profile(training()) : net_.nodes();
+            options_.by_node || !options_.trace.empty() || !options_.html.empty()
+                ? net_.profile(training())
+                : net_.nodes();
     }
 
     double per_batch(std::uint64_t Counters::*counter) const {
@@ -173,6 +176,7 @@ class Benchmark {
         if (!options_.json.empty())
             tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
+        if (!options_.html.empty()) tools::write_text(options_.html, page(gflop, gbytes));
         std::printf("%s\n", title().c_str());
         if (options_.by_node) print_nodes();
         std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median,
@@ -280,6 +284,46 @@ class Benchmark {
         return result;
     }
 
+    std::string page(double gflop, double gbytes) const {
+        const auto text = [](const char* format, double value) {
+            char buffer[64];
+            std::snprintf(buffer, sizeof(buffer), format, value);
+            return std::string(buffer);
+        };
+        const double seconds = times_.median * 1e-3;
+        const DeviceInfo device = context_.info();
+        ReportPage page(title(), device.str());
+        page.add_figure("a batch, median of " + std::to_string(options_.iterations),
+                        text("%.4g ms", times_.median));
+        page.add_figure("with copies", text("%.4g ms", with_copies_.median));
+        page.add_figure("examples a second",
+                        text("%.4g", static_cast<double>(batch_of_net()) / seconds));
+        page.add_figure("arithmetic", text("%.4g GFLOP/s", gflop / seconds));
+        page.add_figure("memory traffic", text("%.4g GB/s", gbytes / seconds));
+        page.add_nodes(nodes_, context_.traits());
+        page.add_memory(memory_);
+        page.add_network(describe(net_));
+        page.add_table("Measured", {{"network", options_.net},
+                                    {"batch", std::to_string(batch_of_net())},
+                                    {"what", mode()},
+                                    {"precision",
+                                     tools::parse_precisions(options_.precisions).text()},
+                                    {"fastest batch", text("%.4g ms", times_.min)},
+                                    {"slowest batch", text("%.4g ms", times_.max)},
+                                    {"first batch", text("%.4g ms", first_batch_ms_)},
+                                    {"launches of a batch",
+                                     text("%.4g", per_batch(&Counters::launches))}});
+        page.add_table("Device and versions", {{"dlprim", DLPRIM_VERSION},
+                                               {"commit", tools::commit},
+                                               {"device", device.name},
+                                               {"platform", device.platform},
+                                               {"driver", device.driver}});
+        std::vector<std::pair<std::string, std::string>> notes;
+        for (const std::string& note : net_.notes()) notes.emplace_back("note", note);
+        if (!notes.empty()) page.add_table("Notes", notes);
+        return page.html();
+    }
+
     Json trace() const {
         Json events = Json::array();
         for (const NodeReport& node : nodes_)
@@ -304,6 +348,7 @@ class Benchmark {
     Spread times_, with_copies_;
     std::uint64_t peak_bytes_ = 0;
     double first_batch_ms_ = 0;
+    MemoryMap memory_;  ///< if it is shown
     std::vector<NodeReport> nodes_;
 };
 
@@ -333,6 +378,8 @@ int main(int argc, char** argv) {
     app.add_flag("--memory", options.memory,
                  "first print what the plan will take of the device's memory, by phase and tensor");
     app.add_option("--memory-html", options.memory_html, "draw that over the step, as a page");
+    app.add_option("--html", options.html,
+                   "write a page: time by node, roofline, memory and the network");
     app.add_option("--trace", options.trace, "write a Chrome trace");
     return tools::run_command(app, argc, argv, [&] {
         options.by_node = options.by_node || options.roofline;

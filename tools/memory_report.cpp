@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Text and picture of a MemoryMap.
+// Text and page of a MemoryMap.
 #include "memory_report.hpp"
 
 #include "common.hpp"
+
+#include <dlprim/report.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -68,131 +70,6 @@ std::string steps_of(const Entry& entry) {
     return std::to_string(entry.first) + " to " + std::to_string(entry.last);
 }
 
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (const char c : text) {
-        if (c == '<')
-            safe += "&lt;";
-        else if (c == '>')
-            safe += "&gt;";
-        else if (c == '&')
-            safe += "&amp;";
-        else if (c == '"')
-            safe += "&quot;";
-        else
-            safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    return safe;
-}
-
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.2f", value);
-    return text;
-}
-
-constexpr const char* style = R"(<style>
-:root { color-scheme: light dark; --back: #fff; --ink: #222; --faint: #8886; --tensor: #4a90d9; --workspace: #d98a2b;
-  --line: #c0392b; }
-@media (prefers-color-scheme: dark) { :root { --back: #16181c; --ink: #ddd; --tensor: #5aa0e8; --workspace: #e09a45; --line: #ff7866; } }
-body { background: var(--back); color: var(--ink); font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; }
-svg { width: 100%; height: auto; display: block; margin: 1em 0; }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
-.tensor { fill: var(--tensor); } .workspace { fill: var(--workspace); }
-.tensor, .workspace { fill-opacity: .55; stroke: var(--back); stroke-width: .5; }
-.tensor:hover, .workspace:hover { fill-opacity: 1; }
-.live { fill: none; stroke: var(--line); stroke-width: 1.5; } .area { fill: var(--line); fill-opacity: .15; }
-.axis { stroke: var(--faint); } .step { fill: transparent; } .step:hover { fill: var(--faint); }
-table { border-collapse: collapse; } td, th { padding: .1em 1em .1em 0; text-align: left; } td.n { text-align: right; }
-</style>
-)";
-
-/// Draws a map.
-class Picture {
-  public:
-    explicit Picture(const MemoryMap& map)
-        : map_(map), steps_(std::max<std::size_t>(1, map.steps.size())) {}
-
-    /// The live bytes of each step.
-    std::string live() const {
-        std::uint64_t most = std::max<std::uint64_t>(1, map_.peak_bytes);
-        for (const MemoryMap::Step& step : map_.steps) most = std::max(most, step.live_bytes);
-        constexpr double height = 160;
-        const auto y = [&](std::uint64_t bytes) {
-            return top + height * (1 - static_cast<double>(bytes) / static_cast<double>(most));
-        };
-        std::string line, overlay;
-        for (std::size_t i = 0; i < map_.steps.size(); ++i) {
-            const MemoryMap::Step& step = map_.steps[i];
-            const std::string level = number(y(step.live_bytes));
-            line += number(x(i)) + ',' + level + ' ' + number(x(i + 1)) + ',' + level + ' ';
-            overlay += "<rect class=\"step\" x=\"" + number(x(i)) + "\" y=\"" + number(top) +
-                       "\" width=\"" + number(x(1) - x(0)) + "\" height=\"" + number(height) +
-                       "\"><title>step " + std::to_string(i) + ", " + step.phase + ": [" +
-                       escaped(step.type) + "] " + escaped(step.name) + "\n" +
-                       mib(step.live_bytes) + " live</title></rect>\n";
-        }
-        std::string svg = open(height);
-        svg += "<text x=\"0\" y=\"12\">live bytes, up to " + mib(most) + "</text>\n";
-        svg += phases(height);
-        svg += "<polygon class=\"area\" points=\"" + number(left) + ',' + number(top + height) +
-               ' ' + line + number(left + width) + ',' + number(top + height) + "\"/>\n";
-        svg += "<polyline class=\"live\" points=\"" + line + "\"/>\n" + overlay;
-        return svg + "</svg>\n";
-    }
-
-    /// The tensors in a slab.
-    std::string slab(int index) const {
-        const std::uint64_t bytes =
-            std::max<std::uint64_t>(1, map_.slabs[static_cast<std::size_t>(index)]);
-        constexpr double height = 420;
-        const double scale = height / static_cast<double>(bytes);
-        std::string svg = open(height);
-        svg += "<text x=\"0\" y=\"12\">slab " + std::to_string(index) + ", " + mib(bytes) +
-               ": tensors over the steps, by their place in it</text>\n" + phases(height);
-        for (const Entry& entry : map_.entries) {
-            if (entry.slab != index) continue;
-            const double tall = std::max(0.4, static_cast<double>(entry.bytes) * scale);
-            const double begin = x(static_cast<std::size_t>(std::max(0, entry.first)));
-            const double end = x(static_cast<std::size_t>(std::max(0, entry.last)) + 1);
-            svg += std::string("<rect class=\"") + kind_of(entry) + "\" x=\"" + number(begin) +
-                   "\" y=\"" +
-                   number(top + height - static_cast<double>(entry.offset) * scale - tall) +
-                   "\" width=\"" + number(end - begin) + "\" height=\"" + number(tall) +
-                   "\"><title>" + escaped(entry.name) + "\n" + mib(entry.bytes) + ", steps " +
-                   steps_of(entry) + "</title></rect>\n";
-        }
-        return svg + "</svg>\n";
-    }
-
-  private:
-    static constexpr double left = 0, width = 1000, top = 20;
-
-    double x(std::size_t step) const {
-        return left + width * static_cast<double>(step) / static_cast<double>(steps_);
-    }
-    static std::string open(double height) {
-        return "<svg viewBox=\"0 0 1000 " + number(top + height + 20) +
-               "\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\n";
-    }
-    /// Names of the phases below the picture, and lines where they begin.
-    std::string phases(double height) const {
-        std::string svg, last;
-        for (std::size_t i = 0; i < map_.steps.size(); ++i) {
-            if (map_.steps[i].phase == last) continue;
-            last = map_.steps[i].phase;
-            const std::string at = number(x(i));
-            svg += "<line class=\"axis\" x1=\"" + at + "\" x2=\"" + at + "\" y1=\"" + number(top) +
-                   "\" y2=\"" + number(top + height + 16) + "\"/><text x=\"" + number(x(i) + 3) +
-                   "\" y=\"" + number(top + height + 14) + "\">" + last + "</text>\n";
-        }
-        return svg;
-    }
-
-    const MemoryMap& map_;
-    std::size_t steps_;
-};
-
 }  // namespace
 
 std::string memory_text(const MemoryMap& map, const std::string& title) {
@@ -228,38 +105,14 @@ std::string memory_text(const MemoryMap& map, const std::string& title) {
     return text;
 }
 
-std::string memory_html(const MemoryMap& map, const std::string& title) {
-    const Picture picture(map);
-    std::string page =
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Memory of " +
-        escaped(title) + "</title>\n" + style + "</head><body>\n<h1>Memory of " + escaped(title) +
-        "</h1>\n";
-    page += "<p>Planned peak " + mib(map.peak_bytes) + ", of which " + mib(map.persistent_bytes) +
-            " stay from step to step; the device has " + mib(map.limit_bytes) +
-            ". Hover over a box for its tensor, and over the curve for its step.</p>\n";
-    page += picture.live();
-    for (std::size_t i = 0; i < map.slabs.size(); ++i) page += picture.slab(static_cast<int>(i));
-    page +=
-        "<h2>The largest</h2>\n<table><tr><th>name</th><th>kind</th><th>size</th>"
-        "<th>steps</th></tr>\n";
-    std::vector<const Entry*> entries;
-    for (const Entry& entry : map.entries) entries.push_back(&entry);
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry* a, const Entry* b) { return a->bytes > b->bytes; });
-    if (entries.size() > 40) entries.resize(40);
-    for (const Entry* entry : entries)
-        page += "<tr><td>" + escaped(entry->name) + "</td><td>" + kind_of(*entry) +
-                "</td><td class=\"n\">" + mib(entry->bytes) + "</td><td>" + steps_of(*entry) +
-                "</td></tr>\n";
-    return page + "</table>\n</body></html>\n";
-}
-
 void report_memory(const MemoryMap& map, const std::string& title, bool text,
                    const std::string& html) {
     if (text) std::fputs(memory_text(map, title).c_str(), stdout);
     std::fflush(stdout);
-    if (!html.empty()) write_text(html, memory_html(map, title));
+    if (html.empty()) return;
+    ReportPage page("Memory of " + title);
+    page.add_memory(map);
+    write_text(html, page.html());
 }
 
 }  // namespace dlprim::tools

@@ -13,12 +13,12 @@
 #include "api/training/judging.hpp"
 #include "api/training/roles.hpp"
 #include "api/training/run_folder.hpp"
+#include "api/training/run_report.hpp"
 #include "api/training/run_state.hpp"
 #include "api/training/stepper.hpp"
 #include "base/text.hpp"
 #include "formats/event_file.hpp"
 #include "train/config.hpp"
-#include "train/report.hpp"
 
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
@@ -61,9 +61,15 @@ class Trainer {
 
     TrainResult run() {
         enter_folder();
-        while (!is_over()) {
-            if (!run_epoch()) return stopped();
+        try {
+            while (!is_over()) {
+                if (!run_epoch()) return stopped();
+            }
+        } catch (const Error& error) {
+            report_->fail(error.what());
+            throw;
         }
+        report_->end("finished");
         if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, *solver_);
         tell_after();
         if (config_.solver.average > 0 && solver_->steps() > 0) solver_->use_averages();
@@ -98,7 +104,11 @@ class Trainer {
         state_.history.tested = evaluator_.has_value();
         state_.sums.judges = Judges(state_.history.metrics);
         judging_.emplace(config_, state_.history.metrics);
-        if (evaluator_) evaluator_->attach(*net_, roles, state_.history.metrics);
+        if (evaluator_)
+            evaluator_->attach(*net_, roles, state_.history.metrics, config_.report.mistakes);
+        report_.emplace(RunReport::Parts{context_, config_, call_, folder_, state_, feeder_,
+                                         evaluator_ ? &*evaluator_ : nullptr},
+                        *net_);
     }
 
     /// Sets the precisions. The command line takes precedence over the checkpoint's record, and
@@ -138,6 +148,7 @@ class Trainer {
         if (!from_.path.empty()) {
             const std::string changed = load_run(from_.path, call_.out, state_, *solver_);
             checkpoints_.resumed_from(from_, state_);
+            report_->go_on();
             if (!changed.empty()) note(changed);
         }
         if (from_.path.empty())
@@ -171,10 +182,14 @@ class Trainer {
             state_.sums.seconds = before + passed.count();
         };
         Epoch epoch({*net_, *solver_, *stepper_, feeder_}, config_, state_);
+        const auto tell = [&](const TrainProgress& progress) {
+            report_->progress(progress);
+            if (call_.progress) call_.progress(progress);
+        };
         const auto pauses = [&](std::int64_t batches_done) {
             return is_stopped() || checkpoints_.is_due(state_, batches_done);
         };
-        while (epoch.run(call_.progress, pauses)) {
+        while (epoch.run(tell, pauses)) {
             count_seconds();
             if (is_stopped()) return false;
             checkpoints_.save(state_, *solver_);
@@ -212,12 +227,13 @@ class Trainer {
     void write_results() {
         try {
             write_metrics(folder_.path(), state_.history);
-            write_report(folder_.path(), {config_.net, context_.info().str(), state_.history});
             write_event();
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::io) throw;
             note(cat(error.what(), "; the training goes on"));
         }
+        report_->examine(*net_);
+        report_->epoch_done(is_over());
     }
 
     /// The last epoch for TensorBoard.
@@ -242,6 +258,7 @@ class Trainer {
     /// Where the run is, for who asked it to stop.
     TrainResult stopped() {
         tell_after();
+        report_->end("stopped");
         if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, *solver_))
             fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
                  checkpoints_.last().empty() ? "of which there is none"
@@ -280,6 +297,7 @@ class Trainer {
     std::optional<Evaluator> evaluator_;  ///< if there is a test set
     std::optional<Judging> judging_;
     std::optional<EventFile> events_;
+    std::optional<RunReport> report_;
     std::vector<std::string> initial_notes_;
     bool stopped_ = false;  ///< whether call_.request has asked for it
 };

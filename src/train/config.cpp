@@ -85,7 +85,8 @@ class Reader {
     TrainConfig read() {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
                       "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
-                      "metrics", "judge_by", "initial", "tensorboard", "on_nan", "precision"});
+                      "metrics", "judge_by", "initial", "tensorboard", "on_nan", "precision",
+                      "report"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -109,6 +110,15 @@ class Reader {
             config_.early_stopping.minimum_change = number(*view, "minimum_change", 0, at_least(0));
         }
         if (const auto view = root_.find("initial")) read_initial(*view);
+        if (const auto view = root_.find("report")) {
+            view->object({"profile", "mistakes"});
+            if (const auto profile = view->find("profile"))
+                config_.report.profile = profile->boolean();
+            config_.report.mistakes = integer(*view, "mistakes", 24, 0);
+            if (config_.report.mistakes > 200)
+                view->at("mistakes").fail(cat("is ", config_.report.mistakes,
+                                              ", must be at most 200: pages with more are slow"));
+        }
         if (const auto view = root_.find("tensorboard")) config_.events = view->boolean();
         if (const auto view = root_.find("metrics")) read_metrics(*view);
         if (const auto view = root_.find("judge_by")) config_.judge_by = view->text();

@@ -45,6 +45,10 @@ struct TrainConfig {
         std::vector<std::pair<std::string, std::string>> rename;
         std::vector<std::string> freeze;  ///< names of operators that are not trained
     } initial;
+    struct Report {
+        bool profile = true;  ///< whether a step is timed by operator
+        int mistakes = 24;    ///< how many are shown
+    } report;
     bool events = true;  ///< whether to write files for TensorBoard
     /// Ends a run whose value has not improved by more than `minimum_change` for `patience` epochs.
     struct EarlyStopping {

@@ -2,6 +2,7 @@
 // Drawing contact sheets.
 #include "api/training/contact_sheet.hpp"
 
+#include "api/training/pictures.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -52,40 +53,6 @@ std::vector<SheetRow> rows_of(const DataPart& part, std::int64_t rows, std::int6
     return result;
 }
 
-/// Undoes normalising.
-Image picture_of(const std::vector<float>& values, const Shape& shape, const AugmentOptions& how) {
-    const std::int64_t channels = shape[0], area = shape[1] * shape[2];
-    Image image{shape[2], shape[1], 3,
-                std::vector<std::uint8_t>(static_cast<std::size_t>(3 * area))};
-    const auto of = [&](const std::vector<double>& list, std::int64_t c) {
-        return list[list.size() == 1 ? 0 : static_cast<std::size_t>(c)];
-    };
-    for (std::int64_t i = 0; i < area; ++i) {
-        for (std::int64_t c = 0; c < 3; ++c) {
-            const std::int64_t from = channels >= 3 ? c : 0;
-            const double value =
-                values[static_cast<std::size_t>(from * area + i)] * of(how.std, from) +
-                of(how.mean, from);
-            image.pixels[static_cast<std::size_t>(3 * i + c)] =
-                static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, 1.0) * 255));
-        }
-    }
-    return image;
-}
-
-/// Mixes the colours of classes into the picture; class 0, mostly the background, has none.
-void lay_over(Image& image, const std::vector<std::int32_t>& mask) {
-    constexpr int colours[][3] = {{230, 25, 75},  {60, 180, 75},  {255, 225, 25}, {0, 130, 200},
-                                  {245, 130, 48}, {145, 30, 180}, {70, 240, 240}, {240, 50, 230}};
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-        if (mask[i] <= 0) continue;
-        const auto& colour = colours[static_cast<std::size_t>(mask[i] - 1) % std::size(colours)];
-        for (std::size_t c = 0; c < 3; ++c)
-            image.pixels[3 * i + c] =
-                static_cast<std::uint8_t>((image.pixels[3 * i + c] + colour[c]) / 2);
-    }
-}
-
 /// Puts a picture into the cell of a sheet.
 void put(const Image& picture, std::int64_t top, std::int64_t left, std::int64_t height,
          std::int64_t width, Image& sheet) {
@@ -97,14 +64,6 @@ void put(const Image& picture, std::int64_t top, std::int64_t left, std::int64_t
             sheet.pixels[static_cast<std::size_t>(((top + y) * sheet.width + left) * 3 + x)] =
                 static_cast<std::uint8_t>(
                     std::lround(pixels[static_cast<std::size_t>(3 * y * width + x)]));
-}
-
-/// Keeps one of three equal channels, which makes smaller files.
-void make_grey(Image& image) {
-    const std::size_t count = image.pixels.size() / 3;
-    for (std::size_t i = 0; i < count; ++i) image.pixels[i] = image.pixels[3 * i];
-    image.pixels.resize(count);
-    image.channels = 1;
 }
 
 }  // namespace

@@ -21,10 +21,13 @@ Evaluator::Evaluator(const Context& context, const TrainConfig& config, NetOptio
     : feeder_(training, Feeder::Test{}),
       net_(Net::from_json_file(context, config.net, for_inference(std::move(options)))) {}
 
-void Evaluator::attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics) {
+void Evaluator::attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics,
+                       int mistakes) {
     roles_ = roles;
     judges_ = Judges(metrics);
     feeder_.attach(trained, roles);
+    if (!roles.scores.empty())
+        findings_.emplace(feeder_.data().target_kind(), static_cast<std::size_t>(mistakes));
 }
 
 void Evaluator::copy_parameters(Net& trained, const std::map<std::string, Tensor>& instead) {
@@ -46,6 +49,8 @@ std::optional<Evaluator::Result> Evaluator::run(Net& trained,
     copy_parameters(trained, instead);
     feeder_.start(0, 0);
     judges_.reset();
+    complete_ = false;
+    if (findings_) findings_->restart();
     double loss = 0;
     std::int64_t seen = 0;
     for (std::int64_t number = 0; number < feeder_.batches(); ++number) {
@@ -59,10 +64,13 @@ std::optional<Evaluator::Result> Evaluator::run(Net& trained,
         loss += net_.output(roles_.loss).to_floats().at(0) * static_cast<double>(batch);
         if (!roles_.scores.empty()) {
             const Tensor scores = net_.output(roles_.scores);
-            judges_.add(scores.to_floats(), scores.shape(), targets);
+            const std::vector<float> values = scores.to_floats();
+            judges_.add(values, scores.shape(), targets);
+            findings_->add(values, scores.shape(), targets);
         }
         seen += batch;
     }
+    complete_ = findings_.has_value();
     return Result{loss / static_cast<double>(seen), judges_.values()};
 }
 

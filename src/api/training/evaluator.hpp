@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/training/feeder.hpp"
+#include "api/training/findings.hpp"
 #include "api/training/judges.hpp"
 #include "api/training/roles.hpp"
 
@@ -23,8 +24,9 @@ class Evaluator {
     Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
               const Feeder& training);
     /// The net that is trained is needed to check the data against it. `metrics` are the names of
-    /// what to measure.
-    void attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics);
+    /// what to measure, and `mistakes` the number of those to keep.
+    void attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics,
+                int mistakes);
 
     struct Result {
         double loss = 0;
@@ -37,6 +39,8 @@ class Evaluator {
                               const std::function<bool()>& is_stopped);
 
     const Feeder& feeder() const { return feeder_; }
+    /// Of the last run(), if that came to its end and outputs are judged; else null.
+    const Findings* findings() const { return complete_ ? &*findings_ : nullptr; }
 
   private:
     void copy_parameters(Net& trained, const std::map<std::string, Tensor>& instead);
@@ -45,6 +49,8 @@ class Evaluator {
     Net net_;
     Roles roles_;
     Judges judges_;
+    std::optional<Findings> findings_;  ///< if there is an output to judge
+    bool complete_ = false;
 };
 
 }  // namespace dlprim
