@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(dlprim_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dlprim)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/dlprim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.hpp")
+    COMPONENT development FILES_MATCHING PATTERN "*.hpp")
 set_target_properties(dlprim_core_shared PROPERTIES EXPORT_NAME core)
 set(kinds shared)
 if(DLPRIM_BUILD_STATIC)
@@ -15,10 +15,10 @@ endif()
 # Two exports: who links the shared library needs none of the static one's dependencies.
 foreach(kind IN LISTS kinds)
     install(TARGETS dlprim_core_${kind} EXPORT dlprim_${kind}_targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
     install(EXPORT dlprim_${kind}_targets FILE dlprim-${kind}-targets.cmake NAMESPACE dlprim::
-        DESTINATION ${dlprim_package_dir})
+        DESTINATION ${dlprim_package_dir} COMPONENT development)
 endforeach()
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/dlprim-config.cmake.in
@@ -26,7 +26,7 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/dlprim-config.cmake.in
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/dlprim-config-version.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/dlprim-config.cmake ${CMAKE_BINARY_DIR}/dlprim-config-version.cmake
-    DESTINATION ${dlprim_package_dir})
+    DESTINATION ${dlprim_package_dir} COMPONENT development)
 
 # In the .pc file, which lies in LIBDIR/pkgconfig. Folders given as absolute paths stay what they are.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
@@ -61,4 +61,4 @@ if(ZLIB_FOUND)
     string(APPEND dlprim_pc_private " -lz")
 endif()
 configure_file(${CMAKE_SOURCE_DIR}/cmake/dlprim.pc.in ${CMAKE_BINARY_DIR}/dlprim.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/dlprim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/dlprim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

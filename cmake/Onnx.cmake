@@ -60,9 +60,10 @@ function(dlprim_add_onnx_reader folder)
         string(REGEX REPLACE "\npackage [^;]*;" "\npackage dlprim.onnx_proto;" schema "${schema}")
         string(REGEX REPLACE "\noption optimize_for[^;]*;" "" schema "${schema}")
         file(CONFIGURE OUTPUT ${generated}/onnx.proto CONTENT "${schema}\noption optimize_for = LITE_RUNTIME;\n" @ONLY)
+        # It depends on the schema's own file, too: scripts/sbom.py asks Ninja what went into the library.
         add_custom_command(OUTPUT ${generated}/onnx.pb.cc ${generated}/onnx.pb.h
             COMMAND ${Protobuf_PROTOC_EXECUTABLE} --proto_path=${generated} --cpp_out=${generated} onnx.proto
-            DEPENDS ${generated}/onnx.proto COMMENT "Making classes of ONNX's schema" VERBATIM)
+            DEPENDS ${generated}/onnx.proto ${dlprim_onnx_schema} COMMENT "Making classes of ONNX's schema" VERBATIM)
         add_library(dlprim_onnx_objects OBJECT ${folder}/read_model.cpp ${folder}/read_tensor.cpp
             ${folder}/read_value.cpp ${generated}/onnx.pb.cc ${generated}/onnx.pb.h)
         set_source_files_properties(${generated}/onnx.pb.cc PROPERTIES COMPILE_OPTIONS "-w;-fvisibility=hidden")

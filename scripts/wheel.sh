@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Builds a wheel of the Python package that brings the libraries it needs (auditwheel), into build-wheel.
 #   scripts/wheel.sh [--test]     --test then tries it on bare systems: scripts/wheel_test.sh
-# It is for the Python that runs as python3. HDF5 is inside the library, so that of other packages only the OpenCL loader
-# comes along (cmake/StaticHdf5.cmake).
+# It is for the Python that runs as python3, and built with what .cache/python holds (tests/python/requirements.txt). HDF5 is
+# inside the library, so that of other packages only the OpenCL loader comes along (cmake/StaticHdf5.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build-wheel
@@ -18,7 +18,7 @@ fi
 rm -rf "$out"
 mkdir -p "$out/raw"
 echo "Building; $out/build.log has what the compiler says"
-"$python" -m pip wheel . --no-deps -v -w "$out/raw" -C cmake.define.DLPRIM_STATIC_HDF5=ON > "$out/build.log" 2>&1 < /dev/null || {
+"$python" -m pip wheel . --no-deps --no-build-isolation -v -w "$out/raw" -C cmake.define.DLPRIM_STATIC_HDF5=ON > "$out/build.log" 2>&1 < /dev/null || {
     grep -E 'error|Error|cannot' "$out/build.log" | tail -20
     echo "The wheel could not be built; $out/build.log says why." >&2
     exit 1

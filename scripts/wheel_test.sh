@@ -8,43 +8,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { echo "usage: scripts/wheel_test.sh WHEEL [FOLDER]" >&2; exit 2; }
 wheel=$(realpath "$1")
-if [ "$(id -u)" != 0 ]; then
-    echo "Bare systems are made by root alone: run scripts/wheel_test.sh as root." >&2
-    exit 1
-fi
 folder=${2:-}
 if [ -z "$folder" ]; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
 fi
-mkdir -p "$folder/packages" "$folder/wheels"
-folder=$(realpath "$folder")
-command -v debootstrap > /dev/null || { apt-get update && apt-get install -y -q --no-install-recommends debootstrap; } > /dev/null
-mirror=$(apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
-    sed -n 's/^Debian bookworm main //p' | head -1)
-if [ -z "$mirror" ]; then
-    echo "apt has no source of Debian 12 (bookworm) here, of which a bare system could be made." >&2
-    exit 1
-fi
-
-#   make_system NAME PACKAGES: a bare system with these packages and what they depend on
-make_system() {
-    [ ! -e "$folder/$1/made" ] || return 0
-    echo "Making a bare Debian 12 with $2"
-    rm -rf "${folder:?}/$1"
-    debootstrap --variant=minbase "--cache-dir=$folder/packages" "--include=$2" bookworm "$folder/$1" "$mirror" \
-        > "$folder/$1.log" 2>&1 || { tail -5 "$folder/$1.log"; echo "debootstrap failed; the lines above say why." >&2; exit 1; }
-    touch "$folder/$1/made"
-}
-
-#   inside NAME COMMAND...: in a system, with /proc and without network
-inside() {
-    local root=$folder/$1
-    shift
-    unshare --mount --net --fork bash -c 'mount -t proc proc "$0/proc" && mount -t sysfs sysfs "$0/sys" 2> /dev/null
-        exec chroot "$0" env -i PATH=/opt/python/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 PIP_NO_INDEX=1 \
-            PIP_FIND_LINKS=/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore "$@"' "$root" "$@"
-}
+mkdir -p "$folder/wheels"
+. scripts/bare_systems.sh
+find_mirror
 
 install_wheel() {
     rm -rf "$folder/$1/wheels" "$folder/$1/opt/python"

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Tries Debian packages and a source archive on bare systems of Debian 12, made by debootstrap. apt installs the packages
+# there with what they ask for; then a command runs a network on PoCL and README.md's first program is built by CMake and
+# by pkg-config, without network. Needs root.
+#   scripts/packages_test.sh DIST [FOLDER]     DIST holds the packages and the archive (scripts/release.sh);
+#                                              FOLDER (a temporary one) keeps the systems for the next time
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || { echo "usage: scripts/packages_test.sh DIST [FOLDER]" >&2; exit 2; }
+dist=$(realpath "$1")
+folder=${2:-}
+if [ -z "$folder" ]; then
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+fi
+. scripts/bare_systems.sh
+find_mirror
+version=$(sed -n 's/^#define DLPRIM_VERSION "\(.*\)"$/\1/p' include/dlprim/version.hpp)
+
+#   packages NAME PACKAGE...: copies packages into a system, and prints their paths there
+packages() {
+    local root=$folder/$1 name file
+    shift
+    mkdir -p "$root/packages"
+    for name in "$@"; do
+        file=$(find "$dist" -maxdepth 1 -name "${name}_*.deb" | head -1)
+        [ -n "$file" ] || { echo "$dist holds no package $name." >&2; exit 1; }
+        cp "$file" "$root/packages/"
+        echo "/packages/$(basename "$file")"
+    done
+}
+
+#   expect TEXT COMMAND...: the command succeeds, and prints the text
+expect() {
+    local text=$1 output
+    shift
+    output=$("$@" 2>&1) || { echo "$output" | tail -5; echo "This failed: $*" >&2; exit 1; }
+    case "$output" in
+        *"$text"*) echo "$output" | tail -1 ;;
+        *) echo "$output" | tail -5; echo "'$text' is missing in what this printed: $*" >&2; exit 1 ;;
+    esac
+}
+
+# What a program outside the source does, by CMake and by pkg-config: README.md's first program.
+cp_program() {
+    rm -rf "$folder/$1/root/program"
+    mkdir -p "$folder/$1/root/program"
+    cp examples/first_program/main.cpp "$folder/$1/root/program/"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(first CXX)' "find_package(dlprim $version REQUIRED)" \
+        'add_executable(first_program main.cpp)' 'target_link_libraries(first_program dlprim::core)' \
+        > "$folder/$1/root/program/CMakeLists.txt"
+}
+build_program='cd /root/program && cmake -S . -B build > log 2>&1 && cmake --build build >> log 2>&1 || { tail log; exit 1; }'
+
+make_system tools ca-certificates
+echo "== libdlprim0 and dlprim-tools, with PoCL as they recommend"
+# shellcheck disable=SC2046
+apt_install tools $(packages tools libdlprim0 dlprim-tools)
+inside tools dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' libdlprim0 dlprim-tools pocl-opencl-icd
+cp examples/nets/resnet18.json "$folder/tools/root/"
+for command in dlprim_run dlprim_train dlprim_benchmark dlprim_flops dlprim_tune dlprim_doctor dlprim_convert dlprim_data; do
+    expect "dlprim $version" inside tools $command --version
+done
+expect ms inside tools dlprim_benchmark -B1 -i2 -w1 cpu /root/resnet18.json
+expect ms inside tools dlprim_benchmark -B1 -i2 -w1 opencl /root/resnet18.json
+
+make_system development g++,cmake,pkg-config,make,ca-certificates
+echo "== libdlprim-dev"
+# shellcheck disable=SC2046
+apt_install development $(packages development libdlprim0 libdlprim-dev)
+cp_program development
+inside development sh -c "$build_program"
+expect "of 64 right" inside development /root/program/build/first_program cpu
+expect "of 64 right" inside development /root/program/build/first_program
+inside development sh -c 'cd /root/program && c++ -std=c++20 main.cpp $(pkg-config --cflags --libs dlprim) -o by_pkg_config'
+expect "of 64 right" inside development /root/program/by_pkg_config cpu
+expect "$version" inside development pkg-config --modversion dlprim
+expect "libdlprim_core.so.0" inside development sh -c 'ldd /root/program/by_pkg_config'
+echo "The packages work on bare systems."
