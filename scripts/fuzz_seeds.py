@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Writes small valid files from which scripts/fuzz.sh starts: networks, configurations, tables, arrays and pictures.
+
+    python3 scripts/fuzz_seeds.py FOLDER
+"""
+
+import io
+import pathlib
+import struct
+import sys
+import zipfile
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LARGEST = 4096
+
+
+def npy(descr: str, shape: str, data: bytes, version: int = 1) -> bytes:
+    """An array in numpy's format."""
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+
+def npz(compression: int) -> bytes:
+    """An archive of one array, x."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("x.npy", npy("<f4", "(3, 2)", bytes(24)))
+    return file.getvalue()
+
+
+def png(depth: int, colour: int, row: bytes) -> bytes:
+    """A picture of two equal rows of 8 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 8, 2, depth, colour, 0, 0, 0)
+    palette = chunk(b"PLTE", bytes(range(48))) if colour == 3 else b""
+    pixels = zlib.compress(b"".join(b"\0" + row for _ in range(2)))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + palette + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def jpegs() -> dict[str, bytes]:
+    """Pictures with and without an orientation, where Pillow is installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return {}
+    files = {}
+    for mode in ("L", "RGB", "CMYK"):
+        for orientation in (0, 6):
+            file, exif = io.BytesIO(), Image.Exif()
+            if orientation:
+                exif[0x0112] = orientation
+            Image.new(mode, (16, 9)).save(file, "JPEG", exif=exif, progressive=mode == "RGB")
+            files[f"{mode}{orientation}.jpg"] = file.getvalue()
+    return files
+
+
+def seeds() -> dict[str, dict[str, bytes]]:
+    """The files of each program, by name."""
+    nets = sorted(ROOT.glob("tests/data/**/*.json")) + sorted(ROOT.glob("examples/**/*.json"))
+    texts = {path.name: path.read_bytes()[:LARGEST] for path in nets}
+    return {
+        "json": texts | {"small.json": b'{"inputs": [{"name": "x", "shape": [1, 2]}], "outputs": ["x"], "operators": []}'},
+        "config": {name: text for name, text in texts.items() if b'"epochs"' in text},
+        "csv": {"a.csv": b'x,"y ""z""",label\r\n1,2,a\n-1e3,nan,"b\nc"\n'},
+        "idx": {
+            f"{kind:x}.idx": struct.pack(">BBBBII", 0, 0, kind, 2, 2, 3) + bytes(6 * size)
+            for kind, size in ((8, 1), (9, 1), (11, 2), (12, 4), (13, 4), (14, 8))
+        },
+        "npy": {
+            "f4.npy": npy("<f4", "(3, 2)", bytes(24)),
+            "i8.npy": npy("<i8", "(4,)", bytes(32), 2),
+            "u1.npy": npy("|u1", "(2, 2, 2)", bytes(8)),
+            "stored.npz": npz(zipfile.ZIP_STORED),
+            "packed.npz": npz(zipfile.ZIP_DEFLATED),
+        },
+        "image": {
+            "grey.png": png(8, 0, bytes(8)),
+            "rgb.png": png(8, 2, bytes(24)),
+            "palette.png": png(4, 3, bytes(4)),
+            "deep.png": png(16, 6, bytes(64)),
+            "grey.pgm": b"P5\n# a comment\n3 2\n255\n" + bytes(6),
+            "rgb.ppm": b"P6 3 2 65535\n" + bytes(36),
+            **jpegs(),
+        },
+    }
+
+
+def main() -> None:
+    """Writes them."""
+    for program, files in seeds().items():
+        folder = pathlib.Path(sys.argv[1]) / program
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
