@@ -51,15 +51,23 @@ class Solver {
 
     /// Enqueues forward, backward and, at every SolverOptions::accumulate-th call, the update, and
     /// returns. Throws as Net::forward() does.
+    ///
+    /// With SolverOptions::shards each call is for the next shard of a batch, whose inputs the net
+    /// has. The call for the last one makes the update. Before it, losses and gradients are the
+    /// shard's, and running statistics those of before the batch; after it all three are means over
+    /// the shards. Shapes must not change within a batch. Dropout's random numbers are those of as
+    /// many steps as there are shards.
     void step();
     /// Like step(), but calls `proceed` once forward is enqueued; it may read the loss, which
     /// waits. If it returns false, there is no backward and no update, and parameters, running
     /// statistics and solver state are as before the step. Returns the result of `proceed`; true if
-    /// it is empty.
+    /// it is empty. False for a shard drops the shards of its batch before it, too: the next call
+    /// is for the first shard of another batch.
     bool step_if(const std::function<bool()>& proceed);
     /// For programs that read a loss only after later steps were enqueued, with
     /// SolverOptions::guard_loss: undoes the last `back` steps, 1 or 2, of which the first had a
-    /// loss that was not finite. The state is then as if step_if() had been called for that one and
+    /// loss that was not finite. With shards, a step is here a whole batch, or the part of it that
+    /// was computed. The state is then as if step_if() had been called for that one and
     /// `proceed` had returned false. Until the next step, random numbers are those of that step,
     /// for Net::first_nan(). Must not be called after a reshape() since that step. Throws
     /// Error(invalid_argument) without guard_loss, and where fewer steps were made.
@@ -73,13 +81,14 @@ class Solver {
     /// Writes weights, solver state, step, seed, precisions and the chosen engines to one HDF5
     /// file, whole or not at all; Net::load_weights() reads it, too. `extra` holds numbers of the
     /// program's own, which load_checkpoint() returns; their names must not be empty or hold a
-    /// comma. Waits for the device. Throws Error(io); Error(invalid_argument) for such a name, and
-    /// where parameters have no values (see Net::forward()).
+    /// comma. Waits for the device. Throws Error(io); Error(invalid_argument) for such a name,
+    /// where parameters have no values (see Net::forward()), and between the shards of a batch.
     void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
     /// Reads what save_checkpoint() wrote, the learning rate and the net's seed included, and
     /// returns its `extra`. Throws Error(not_found), Error(io), Error(format) for a file that is no
     /// checkpoint of such a net and solver, and Error(invalid_argument) where the net computes in
-    /// another precision than the checkpoint's net did; what() names both. If other engines are
+    /// another precision than the checkpoint's net did, or the solver has another number of shards;
+    /// what() names both. If other engines are
     /// chosen, which may change the last bits, Net::notes() says so. A file without a record of
     /// precisions and engines is accepted.
     std::map<std::string, double> load_checkpoint(const std::string& path);

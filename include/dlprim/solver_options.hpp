@@ -18,6 +18,12 @@ struct SolverOptions {
     double clip_norm = 0;     ///< above 0, gradients are scaled to at most this global L2 norm
     double clip_value = 0;    ///< above 0, gradients are clamped to [-clip_value, clip_value]
     int accumulate = 1;       ///< number of batches whose gradients are averaged for an update
+    /// How many shards a batch consists of. Each is computed as a batch of its own, so that the
+    /// net's batch is a shard's, and step() is called for one after the other. What is summed over
+    /// them (gradients, losses, running statistics) is added in one binary tree over the shard's
+    /// index and divided by their number, so that the result has the same bits wherever a shard is
+    /// computed. 1: the batch as a whole.
+    int shards = 1;
     /// The first loss scale of nets with operators of precision fp16 (Micikevicius et al. 2018):
     /// the loss is multiplied by it so that small gradients do not vanish, and updates divide by
     /// it. An update whose gradients are not all finite is skipped and halves the scale;

@@ -28,6 +28,9 @@ class Solver(_core.Solver):
         clip_norm: if positive, gradients are scaled to at most this global L2 norm.
         clip_value: if positive, gradients are clamped to [-clip_value, clip_value].
         accumulate: number of batches whose gradients are averaged before an update.
+        shards: number of shards of a batch. Each is computed as a batch of its own, of the net's size, by a call of
+            step(). Gradients, losses and running statistics are added in one binary tree over the shard's index, and
+            after the last shard their means are in the net's tensors, and the update is made.
         loss_scale: initial factor of the loss if operators have precision fp16; 0 means none.
         loss_scale_steps: number of consecutive good updates after which the factor is doubled.
         average: if positive, the share that an exponential moving average of the parameters keeps at each update;
@@ -54,6 +57,7 @@ class Solver(_core.Solver):
         clip_norm: float = 0,
         clip_value: float = 0,
         accumulate: int = 1,
+        shards: int = 1,
         loss_scale: float = 65536,
         loss_scale_steps: int = 2000,
         average: float = 0,
@@ -74,6 +78,7 @@ class Solver(_core.Solver):
             clip_norm=clip_norm,
             clip_value=clip_value,
             accumulate=accumulate,
+            shards=shards,
             loss_scale=loss_scale,
             loss_scale_steps=loss_scale_steps,
             average=average,

@@ -36,12 +36,12 @@ using OwnedSolver = Owned<Solver>;
 void make_solver(OwnedSolver* self, const Owned<Net>& net, const std::string& kind,
                  double learning_rate, double momentum, bool nesterov, double beta1, double beta2,
                  double epsilon, double weight_decay, double clip_norm, double clip_value,
-                 int accumulate, double loss_scale, int loss_scale_steps, double average,
-                 bool guard_loss) {
+                 int accumulate, int shards, double loss_scale, int loss_scale_steps,
+                 double average, bool guard_loss) {
     const SolverOptions options{
-        to_kind(kind), learning_rate, momentum,         nesterov,  beta1,
-        beta2,         epsilon,       weight_decay,     clip_norm, clip_value,
-        accumulate,    loss_scale,    loss_scale_steps, average,   guard_loss};
+        to_kind(kind), learning_rate,    momentum,  nesterov,   beta1,      beta2,
+        epsilon,       weight_decay,     clip_norm, clip_value, accumulate, shards,
+        loss_scale,    loss_scale_steps, average,   guard_loss};
     new (self) OwnedSolver(net.context(), [&] { return std::make_unique<Solver>(*net, options); });
 }
 
@@ -60,6 +60,7 @@ nb::dict options_of(const OwnedSolver& self) {
     options["clip_norm"] = o.clip_norm;
     options["clip_value"] = o.clip_value;
     options["accumulate"] = o.accumulate;
+    options["shards"] = o.shards;
     options["loss_scale"] = o.loss_scale;
     options["loss_scale_steps"] = o.loss_scale_steps;
     options["average"] = o.average;
@@ -85,7 +86,7 @@ void bind_making(SolverClass& solver) {
                nb::arg("beta2") = o.beta2, nb::arg("epsilon") = o.epsilon,
                nb::arg("weight_decay") = o.weight_decay, nb::arg("clip_norm") = o.clip_norm,
                nb::arg("clip_value") = o.clip_value, nb::arg("accumulate") = o.accumulate,
-               nb::arg("loss_scale") = o.loss_scale,
+               nb::arg("shards") = o.shards, nb::arg("loss_scale") = o.loss_scale,
                nb::arg("loss_scale_steps") = o.loss_scale_steps, nb::arg("average") = o.average,
                nb::arg("guard_loss") = o.guard_loss, "dlprim.Solver documents the options.");
 }
@@ -93,7 +94,8 @@ void bind_making(SolverClass& solver) {
 void bind_steps(SolverClass& solver) {
     solver
         .def("step", locked(&Solver::step),
-             "Enqueues forward, backward and, at every accumulate-th call, the update.")
+             "Enqueues forward, backward and, at every accumulate-th call, or after the last of a "
+             "batch's shards, the update.")
         .def("step_if", step_if, nb::arg("proceed"),
              nb::sig("def step_if(self, proceed: collections.abc.Callable[[], object]) -> bool"),
              "The same, but calls proceed() after forward and returns its result. If that is "

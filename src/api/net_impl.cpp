@@ -3,6 +3,7 @@
 #include "api/net_impl.hpp"
 
 #include "api/label_inputs.hpp"
+#include "api/shard_sums.hpp"
 #include "base/text.hpp"
 #include "exec/first_nan.hpp"
 #include "graph/passes/pipeline.hpp"
@@ -27,6 +28,16 @@ void drop_losses(Graph& graph) {
                   [&](const auto& output) { return graph.losses.count(output.first) > 0; });
     graph.losses.clear();
     graph.remove_dead();
+}
+
+/// What a solver with shards keeps beside the plan's memory.
+void add_waiting_sums(MemoryMap& map, std::uint64_t bytes) {
+    const int end = static_cast<int>(map.steps.size()) - 1;
+    map.entries.push_back({MemoryMap::Entry::Kind::block, "shard sums", bytes, 0, end, -1, 0});
+    for (MemoryMap::Step& step : map.steps) step.live_bytes += bytes;
+    map.peak_bytes += bytes;
+    map.setup_peak_bytes += bytes;
+    map.persistent_bytes += bytes;
 }
 
 }  // namespace
@@ -182,7 +193,10 @@ MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions
     plan_options.tune_seconds = 0;
     plan_options.progress = {};
     const Graph graph = step_graph(build_graph(description_, options), solver);
-    return std::move(make_plan(context_, graph, plan_options)->memory_map);
+    const std::unique_ptr<Plan> plan = make_plan(context_, graph, plan_options);
+    if (solver != nullptr && solver->shards > 1)
+        add_waiting_sums(plan->memory_map, ShardSums::waiting_bytes(*plan, solver->shards));
+    return std::move(plan->memory_map);
 }
 
 std::string NetImpl::with_largest_batch(const std::string& message) const {

@@ -31,6 +31,10 @@ void check(const SolverOptions& o) {
     require(!o.nesterov || o.momentum > 0, "nesterov needs a momentum above 0");
     require(o.average >= 0 && o.average < 1, "average must lie in [0, 1)");
     require(o.accumulate >= 1, "accumulate must be at least 1");
+    require(o.shards >= 1, "shards is ", o.shards, ": it must be at least 1");
+    require(o.shards == 1 || o.accumulate == 1, "shards is ", o.shards, " and accumulate is ",
+            o.accumulate,
+            ": only one of them can be above 1; more shards in a larger batch do what both would");
     require(o.clip_norm >= 0 && o.clip_value >= 0,
             "clip_norm and clip_value must not be negative; 0 does not clip");
     require(std::isfinite(o.loss_scale) && o.loss_scale >= 0 && o.loss_scale_steps >= 1,
@@ -53,6 +57,7 @@ Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<
     impl_->rate = options.learning_rate;
     Access::impl(net).attach_solver(options);
     impl_->shared_net = Access::shared_impl(net);
+    impl_->sums.attach(*impl_->shared_net, options.shards);
     if (std::optional<Tensor> scale = scale_of(*impl_->shared_net))
         scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
@@ -101,26 +106,52 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
                                 : std::min(impl_->options.average, (1 + before) / (10 + before));
         executor.set_scalar("@average_share", 1 - keep);
     }
-    const bool guarded = impl_->options.guard_loss;
-    const std::size_t slot = guarded ? impl_->slot() : 0;
-    if (proceed || guarded) executor.keep_states(slot);
-    const SolverImpl::Before before{impl_->updates, impl_->batches, net.step_count};
+    const bool guarded = impl_->options.guard_loss, sharded = impl_->sums.shards() > 1;
+    if (impl_->sums.taken() == 0) {
+        // A failing engine uses the first slot in the middle of a batch.
+        impl_->batch_slot = guarded || sharded ? impl_->slot() : 0;
+        if (proceed || guarded || sharded) executor.keep_states(impl_->batch_slot);
+        impl_->present = {impl_->updates, impl_->batches, net.step_count};
+    }
     net.forward();
     if (proceed && !proceed()) {
-        net.built().executor->restore_states(slot);  // running statistics
+        net.built().executor->restore_states(impl_->batch_slot);  // running statistics
+        if (sharded) {
+            if (guarded && impl_->sums.taken() > 0) --impl_->guarded;
+            impl_->forget_shards();
+        }
         Access::impl(net.context()).queue().flush();
         return false;
     }
-    if (guarded) impl_->before[impl_->guarded++ % impl_->before.size()] = before;
+    if (guarded && impl_->sums.taken() == 0)
+        impl_->before[impl_->guarded++ % impl_->before.size()] = impl_->present;
     net.backward();
-    if (impl_->options.accumulate > 1) net.run(Part::accumulate);
-    if (++impl_->batches >= static_cast<std::uint64_t>(impl_->options.accumulate)) {
-        net.run(Part::update);
-        impl_->batches = 0;
-        ++impl_->updates;
-    }
+    impl_->finish_shard();
     Access::impl(net.context()).queue().flush();
     return true;
+}
+
+void SolverImpl::finish_shard() {
+    NetImpl& net = *shared_net;
+    if (!sums.add(net)) {
+        net.built().executor->restore_states(batch_slot);  // each shard begins with the same ones
+        return;
+    }
+    if (options.accumulate > 1) net.run(Part::accumulate);
+    if (++batches < static_cast<std::uint64_t>(options.accumulate)) return;
+    net.run(Part::update);
+    batches = 0;
+    ++updates;
+}
+
+void SolverImpl::forget_shards() {
+    sums.restart();
+    shared_net->step_count = present.random_step + static_cast<std::uint64_t>(sums.shards());
+}
+
+void SolverImpl::repeat_shard(int shard) {
+    shared_net->built().executor->set_integer(
+        "@step", present.random_step + static_cast<std::uint64_t>(shard));
 }
 
 std::map<std::string, Tensor> SolverImpl::averages() {
@@ -169,7 +200,8 @@ void Solver::call_off(int back) {
         executor.tensor(guard).fill(0);
     impl_->updates = before.updates;
     impl_->batches = before.batches;
-    net.step_count = before.random_step + 1;
+    impl_->present = before;
+    impl_->forget_shards();
     executor.set_integer("@step", before.random_step);
     Access::impl(net.context()).queue().flush();
     impl_->guarded = 0;  // the other record belongs to a step that was undone

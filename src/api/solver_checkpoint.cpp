@@ -20,6 +20,17 @@ bool kept_in_checkpoint(const Value& value) {
     return value.role == Role::state && value.name != loss_guard_name;
 }
 
+/// Another number of shards would add up in another order, and draw other random numbers.
+void check_shards(const Hdf5Reader& file, int shards) {
+    const auto value = file.attribute("", "shards");
+    const auto* const found = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+    const std::int64_t made = found != nullptr ? *found : 1;
+    if (made != shards)
+        fail(ErrorKind::invalid_argument, "'", file.path(), "' was made with shards ", made,
+             ", and this solver has shards ", shards,
+             ": go on with the same number, or begin anew with its weights");
+}
+
 }  // namespace
 
 void Solver::save_checkpoint(const std::string& path, const std::map<std::string, double>& extra) {
@@ -35,6 +46,8 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
 void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, double>& extra) {
     NetImpl& net = *shared_net;
     net.require_params("save_checkpoint()");
+    require(sums.taken() == 0, "save_checkpoint() in the middle of a batch, after ", sums.taken(),
+            " of its ", sums.shards(), " shards: save between batches");
     const Executor& executor = *net.built().executor;
     std::vector<std::byte> data;
     const auto write = [&](const std::string& name, const Tensor& tensor) {
@@ -50,6 +63,7 @@ void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
     write_record(file, record_of(net));
     file.attribute("", "solver_updates", static_cast<std::int64_t>(updates));
     file.attribute("", "solver_batches", static_cast<std::int64_t>(batches));
+    if (options.shards > 1) file.attribute("", "shards", static_cast<std::int64_t>(options.shards));
     file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
     file.attribute("", "random_seed", static_cast<std::int64_t>(net.options().seed));
     file.attribute("", "learning_rate", rate);
@@ -83,6 +97,7 @@ std::map<std::string, double> SolverImpl::read_checkpoint(const Hdf5Reader& file
     const std::uint64_t random_step = integer("random_step");
     const auto seed = file.attribute("", "random_seed"),
                learning_rate = file.attribute("", "learning_rate");
+    check_shards(file, options.shards);
     const CheckpointRecord made = read_record(file), now = record_of(net);
     check_precision(path, made, now);
     std::vector<std::string> remarks = other_engines(path, made, now);
@@ -117,6 +132,7 @@ std::map<std::string, double> SolverImpl::read_checkpoint(const Hdf5Reader& file
         tensor.copy_from_host(data.data(), data.size());
     }
     net.checkpoint_remarks = std::move(remarks);
+    sums.restart();
     updates = saved_updates;
     batches = saved_batches;
     net.step_count = random_step;

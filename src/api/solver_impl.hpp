@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/net_impl.hpp"
+#include "api/shard_sums.hpp"
 #include "formats/hdf5_file.hpp"
 
 #include <dlprim/solver_options.hpp>
@@ -24,6 +25,8 @@ class SolverImpl {
     double rate = 0;
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
+    ShardSums sums;
+    std::size_t batch_slot = 0;  ///< where the states before the present batch are kept
     /// With a guard: the state before each of the last steps, by the step's number.
     struct Before {
         std::uint64_t updates, batches, random_step;
@@ -31,7 +34,16 @@ class SolverImpl {
     std::array<Before, 2> before{};
     std::uint64_t guarded = 0;  ///< number of steps that `before` has recorded
     static_assert(std::tuple_size_v<decltype(before)> < Executor::state_slots);
+    Before present{};  ///< before the batch that is computed, or that call_off() undid last
     std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
+
+    /// Enqueues what follows the backward part: the sums over the shards of the batch, and after
+    /// the last of them the update.
+    void finish_shard();
+    /// Forgets the shards of the present batch. Random numbers go on as if it had been whole.
+    void forget_shards();
+    /// Sets random numbers to those of a shard of the batch that was called off, for first_nan().
+    void repeat_shard(int shard);
 
     /// The averages of the parameters, by name; empty without SolverOptions::average. They are the
     /// solver's own memory.

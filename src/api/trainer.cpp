@@ -86,7 +86,7 @@ class Trainer {
     void open() {
         NetOptions options;
         options.mode = Mode::training;
-        options.batch = config_.batch;
+        options.batch = config_.shard_batch();
         options.seed = config_.seed;
         set_precision(options);
         options.progress = planning();

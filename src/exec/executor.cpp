@@ -529,6 +529,12 @@ Tensor Executor::tensor(ValueId value) const {
     return {};
 }
 
+Tensor Executor::tensor(int block, std::uint64_t byte_offset, const Shape& shape,
+                        DType dtype) const {
+    return Access::tensor(context_, blocks_.at(static_cast<std::size_t>(block)), byte_offset, shape,
+                          dtype);
+}
+
 void Executor::read(const Place& place, void* data, std::uint64_t bytes) const {
     Access::impl(context_).queue().read(resolve(place), data, bytes, true);
 }

@@ -125,6 +125,8 @@ class Executor {
     /// The memory of a value in its plain form. Undefined if the executor does not own such memory,
     /// or does not keep it between runs.
     Tensor tensor(ValueId value) const;
+    /// Memory within a block of the plan that lasts between runs, as a row-major tensor.
+    Tensor tensor(int block, std::uint64_t byte_offset, const Shape& shape, DType dtype) const;
     /// Copies the memory of a place to the host. Waits. Meant for inspecting scratch between steps.
     void read(const Place& place, void* data, std::uint64_t bytes) const;
 

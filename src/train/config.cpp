@@ -86,7 +86,7 @@ class Reader {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
                       "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
                       "metrics", "judge_by", "initial", "tensorboard", "on_nan", "precision",
-                      "report"});
+                       "report", "shards"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -102,6 +102,7 @@ class Reader {
                 parse_precision(precisions[choice(root_, "precision", precisions, 0)]);
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
+        if (const auto view = root_.find("shards")) read_shards(*view);
         if (const auto view = root_.find("schedule")) read_schedule(*view);
         if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
         if (const auto view = root_.find("early_stopping")) {
@@ -150,6 +151,22 @@ class Reader {
         o.loss_scale = number(view, "loss_scale", o.loss_scale, at_least(0));
         o.average = number(view, "average", 0, fraction);
         o.loss_scale_steps = integer(view, "loss_scale_steps", o.loss_scale_steps, 1);
+    }
+
+    void read_shards(const JsonView& view) {
+        const int shards = integer(root_, "shards", 1, 1);
+        const auto batch = config_.batch;
+        if (shards > batch)
+            view.fail(cat("is ", shards, ", more than the ", batch,
+                          " examples of a batch: a shard has at least one"));
+        if (batch % shards != 0)
+            view.fail(cat("is ", shards, ", which does not divide the batch of ", batch,
+                          ": shards are of the same size"));
+        if (shards > 1 && config_.solver.accumulate > 1)
+            view.fail(cat("is ", shards, ", and solver.accumulate is ", config_.solver.accumulate,
+                          ": only one of them can be above 1; more shards in a larger batch do "
+                          "what both would"));
+        config_.solver.shards = shards;
     }
 
     void read_checkpoints(const JsonView& view) {

@@ -23,6 +23,8 @@ struct TrainConfig {
     std::string weights;  ///< initial weights, or empty
     DataConfig data;
     std::int64_t batch = 64;
+    /// What the training net computes at once: a batch, or one of its solver.shards shards.
+    std::int64_t shard_batch() const { return batch / solver.shards; }
     int epochs = 10;
     std::uint64_t seed = 1;
     std::optional<Precision> precision;  ///< as NetOptions::precision

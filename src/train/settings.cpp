@@ -54,6 +54,7 @@ void add_schedule(Settings& all, const TrainConfig& config) {
 
 Settings settings_of(const TrainConfig& config) {
     Settings all{{"batch", cat(config.batch)}, {"seed", cat(config.seed)}};
+    all.emplace_back("shards", cat(config.solver.shards));
     add_solver(all, config.solver);
     add_schedule(all, config);
     return all;

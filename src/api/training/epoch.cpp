@@ -2,6 +2,7 @@
 // Epoch.
 #include "api/training/epoch.hpp"
 
+#include "api/solver_impl.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -35,10 +36,14 @@ Epoch::Epoch(const Parts& parts, const TrainConfig& config, RunState& state)
 Epoch::Batch Epoch::start(std::int64_t number) {
     Batch batch;
     batch.number = number;
-    batch.targets = parts_.feeder.feed(parts_.net);
+    batch.targets = parts_.feeder.take();
     batch.learning_rate = state_.schedule.rate(
         state_.epochs_done + static_cast<double>(number) / static_cast<double>(state_.batches));
-    parts_.stepper.start(batch.learning_rate);
+    const int shards = config_.solver.shards;
+    for (int shard = 0; shard < shards; ++shard) {
+        if (batch.targets.examples > 0) parts_.feeder.upload(parts_.net, shard, shards);
+        parts_.stepper.start(batch.learning_rate, shard);
+    }
     return batch;
 }
 
@@ -83,8 +88,14 @@ bool Epoch::run(const std::function<void(const TrainProgress&)>& tell,
 
 void Epoch::stop_on_nan(std::int64_t batch, double loss) {
     parts_.feeder.start(state_.epochs_done, batch);
-    parts_.feeder.feed(parts_.net);
-    const std::string origin = parts_.net.first_nan();
+    const int shards = config_.solver.shards;
+    std::string origin;
+    parts_.feeder.take();
+    for (int shard = 0; shard < shards && origin.empty(); ++shard) {
+        parts_.feeder.upload(parts_.net, shard, shards);
+        Access::impl(parts_.solver).repeat_shard(shard);
+        origin = parts_.net.first_nan();
+    }
     // Print NaN without its sign, which differs among devices and means nothing.
     fail(ErrorKind::numeric, "the loss is ", std::isnan(loss) ? std::abs(loss) : loss, " in epoch ",
          state_.epochs_done + 1, ", batch ", batch + 1,

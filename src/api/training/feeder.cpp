@@ -24,7 +24,8 @@ void check_kept(const std::string& name, const void* labels,
              "', which is ", name_of(want), "; int holds every label");
 }
 
-void upload(Net& net, const std::string& name, const void* data, DType dtype, std::size_t count) {
+void upload_values(Net& net, const std::string& name, const void* data, DType dtype,
+                   std::size_t count) {
     const DType want = net.input_dtype(name);
     if (want == dtype) {
         net.set_input(name, data, count * size_of(dtype));
@@ -63,13 +64,13 @@ bool Feeder::has_test() const {
 void Feeder::attach(Net& net, const Roles& roles) {
     roles_ = roles;
     LoaderOptions options;
-    options.batch = config_.batch;
+    options.batch = batch_size();
     options.seed = config_.seed;
     options.training = !is_test_;
     const Dataset& data = *part_.data;
     const std::int64_t classes = net.label_classes(roles.labels);
     const Shape labels = net.input_shape(roles.labels);
-    const std::int64_t each = labels.numel() / config_.batch;
+    const std::int64_t each = labels.numel() / config_.shard_batch();
     if (data.target_kind() == TargetKind::label) {
         // A loss that takes floats takes a row of a number for each class.
         options.one_hot = classes == 0 && each > 1;
@@ -95,18 +96,18 @@ void Feeder::attach(Net& net, const Roles& roles) {
 void Feeder::check_shapes(Net& net) const {
     const Shape want = net.input_shape(roles_.images), have = loader_->input_shape();
     const Dataset& data = *part_.data;
-    require(want.rank() > 0 && want.numel() == config_.batch * have.numel(),
+    const std::int64_t batch = config_.shard_batch();
+    require(want.rank() > 0 && want.numel() == batch * have.numel(),
             data.has_pictures() ? "images of " : "inputs of ", data.source(), " are ",
             shape_text(have), ", input '", roles_.images, "' has shape ", want.str());
     if (data.target_kind() != TargetKind::mask) return;
     const Shape labels = net.input_shape(roles_.labels);
-    require(labels.numel() == config_.batch * have[1] * have[2], "masks of ", data.source(),
-            " are ", have[1], "x", have[2], ", input '", roles_.labels, "' has shape ",
-            labels.str());
+    require(labels.numel() == batch * have[1] * have[2], "masks of ", data.source(), " are ",
+            have[1], "x", have[2], ", input '", roles_.labels, "' has shape ", labels.str());
 }
 
 std::int64_t Feeder::batches() const {
-    return (size() + (is_test_ ? config_.batch - 1 : 0)) / config_.batch;
+    return (size() + (is_test_ ? batch_size() - 1 : 0)) / batch_size();
 }
 
 void Feeder::start(int epoch, std::int64_t batch) {
@@ -116,7 +117,7 @@ void Feeder::start(int epoch, std::int64_t batch) {
     if (is_next) return;
     loader_->start(position / batches(), position % batches());
     position_ = position;
-    fetched_ = nullptr;
+    fetched_ = taken_ = nullptr;
 }
 
 std::int64_t Feeder::examples() {
@@ -124,21 +125,35 @@ std::int64_t Feeder::examples() {
     return fetched_->count;
 }
 
-Targets Feeder::feed(Net& net) {
+Targets Feeder::take() {
     Targets targets;
     targets.examples = examples();
-    const Batch& batch = *std::exchange(fetched_, nullptr);
+    taken_ = std::exchange(fetched_, nullptr);
+    const Batch& batch = *taken_;
     ++position_;
     targets.indices = batch.examples;
     targets.classes = batch.labels;
     targets.values = batch.targets;
-    if (batch.count == 0) return targets;
-    if (part_.data->target_kind() == TargetKind::mask) check_masks(batch);
-    upload(net, roles_.images, batch.inputs.data(), DType::f32, batch.inputs.size());
+    if (batch.count > 0 && part_.data->target_kind() == TargetKind::mask) check_masks(batch);
+    return targets;
+}
+
+void Feeder::upload(Net& net, int shard, int shards) {
+    const Batch& batch = *taken_;
+    const auto set = [&](const std::string& name, const auto& all, DType dtype) {
+        const std::size_t each = all.size() / static_cast<std::size_t>(shards);
+        upload_values(net, name, all.data() + each * static_cast<std::size_t>(shard), dtype, each);
+    };
+    set(roles_.images, batch.inputs, DType::f32);
     if (!batch.targets.empty())
-        upload(net, roles_.labels, batch.targets.data(), DType::f32, batch.targets.size());
+        set(roles_.labels, batch.targets, DType::f32);
     else
-        upload(net, roles_.labels, batch.labels.data(), DType::i32, batch.labels.size());
+        set(roles_.labels, batch.labels, DType::i32);
+}
+
+Targets Feeder::feed(Net& net) {
+    Targets targets = take();
+    if (targets.examples > 0) upload(net, 0, 1);
     return targets;
 }
 

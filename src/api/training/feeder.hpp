@@ -41,6 +41,9 @@ class Feeder {
     /// the configuration do not fit the examples.
     void attach(Net& net, const Roles& roles);
 
+    /// How many examples the loader puts into a batch. A test set is judged in batches of a
+    /// training shard, which the device has memory for.
+    std::int64_t batch_size() const { return is_test_ ? config_.shard_batch() : config_.batch; }
     /// Examples of the set.
     std::int64_t size() const { return static_cast<std::int64_t>(part_.members.size()); }
     /// Batches of an epoch. All have the configuration's size, except that the test set's last
@@ -53,8 +56,13 @@ class Feeder {
     void start(int epoch, std::int64_t batch);
     /// How many examples the next batch has. Waits until it is read.
     std::int64_t examples();
-    /// Sets the inputs of the net, whose batch must be examples(), and goes on to the batch that
-    /// follows. If no example of a batch can be read, the net is left as it is.
+    /// Goes on to the next batch, and returns its targets. It is the one that upload() takes until
+    /// the following call.
+    Targets take();
+    /// Sets the inputs of the net to a shard of the batch. The net's batch must be the shard's.
+    void upload(Net& net, int shard, int shards);
+    /// take(), and upload() of the whole batch, unless no example of it can be read: then the net
+    /// is left as it is.
     Targets feed(Net& net);
 
     const Dataset& data() const;
@@ -82,6 +90,7 @@ class Feeder {
     std::int64_t classes_ = 0;   ///< of masks
     std::int64_t position_ = 0;  ///< of the next batch, counted through epochs
     const Batch* fetched_ = nullptr;
+    const Batch* taken_ = nullptr;
 };
 
 }  // namespace dlprim

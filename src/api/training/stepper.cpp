@@ -2,22 +2,43 @@
 // Stepper.
 #include "api/training/stepper.hpp"
 
+#include "base/text.hpp"
+
 #include <cmath>
+#include <cstdint>
 
 namespace dlprim {
 
-Stepper::Stepper(Net& net, Solver& solver, const Roles& roles) : solver_(solver) {
+Stepper::Stepper(Net& net, Solver& solver, const Roles& roles)
+    : solver_(solver), shards_(solver.options().shards) {
     losses_.emplace_back(net.output(roles.loss));
     for (const std::string& name : net.loss_names())
         if (name != roles.loss) losses_.emplace_back(net.output(name));
     if (roles.scores.empty()) return;
-    scores_.emplace(net.output(roles.scores));
-    scores_shape_ = net.output(roles.scores).shape();
+    shard_scores_ = batch_scores_ = net.output(roles.scores);
+    scores_shape_ = shard_scores_.shape();
+    if (shards_ > 1) {
+        require(scores_shape_.rank() > 0, "output '", roles.scores,
+                "' is one number, and shards are judged together: it needs a row for each example");
+        scores_shape_ = scores_shape_.with(0, scores_shape_[0] * shards_);
+        batch_scores_ = Tensor(net.context(), scores_shape_, shard_scores_.dtype());
+    }
+    scores_.emplace(batch_scores_);
 }
 
-void Stepper::start(double learning_rate) {
+void Stepper::start(double learning_rate, int shard) {
     solver_.set_learning_rate(learning_rate);
     solver_.step();
+    if (scores_ && shards_ > 1) {
+        const std::uint64_t bytes = shard_scores_.bytes();
+        Access::impl(shard_scores_.context())
+            .queue()
+            .copy({Access::buffer(shard_scores_).get(), shard_scores_.byte_offset()},
+                  {Access::buffer(batch_scores_).get(),
+                   batch_scores_.byte_offset() + bytes * static_cast<std::uint64_t>(shard)},
+                  bytes);
+    }
+    if (shard + 1 < shards_) return;
     for (LateOutput& loss : losses_) loss.read();
     if (scores_) scores_->read();
 }

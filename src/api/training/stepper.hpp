@@ -18,8 +18,9 @@ class Stepper {
   public:
     Stepper(Net& net, Solver& solver, const Roles& roles);
 
-    /// Enqueues a step on the net's inputs, and reads of its results.
-    void start(double learning_rate);
+    /// Enqueues a step on the net's inputs, which are a shard of a batch, and after the last shard
+    /// reads of the batch's results.
+    void start(double learning_rate, int shard);
 
     struct Outcome {
         double loss = 0;  ///< the first loss that is not finite, or else the first loss
@@ -33,6 +34,9 @@ class Stepper {
   private:
     Solver& solver_;
     std::vector<LateOutput> losses_;  ///< the first is the loss that is reported
+    int shards_;
+    /// The output to judge, and what gathers it over the shards; the same where there is one.
+    Tensor shard_scores_, batch_scores_;
     std::optional<LateOutput> scores_;
     Shape scores_shape_;
 };

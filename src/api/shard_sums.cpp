@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// ShardSums.
+#include "api/shard_sums.hpp"
+
+#include "api/net_impl.hpp"
+#include "base/text.hpp"
+#include "plan/plan.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <dlprim/ops.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace dlprim {
+
+namespace {
+
+/// Neighbouring values of one type in a block.
+struct Piece {
+    int block = 0;
+    std::uint64_t offset = 0, bytes = 0;
+    DType dtype = DType::f32;
+    bool changes = false;  ///< whether forward changes it
+};
+
+/// What forward changes: running statistics. Neighbours are joined, with the gaps that aligned
+/// them, but no parameter that stays as it is.
+std::vector<Piece> running_statistics(const Plan& plan) {
+    const Graph& graph = plan.graph;
+    std::set<ValueId> targets;
+    for (const Assignment& assignment : graph.assignments) {
+        const NodeId producer = graph.value(assignment.source).producer;
+        if (producer < 0 || graph.nodes[static_cast<std::size_t>(producer)].part == Part::forward)
+            targets.insert(assignment.target);
+    }
+    std::vector<Piece> all;
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+        const Value& value = graph.values[i];
+        const Place& place = plan.places[i];
+        const bool lasts = value.role == Role::parameter || value.role == Role::state;
+        if (!lasts || place.kind != Place::Kind::block) continue;
+        all.push_back(
+            {place.index, place.offset,
+             static_cast<std::uint64_t>(value.spec.shape.numel()) * size_of(value.spec.dtype),
+             value.spec.dtype, targets.count(static_cast<ValueId>(i)) > 0});
+    }
+    std::sort(all.begin(), all.end(), [](const Piece& a, const Piece& b) {
+        return a.block != b.block ? a.block < b.block : a.offset < b.offset;
+    });
+    std::vector<Piece> joined;
+    bool open = false;
+    for (const Piece& piece : all) {
+        open = open && piece.changes && piece.block == joined.back().block &&
+               piece.dtype == joined.back().dtype;
+        if (open)
+            joined.back().bytes = piece.offset + piece.bytes - joined.back().offset;
+        else if (piece.changes)
+            joined.push_back(piece);
+        open = piece.changes;
+    }
+    return joined;
+}
+
+/// "x0 + (x1 + x2)": the left halves of nodes, the outermost first, and the newest sum.
+std::string nested_sum(std::size_t terms) {
+    std::string text = cat("x", terms - 1);
+    for (std::size_t i = terms - 1; i-- > 0;)
+        text = i + 2 == terms ? cat("x", i, " + ", text) : cat("x", i, " + (", text, ")");
+    return text;
+}
+
+/// out = factor * the nested sum of the terms.
+void add_to(const Tensor& out, const std::vector<Tensor>& terms, double factor) {
+    const std::string sum = nested_sum(terms.size());
+    ops::CallOptions how;
+    how.out = {out};
+    if (factor == 1)
+        ops::pointwise(cat("y0 = ", sum), terms, {}, how);
+    else
+        ops::pointwise(cat("y0 = (", sum, ") * p0"), terms, {factor}, how);
+}
+
+}  // namespace
+
+std::uint64_t ShardSums::waiting_bytes(const Plan& plan, int shards) {
+    std::uint64_t each = 0;
+    if (const ValueId id = plan.graph.find("@gradients"); id != no_value)
+        each += static_cast<std::uint64_t>(plan.graph.shape(id).numel()) * sizeof(float);
+    for (const Piece& piece : running_statistics(plan)) each += piece.bytes;
+    return each * ShardTree::most_pending(shards, {0, shards});
+}
+
+void ShardSums::attach(NetImpl& net, int shards) {
+    shards_ = shards;
+    tree_ = ShardTree(shards);
+    if (shards == 1) return;
+    const NetImpl::Built& built = net.built();
+    const Executor& executor = *built.executor;
+    const Plan& plan = executor.plan();
+    if (const ValueId id = plan.graph.find("@gradients"); id != no_value)
+        lasting_.push_back(executor.tensor(id));
+    for (const Piece& piece : running_statistics(plan)) {
+        require(is_float(piece.dtype), "a network that counts in ", name_of(piece.dtype),
+                " during forward cannot be trained in shards, whose counts have no mean");
+        lasting_.push_back(executor.tensor(
+            piece.block, piece.offset,
+            Shape{static_cast<std::int64_t>(piece.bytes / size_of(piece.dtype))}, piece.dtype));
+    }
+    std::vector<Tensor> tensors = lasting_;
+    for (const auto& [name, weight] : built.losses) {
+        losses_.push_back(name);
+        tensors.push_back(built.outputs.at(name));
+    }
+    const std::size_t most = ShardTree::most_pending(shards, {0, shards});
+    for (const Tensor& tensor : tensors) {
+        Waiting waiting;
+        for (std::size_t i = 0; i < most; ++i)
+            waiting.emplace_back(tensor.context(), tensor.shape(), tensor.dtype());
+        waiting_.push_back(std::move(waiting));
+    }
+}
+
+void ShardSums::restart() {
+    tree_.restart();
+    taken_ = 0;
+}
+
+bool ShardSums::add(NetImpl& net) {
+    if (shards_ == 1) return true;
+    const std::size_t joined = tree_.take({taken_, 1});
+    const bool is_last = ++taken_ == shards_;
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+        const bool lasts = i < lasting_.size();
+        add(lasts ? lasting_[i] : net.built().outputs.at(losses_[i - lasting_.size()]), waiting_[i],
+            joined, is_last);
+    }
+    if (is_last) restart();
+    return is_last;
+}
+
+void ShardSums::add(const Tensor& own, const Waiting& waiting, std::size_t joined,
+                    bool is_last) const {
+    // The result takes the place of the first sum that it joins.
+    const std::size_t at = tree_.pending().size() - 1;
+    if (joined == 0) {
+        Access::impl(own.context())
+            .queue()
+            .copy({Access::buffer(own).get(), own.byte_offset()},
+                  {Access::buffer(waiting[at]).get(), waiting[at].byte_offset()}, own.bytes());
+        return;
+    }
+    std::vector<Tensor> terms(waiting.begin() + static_cast<std::ptrdiff_t>(at),
+                              waiting.begin() + static_cast<std::ptrdiff_t>(at + joined));
+    terms.push_back(own);
+    // A launch computes in float at least, and here each sum has the type of its terms.
+    while (size_of(own.dtype()) < sizeof(float) && terms.size() > 2) {
+        const Tensor right = terms.back();
+        terms.pop_back();
+        add_to(terms.back(), {terms.back(), right}, 1);
+    }
+    add_to(is_last ? own : waiting[at], terms, is_last ? 1.0 / shards_ : 1);
+}
+
+}  // namespace dlprim

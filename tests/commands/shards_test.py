@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_train with "shards": the same bits again and after a resume, near the bits of whole batches, and errors."""
+import csv
+
+import h5py
+import numpy as np
+import train_test
+from commands import DEVICES, CommandTest, idx, main, network, operator
+
+
+class Shards(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.write("net.json", train_test.NET)
+        for name, count, seed in (("train", 128, 1), ("test", 40, 2)):
+            pictures, labels = train_test.images(count, seed)
+            self.write(f"{name}-images", idx(pictures))
+            self.write(f"{name}-labels", idx(labels))
+
+    def config(self, **more):
+        return self.write("train.json", {
+            "net": "net.json", "batch": 16, "epochs": 2, "seed": 3,
+            "data": {"type": "idx", "mean": 0.35, "std": 0.2,
+                     "train": {"images": "train-images", "labels": "train-labels"},
+                     "test": {"images": "test-images", "labels": "test-labels"}},
+            "solver": {"type": "adam", "learning_rate": 0.01}} | more)
+
+    def train(self, out, *arguments, **more):
+        return self.succeed("train", self.config(**more), "--out", self.folder / out, "--replace", *arguments)
+
+    def rows(self, out):
+        with open(self.folder / out / "metrics.csv", newline="") as file:
+            return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
+
+    def assert_same_run(self, a, b):
+        for name in ("model.h5", "checkpoint_2.h5"):
+            first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
+            self.assertEqual(sorted(first), sorted(second))
+            for key in first:
+                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
+        self.assertEqual(self.rows(a), self.rows(b))
+
+    def test_bits_are_the_same_again_and_after_a_resume(self):
+        how = dict(shards=4, checkpoints={"every_steps": 5, "keep": 9})
+        for device in DEVICES:
+            self.train("one", "-d", device, **how)
+            self.train("two", "-d", device, **how)
+            self.assert_same_run("one", "two")
+            # In the middle of the second epoch, with shards behind it and before it.
+            self.train("three", "-d", device, "--resume", self.folder / "one/checkpoint_1_2.h5", **how)
+            self.assert_same_run("one", "three")
+            self.assertGreater(float(self.rows("one")[-1]["test_accuracy"]), 0.5)
+
+    def test_one_shard_is_the_batch_itself(self):
+        self.train("plain", "-d", "cpu")
+        self.train("one", "-d", "cpu", shards=1)
+        self.assert_same_run("plain", "one")
+
+    def test_without_batch_norm_shards_are_about_the_whole_batch(self):
+        """The report too: losses and accuracies are those of the batch."""
+        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+                                       operator("InnerProduct", "fc", "image", outputs=4),
+                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        for device in DEVICES:
+            self.train("whole", "-d", device)
+            self.train("parts", "-d", device, shards=8)
+            whole, parts = self.read_tensors("whole/model.h5"), self.read_tensors("parts/model.h5")
+            for name in whole:
+                np.testing.assert_allclose(whole[name], parts[name], rtol=1e-3, atol=1e-5)
+            for row, other in zip(self.rows("whole"), self.rows("parts")):
+                for key in row:
+                    self.assertAlmostEqual(float(row[key]), float(other[key]), places=3, msg=key)
+
+    def test_the_operator_that_a_nan_comes_from(self):
+        """In one shard of one batch: only its pictures are what makes the loss infinite."""
+        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+                                       operator("Activation", "logarithm", "image", activation="log"),
+                                       operator("InnerProduct", "fc", "logarithm", outputs=4),
+                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        pictures, _ = train_test.images(128, 1)
+        pictures = np.maximum(pictures, 1)
+        pictures[77] = 0
+        self.write("train-images", idx(pictures))
+        data = {"type": "idx", "train": {"images": "train-images", "labels": "train-labels"}}
+        for device in DEVICES:
+            self.refuse(["in epoch 1, batch ", "not finite is 'logarithm'"], "train",
+                        self.config(data=data, shards=4, epochs=1), "-d", device, "--out", self.folder / "out", "--replace")
+            self.train("out", "-d", device, data=data, shards=4, epochs=1, on_nan="continue")
+            for name, values in self.read_tensors("out/model.h5").items():
+                self.assertTrue(np.isfinite(values).all(), name)
+
+    def test_errors(self):
+        out = ("-d", "cpu", "--out", self.folder / "no")
+        for words, more in ((["train.json", "shards is 3", "does not divide the batch of 16"], {"shards": 3}),
+                            (["shards is 32", "more than the 16 examples"], {"shards": 32}),
+                            (["shards is 0", "at least 1"], {"shards": 0}),
+                            (["shards is 2", "solver.accumulate is 3"], {"shards": 2, "solver": {"accumulate": 3}})):
+            self.refuse(words, "train", self.config(**more), *out)
+        self.train("two", "-d", "cpu", shards=2, epochs=1)
+        checkpoint = self.folder / "two/checkpoint_1.h5"
+        with h5py.File(checkpoint) as file:
+            self.assertEqual(file.attrs["shards"], 2)
+        for shards in (1, 4):
+            self.refuse(["checkpoint_1.h5", "made with shards 2", f"has shards {shards}"], "train", self.config(shards=shards),
+                        *out, "--resume", checkpoint)
+
+
+if __name__ == "__main__":
+    main()
