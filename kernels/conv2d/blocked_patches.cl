@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies the windows of plain images to blocked images [N, T/V, OH, OW, V], whose channels are the T = C*KH*KW taps of a kernel.
-// Windows do not overlap, so that a convolution becomes a 1x1 convolution of an image as large as its input:
+// Windows do not overlap. The gradient of the weights becomes that of a 1x1 convolution (conv2d_backward_filter.blocked_patches):
 //
 //     x, kernel 2x2               pixel (0, 0)      pixel (0, 1)
 //     a b|c d|                    a b e f           c d g h          T channels, zeros up to whole blocks

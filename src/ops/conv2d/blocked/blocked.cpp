@@ -3,7 +3,6 @@
 // CPUs, with blocked activations and packed weights (kernels/conv2d/blocked.cl). In grouped
 // convolutions whose groups do not fill whole blocks, blocks read the channels of all groups that
 // they have channels of, with weights of zero between different groups (reach.hpp).
-// conv2d.blocked_patches is the same on a copy of the windows of x (blocked_patches.cpp).
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "base/text.hpp"
 #include "ops/conv2d/engines.hpp"
@@ -16,34 +15,26 @@ namespace {
 
 class Blocked : public Engine {
   public:
-    enum class Kind { forward, backward, patches };
-
-    explicit Blocked(Kind kind)
-        : backward_(kind == Kind::backward), patches_(kind == Kind::patches) {}
+    explicit Blocked(bool backward) : backward_(backward) {}
 
     std::string_view name() const override {
-        if (patches_) return "conv2d.blocked_patches";
         return backward_ ? "conv2d_backward_data.blocked" : "conv2d.blocked";
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        if (patches_)
-            return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "conv2d/blocked_patches.cl"};
         return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "conv2d/blocked_pack_across.cl",
                 "conv2d/blocked_subsample.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        if (patches_) return patches_verdict(device, Geometry::of(problem));
         return groups_verdict(lying_geometry(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         LayoutChoice choice;
         choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
-        if (patches_) choice.inputs[0] = Layout::plain();
         const std::vector<DenseJob> all = jobs(problem);
         std::uint64_t bytes = 0;
         for (const DenseJob& job : all) bytes += packed_bytes(device, job);
@@ -55,15 +46,12 @@ class Blocked : public Engine {
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning&) const override {
-        if (patches_)
-            return static_cast<std::uint64_t>(patches_bytes(device, Geometry::of(problem)));
         const Geometry g = lying_geometry(problem);
         if (!subsampled(g)) return 0;
         return static_cast<std::uint64_t>(subsample_bytes(device, g));
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        if (patches_) return patches_seconds(device, problem, 0.7);
         const Geometry g = lying_geometry(problem);
         if (reaches_across(device, g.groups, g.group_in(), g.group_out()))
             return roofline_seconds(device, problem, g.flops() * waste(device, problem), 0.6);
@@ -83,11 +71,9 @@ class Blocked : public Engine {
         std::uint64_t weight = 0;
         const int y = static_cast<int>(problem.inputs.size());
         const bool subsample = subsampled(lying_geometry(problem));
-        if (patches_) add_patches(*launch, context, Geometry::of(problem), y + 1, 0);
         if (subsample) add_subsampling(*launch, context, lying_geometry(problem), y + 1, 0);
-        const int x = patches_ || subsample ? y + 1 : 0;
         for (const DenseJob& job : jobs(problem)) {
-            add_job(*launch, context, problem, job, {x, 1, weight, bias, y});
+            add_job(*launch, context, problem, job, {subsample ? y + 1 : 0, 1, weight, bias, y});
             weight += packed_bytes(context.traits(), job);
         }
         return launch;
@@ -100,7 +86,6 @@ class Blocked : public Engine {
 
   private:
     std::vector<DenseJob> jobs(const Problem& problem) const {
-        if (patches_) return {forward_job(patches_geometry(Geometry::of(problem)))};
         const Geometry g = lying_geometry(problem);
         if (backward_) return backward_data_jobs(g);
         return {forward_job(subsampled(g) ? without_stride(g) : g)};
@@ -117,17 +102,16 @@ class Blocked : public Engine {
         return lanes / static_cast<double>(job.groups * job.group_in * job.group_out);
     }
 
-    bool subsampled(const Geometry& g) const { return !backward_ && !patches_ && reads_subsample(g); }
+    bool subsampled(const Geometry& g) const { return !backward_ && reads_subsample(g); }
 
-    bool backward_, patches_;
+    bool backward_;
 };
 
 }  // namespace
 
 void add_blocked_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<Blocked>(Blocked::Kind::patches));
-    registry.add(std::make_unique<Blocked>(Blocked::Kind::forward));
-    registry.add(std::make_unique<Blocked>(Blocked::Kind::backward));
+    registry.add(std::make_unique<Blocked>(false));
+    registry.add(std::make_unique<Blocked>(true));
 }
 
 }  // namespace dlprim::conv2d

@@ -111,8 +111,8 @@ Verdict patches_verdict(const Traits& device, const Geometry& g);
 Geometry patches_geometry(Geometry g);
 /// Bytes of that copy.
 std::int64_t patches_bytes(const Traits& device, const Geometry& g);
-/// The estimate of a convolution on it, which computes with `share_of_peak`.
-double patches_seconds(const Traits& device, const Problem& problem, double share_of_peak);
+/// The estimate of the gradient of weights with that copy.
+double patches_seconds(const Traits& device, const Problem& problem);
 /// The call that copies the windows of x, which is operand 0, to byte `at` of operand `to`.
 void add_patches(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
                  std::uint64_t at);

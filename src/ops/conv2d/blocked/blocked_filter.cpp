@@ -78,7 +78,7 @@ class BlockedFilter : public Engine {
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        if (patches_) return patches_seconds(device, problem, 0.6);
+        if (patches_) return patches_seconds(device, problem);
         const Geometry g = Geometry::of(problem);
         if (group_lanes(device, g.groups, g.group_in(), g.group_out()) < device.vector_width)
             return roofline_seconds(device, problem, g.flops(), 0.5);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Convolutions of few channels whose windows neither overlap nor leave gaps, as in the first layer
-// of a vision transformer. Their windows are copied to a blocked image, whose channels are the taps
-// of the kernel (kernels/conv2d/blocked_patches.cl). What remains is a 1x1 convolution with the
-// same weights.
+// Gradients of weights of few channels whose windows neither overlap nor leave gaps, as in the
+// first layer of a vision transformer. The windows are copied to a blocked image, whose channels
+// are the taps of the kernel (kernels/conv2d/blocked_patches.cl). What remains is the gradient of a
+// 1x1 convolution with the same weights.
 #include "base/text.hpp"
 #include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
@@ -41,10 +41,10 @@ std::int64_t patches_bytes(const Traits& device, const Geometry& g) {
     return 4 * g.n * ceil_div(g.in * g.kh * g.kw, v) * v * g.oh * g.ow;
 }
 
-double patches_seconds(const Traits& device, const Problem& problem, double share_of_peak) {
+double patches_seconds(const Traits& device, const Problem& problem) {
     const Geometry g = Geometry::of(problem);
     const auto copied = 2.0 * static_cast<double>(patches_bytes(device, g));
-    return roofline_seconds(device, problem, g.flops(), share_of_peak) +
+    return roofline_seconds(device, problem, g.flops(), 0.6) +
            copied / (std::max(1.0, device.gbytes_per_s) * 1e9 * 0.7);
 }
 
