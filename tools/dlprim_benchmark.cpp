@@ -153,10 +153,9 @@ class Benchmark {
         for (int i = 0; i < options_.iterations; ++i) with_copies.push_back(batch_with_copies());
         times_ = spread_of(std::move(times));
         with_copies_ = spread_of(std::move(with_copies));
-        nodes_ =
-            options_.by_node || !options_.trace.empty() || !options_.html.empty()
-                ? net_.profile(training())
-                : net_.nodes();
+        nodes_ = options_.by_node || !options_.trace.empty() || !options_.html.empty()
+                     ? net_.profile(training())
+                     : net_.nodes();
     }
 
     double per_batch(std::uint64_t Counters::*counter) const {
@@ -303,16 +302,15 @@ class Benchmark {
         page.add_nodes(nodes_, context_.traits());
         page.add_memory(memory_);
         page.add_network(describe(net_));
-        page.add_table("Measured", {{"network", options_.net},
-                                    {"batch", std::to_string(batch_of_net())},
-                                    {"what", mode()},
-                                    {"precision",
-                                     tools::parse_precisions(options_.precisions).text()},
-                                    {"fastest batch", text("%.4g ms", times_.min)},
-                                    {"slowest batch", text("%.4g ms", times_.max)},
-                                    {"first batch", text("%.4g ms", first_batch_ms_)},
-                                    {"launches of a batch",
-                                     text("%.4g", per_batch(&Counters::launches))}});
+        page.add_table("Measured",
+                       {{"network", options_.net},
+                        {"batch", std::to_string(batch_of_net())},
+                        {"what", mode()},
+                        {"precision", tools::parse_precisions(options_.precisions).text()},
+                        {"fastest batch", text("%.4g ms", times_.min)},
+                        {"slowest batch", text("%.4g ms", times_.max)},
+                        {"first batch", text("%.4g ms", first_batch_ms_)},
+                        {"launches of a batch", text("%.4g", per_batch(&Counters::launches))}});
         page.add_table("Device and versions", {{"dlprim", DLPRIM_VERSION},
                                                {"commit", tools::commit},
                                                {"device", device.name},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dlprim_compare: several training runs on one page. Reads the folders that dlprim_train leaves: the
-// curves from metrics.csv, and what is known of a run from report.html.
+// dlprim_compare: several training runs on one page. Reads the folders that dlprim_train leaves:
+// the curves from metrics.csv, and what is known of a run from report.html.
 #include "common.hpp"
 
 #include <dlprim/report.hpp>
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -35,10 +36,9 @@ std::string read(const fs::path& path) {
     if (fs::file_size(path, error) > most_bytes && !error)
         refuse("'" + path.string() + "' is larger than 256 MiB, which no run writes");
     std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf()))
-        throw Error(ErrorKind::io, "'" + path.string() + "' cannot be read");
-    return text.str();
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file) throw Error(ErrorKind::io, "'" + path.string() + "' cannot be read");
+    return text;
 }
 
 std::vector<std::string> cells_of(const std::string& line) {
@@ -78,7 +78,8 @@ void read_metrics(const fs::path& path, ReportRun& run) {
         const std::string where = "'" + path.string() + "' line " + std::to_string(number);
         if (cells.size() != run.columns.size())
             refuse(where + " has " + std::to_string(cells.size()) + " of " +
-                   std::to_string(run.columns.size()) + " columns: the file is cut short or damaged");
+                   std::to_string(run.columns.size()) +
+                   " columns: the file is cut short or damaged");
         std::vector<double> row;
         for (const std::string& cell : cells) row.push_back(number_in(cell, where));
         run.rows.push_back(std::move(row));

@@ -105,7 +105,7 @@ function drawCurves() {
     if (!runs.some((run) => points(run, name).length > 0)) return;
     const before = all.lastChild;
     all.append(curve(title, () => runs.map((run, i) => ({label: runs.length === 1 ? vertical : run.name, data: points(run, name),
-      borderColor: colour(runs.length === 1 ? 2 : i), backgroundColor: colour(runs.length === 1 ? 2 : i), borderWidth: 2, pointRadius: 0, pointHitRadius: 8})),
+      borderColor: colour(runs.length === 1 ? 2 : i), backgroundColor: colour(runs.length === 1 ? 2 : i), borderWidth: 2, pointRadius: run.rows.length > 40 ? 0 : 2.5, pointHitRadius: 8})),
     vertical, () => false));
     return before;
   };

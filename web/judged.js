@@ -10,13 +10,13 @@ function whatSet() { return `the ${judged.set ?? "test"} set after epoch ${numbe
 function drawConfusion() {
   const confusion = judged?.confusion;
   if (!confusion) return;
-  const element = section("confusion", "Which classes are taken for which");
+  const element = section("confusion", "Confusion matrix");
   const pixels = judged.kind === "pixels", what = pixels ? "pixels" : "examples";
   const shown = list(confusion.shown), totals = confusion.classes;
   element.append(make("p", {text: `${number(judged.examples)} examples of ${whatSet()}. A row is a true class, a column what the net said; a cell's shade is its share of the row.` +
     (shown.length < totals.length ? ` Of ${totals.length} classes these ${shown.length} are in the most mistakes.` : "")}));
   const small = shown.length > 16;
-  const matrix = make("table", {class: `matrix${small ? " small" : ""}`, id: "matrix"},
+  const matrix = make("table", {class: `matrix${small ? " small" : shown.length <= 12 ? " large" : ""}`, id: "matrix"},
     make("thead", {}, make("tr", {}, make("td", {style: "background: none"}), shown.map((c) => make("th", {scope: "col", title: totals[c][0]}, make("span", {text: totals[c][0]}))))));
   const body = make("tbody");
   shown.forEach((t, r) => {
@@ -88,12 +88,13 @@ function drawNumbers() {
 }
 
 function mistakeCaption(mistake) {
-  const small = make("small", {text: mistake.name, title: mistake.name});
+  const small = make("small", {text: String(mistake.name).split("/").at(-1), title: mistake.name});
   if (judged.kind === "pixels") return [make("span", {class: "said", text: `${percent(mistake.wrong)} of the pixels are wrong`}), small];
   if (judged.kind === "classes")
     return [make("span", {class: "is", text: `is ${className(mistake.target)}`}), make("br"),
       make("span", {class: "said", text: `taken for ${className(mistake.predicted)}`}),
-      make("small", {text: `${percent(mistake.output)} sure; of the right one ${percent(mistake.wanted)}`}), small];
+      make("small", {text: `${percent(mistake.output)} sure`, title: "the probability of the wrong class"}),
+      make("small", {text: `right one: ${percent(mistake.wanted)}`, title: "the probability of the right class"}), small];
   const which = judged.kind === "labels" ? `label ${list(judged.labels)[mistake.target]?.[0] ?? mistake.target}` : `number ${mistake.target}`;
   return [make("span", {class: "is", text: `${which} is ${number(mistake.wanted)}`}), make("br"), make("span", {class: "said", text: `output ${number(mistake.output)}`}), small];
 }

@@ -79,7 +79,7 @@ function layersOf(boxes) {
   return {layers, edges};
 }
 
-const BOX = 196, LINE = 16, GAP = 34, PLACE = 18;
+const BOX = 232, LINE = 16, GAP = 34, PLACE = 18;
 
 function drawNetwork() {
   const network = report.network;
@@ -105,7 +105,7 @@ function drawNetwork() {
     y += tall + GAP;
   }
   const svg = make("svg", {width: Math.ceil(width + 16), height: Math.ceil(y), viewBox: `-8 0 ${Math.ceil(width + 16)} ${Math.ceil(y)}`, role: "img", "aria-label": "The network"});
-  const shown = new Set();
+  const shown = new Set(), flows = [];
   for (const {path, shape: tensor} of edges) {
     let way = "", at = [path[0].x + path[0].w / 2, path[0].y + path[0].h];
     for (const box of path.slice(1)) {
@@ -117,10 +117,11 @@ function drawNetwork() {
     svg.append(make("path", {class: "edge", d: way}));
     if (tensor && !shown.has(path[0])) {
       shown.add(path[0]);
-      svg.append(make("text", {class: "soft", x: path[0].x + path[0].w / 2 + 7, y: path[0].y + path[0].h + 15, text: shape(tensor.shape)}));
+      flows.push(make("text", {class: "soft flow", x: path[0].x + path[0].w / 2 + 7, y: path[0].y + path[0].h + 15, text: shape(tensor.shape)}));
     }
   }
-  const clip = (text) => (text.length > 25 ? `${text.slice(0, 12)}…${text.slice(-12)}` : text);
+  svg.append(...flows);
+  const clip = (text) => (text.length > 29 ? `${text.slice(0, 14)}…${text.slice(-14)}` : text);
   for (const box of layers.flat().filter((one) => !one.place)) {
     const first = box.operators[0], kind = box.input ? 6 : kindOf(first.type)[2];
     const group = make("g", {tabindex: 0}, make("rect", {class: "box", x: box.x, y: box.y, width: box.w, height: box.h, rx: 7}),
@@ -132,7 +133,7 @@ function drawNetwork() {
         make("tspan", {text: clip(op.name)}))));
       const types = box.operators.map((op) => op.type);
       types.forEach((type, i) => group.append(make("text", {class: "soft", "text-anchor": "end", x: box.x + box.w - 8, y: box.y + 20 + LINE * i,
-        text: clip(box.operators[i].name).length + type.length < 25 ? type : ""})));
+        text: clip(box.operators[i].name).length + type.length < 33 ? type : ""})));
     }
     explain(group, box.input ? `input ${box.input.name}\n${shape(box.input.shape)} ${box.input.dtype ?? ""}`
       : box.operators.map((op) => [`${op.name} (${op.type}${op.frozen ? ", frozen" : ""})`, `${list(op.inputs).map((one) => shape(one.shape)).join(", ")} → ${list(op.outputs).map((one) => shape(one.shape)).join(", ")}`,

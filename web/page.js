@@ -55,7 +55,7 @@ function duration(seconds) {
   const whole = Math.round(seconds), two = (n) => String(n).padStart(2, "0");
   return whole < 3600 ? `${Math.floor(whole / 60)}:${two(whole % 60)} min` : `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)} h`;
 }
-function percent(value) { return has(value) ? `${(100 * value).toFixed(value > 0.999 || value < 0.1 ? 2 : 1)} %` : "–"; }
+function percent(value) { return has(value) ? `${(100 * value).toFixed(value >= 0.9995 || value < 0.1 ? (value >= 1 ? 0 : 2) : 1)} %` : "–"; }
 /** A column of metrics.csv as a person writes it: "mean IoU". */
 function spoken(name) { return String(name).replaceAll("_", " ").replace(/\biou\b/, "IoU").replace(/^f1$/, "F1"); }
 function shape(dims) { return list(dims).join("×") || "1"; }

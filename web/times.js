@@ -46,7 +46,7 @@ function drawTimes() {
   const box = make("div", {class: "scroll"});
   const more = make("button", {type: "button", text: `all ${sorted.length} nodes`, onclick: () => { all = true; fill(); }});
   const fill = () => {
-    box.replaceChildren(table(["node", "type", "part", "engine", "ms", "share", "GFLOP/s", "GB/s", "of its bound"], (all ? sorted : sorted.slice(0, few)).map((node) =>
+    box.replaceChildren(table(["node", "type", "part", "engine", "ms", "share", "GFLOP/s", "GB/s", "of bound"], (all ? sorted : sorted.slice(0, few)).map((node) =>
       [node.name, node.type, node.part, node.engine || "–", Number(node.ms.toPrecision(3)), percent(node.ms / total), node.gflop > 0 ? number(1e3 * node.gflop / node.ms, 3) : "–",
         node.gbytes > 0 ? number(1e3 * node.gbytes / node.ms, 3) : "–", node.bound_ms > 0 ? percent(node.bound_ms / node.ms) : "–"])));
     more.hidden = all || sorted.length <= few;

@@ -117,8 +117,9 @@ class Reader {
                 config_.report.profile = profile->boolean();
             config_.report.mistakes = integer(*view, "mistakes", 24, 0);
             if (config_.report.mistakes > 200)
-                view->at("mistakes").fail(cat("is ", config_.report.mistakes,
-                                              ", must be at most 200: pages with more are slow"));
+                view->at("mistakes")
+                    .fail(cat("is ", config_.report.mistakes,
+                              ", must be at most 200: pages with more are slow"));
         }
         if (const auto view = root_.find("tensorboard")) config_.events = view->boolean();
         if (const auto view = root_.find("metrics")) read_metrics(*view);

@@ -21,6 +21,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from browser import results_of
 from commands import TOOLS, CommandTest, idx, main, network, operator
 
 KILLS = int(os.environ.get("DLPRIM_TEST_KILLS", "25"))
@@ -83,10 +84,10 @@ class LongTrain(CommandTest):
         """Of the files, but those for TensorBoard, of which each part of a run has one."""
         return sorted(path.name for path in (self.folder / out).iterdir() if not path.name.startswith("events.out."))
 
-    def timeless(self, out: str) -> tuple[list[str], str]:
+    def timeless(self, out: str) -> tuple[list[str], Any]:
         """metrics.csv and the report without the seconds."""
         rows = [row.rsplit(",", 1)[0] for row in (self.folder / out / "metrics.csv").read_text().splitlines()]
-        return rows, re.sub(r"<td>[^<]*</td></tr>", "", (self.folder / out / "report.html").read_text())
+        return rows, results_of(self.folder / out / "report.html")
 
     def assert_same_run(self, one: str, other: str) -> None:
         for name in ("model.h5", "checkpoint_4.h5"):

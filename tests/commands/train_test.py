@@ -15,6 +15,7 @@ import time
 
 import h5py
 import numpy as np
+from browser import results_of
 from commands import DEVICES, TOOLS, CommandTest, idx, main, network, operator
 
 NET = network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
@@ -73,8 +74,7 @@ class Train(CommandTest):
                 self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
         timeless = [[{k: v for k, v in row.items() if k != "seconds"} for row in self.metrics(out)] for out in (a, b)]
         self.assertEqual(*timeless)
-        reports = [re.sub(r"<td>[^<]*</td></tr>", "", (self.folder / out / "report.html").read_text()) for out in (a, b)]
-        self.assertEqual(*reports)
+        self.assertEqual(*(results_of(self.folder / out / "report.html") for out in (a, b)))
 
     def test_it_learns_and_leaves_its_files(self):
         for device in DEVICES:
@@ -92,10 +92,8 @@ class Train(CommandTest):
             names = sorted(path.name for path in (self.folder / "out").iterdir())
             self.assertEqual([name for name in names if not name.startswith("events.out.tfevents.")],
                              ["checkpoint_4.h5", "metrics.csv", "model.h5", "report.html"])
-            report = (self.folder / "out/report.html").read_text()
-            self.assertTrue(report.startswith("<!doctype html>"))
-            self.assertEqual(report.count("<svg"), 2)
-            self.assertNotIn("http", report, "the report is one file")
+            self.assertTrue((self.folder / "out/report.html").read_text().startswith("<!doctype html>"))
+            self.assertEqual(len(results_of(self.folder / "out/report.html")["runs"][0]["rows"]), 4)
 
     def test_progress_on_a_terminal(self):
         terminal, screen = pty.openpty()

@@ -50,8 +50,8 @@ std::string json_for_html(const Json& data) {
 
 /// Text of the data with broken UTF-8 replaced, as JSON has it.
 std::string valid_text(const Json& data, const char* key) {
-    const Json text = Json::parse(
-        Json(data.value(key, "")).dump(-1, ' ', false, Json::error_handler_t::replace));
+    const Json text =
+        Json::parse(Json(data.value(key, "")).dump(-1, ' ', false, Json::error_handler_t::replace));
     return text.get<std::string>();
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 using FindingsJson = nlohmann::ordered_json;
 
-constexpr std::int64_t most_classes = 1024;      ///< of which all confusions are counted
-constexpr std::size_t most_shown_classes = 40;   ///< in a matrix
+constexpr std::int64_t most_classes = 1024;     ///< of which all confusions are counted
+constexpr std::size_t most_shown_classes = 40;  ///< in a matrix
 constexpr std::size_t most_pairs = 15;
 constexpr std::size_t most_points = 1500;
 constexpr std::size_t most_labels = 200;
@@ -110,11 +110,10 @@ void Findings::add_classes(std::span<const float> outputs, const Shape& shape,
 
 void Findings::add_values(std::span<const float> outputs, const Targets& targets) {
     const std::size_t each = targets.values.size() / static_cast<std::size_t>(targets.examples);
-    require(outputs.size() == targets.values.size(), "there are ", outputs.size(),
-            " outputs for ", targets.values.size(), " numbers");
+    require(outputs.size() == targets.values.size(), "there are ", outputs.size(), " outputs for ",
+            targets.values.size(), " numbers");
     labels_.resize(each);
-    for (std::size_t example = 0; example < static_cast<std::size_t>(targets.examples);
-         ++example) {
+    for (std::size_t example = 0; example < static_cast<std::size_t>(targets.examples); ++example) {
         Mistake mistake;
         mistake.index = targets.indices.at(example);
         for (std::size_t i = 0; i < each; ++i) {
@@ -179,8 +178,7 @@ nlohmann::ordered_json Findings::confusion(const std::vector<std::string>& class
         result["cells"].push_back(row);
     }
     result["pairs"] = FindingsJson::array();
-    for (const auto& [count, t, p] : pairs)
-        result["pairs"].push_back({t, p, -count});
+    for (const auto& [count, t, p] : pairs) result["pairs"].push_back({t, p, -count});
     return result;
 }
 

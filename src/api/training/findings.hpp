@@ -21,13 +21,13 @@ namespace dlprim {
 
 /// An example that came out wrong.
 struct Mistake {
-    std::int64_t index = 0;      ///< in its data set
-    double wrong = 0;            ///< how wrong: the larger, the worse
-    std::int32_t target = -1;    ///< its class, or the place of the worst number
-    std::int32_t predicted = -1; ///< the class that it was taken for
-    double output = 0;           ///< the probability of that class, or the worst number
-    double wanted = 0;           ///< the probability of its own class, or the number's target
-    std::vector<std::int32_t> mask; ///< of pixels: the classes found
+    std::int64_t index = 0;          ///< in its data set
+    double wrong = 0;                ///< how wrong: the larger, the worse
+    std::int32_t target = -1;        ///< its class, or the place of the worst number
+    std::int32_t predicted = -1;     ///< the class that it was taken for
+    double output = 0;               ///< the probability of that class, or the worst number
+    double wanted = 0;               ///< the probability of its own class, or the number's target
+    std::vector<std::int32_t> mask;  ///< of pixels: the classes found
 };
 
 class Findings {

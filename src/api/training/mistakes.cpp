@@ -32,8 +32,7 @@ std::string data_url(const Image& image, bool grey) {
         picture.width = scaled(image.width);
         picture.height = scaled(image.height);
         const std::vector<float> pixels = resized(
-            image,
-            {0, 0, static_cast<double>(image.width), static_cast<double>(image.height)},
+            image, {0, 0, static_cast<double>(image.width), static_cast<double>(image.height)},
             picture.width, picture.height);
         picture.pixels.resize(pixels.size());
         std::transform(pixels.begin(), pixels.end(), picture.pixels.begin(), [](float value) {
@@ -55,8 +54,8 @@ class MistakePictures {
         const Shape& shape = augmenter_.shape();
         const bool masked = data_.target_kind() == TargetKind::mask;
         std::vector<float> values(static_cast<std::size_t>(shape.numel()));
-        std::vector<std::int32_t> mask(
-            masked ? static_cast<std::size_t>(shape[1] * shape[2]) : std::size_t{0});
+        std::vector<std::int32_t> mask(masked ? static_cast<std::size_t>(shape[1] * shape[2])
+                                              : std::size_t{0});
         augmenter_.make(data_, mistake.index, 0, values.data(), masked ? mask.data() : nullptr);
         const Image image = picture_of(values, shape, augmenter_.options());
         const auto below = [&](const std::vector<std::int32_t>& over) {
@@ -80,14 +79,13 @@ class MistakePictures {
 }  // namespace
 
 std::string base64(std::string_view bytes) {
-    constexpr char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string text;
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
         unsigned group = 0;
         for (std::size_t k = 0; k < 3; ++k)
-            group = group << 8 |
-                    (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+            group =
+                group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
         for (std::size_t k = 0; k < 4; ++k)
             text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
     }
@@ -111,7 +109,8 @@ nlohmann::ordered_json mistakes_json(const std::vector<Mistake>& mistakes, const
             try {
                 MistakesJson urls = pictures->draw(mistake);
                 std::size_t more = 0;
-                for (const MistakesJson& url : urls) more += url.get_ref<const std::string&>().size();
+                for (const MistakesJson& url : urls)
+                    more += url.get_ref<const std::string&>().size();
                 bytes += more;
                 if (bytes < most_picture_bytes) shown["pictures"] = std::move(urls);
             } catch (const Error&) {

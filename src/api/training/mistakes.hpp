@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The worst mistakes of a net as a page shows them: with the names of examples and classes, and with
-// pictures where inputs are pictures.
+// The worst mistakes of a net as a page shows them: with the names of examples and classes, and
+// with pictures where inputs are pictures.
 #pragma once
 
 #include "api/training/findings.hpp"

@@ -44,9 +44,12 @@ Rows configuration_rows(const TrainConfig& config, const Precision& precision) {
 }
 
 Rows version_rows(const DeviceInfo& device) {
-    return {{"dlprim", DLPRIM_VERSION},     {"device", device.name},
-            {"kind", std::string(name_of(device.kind))}, {"platform", device.platform},
-            {"vendor", device.vendor},      {"driver", device.driver},
+    return {{"dlprim", DLPRIM_VERSION},
+            {"device", device.name},
+            {"kind", std::string(name_of(device.kind))},
+            {"platform", device.platform},
+            {"vendor", device.vendor},
+            {"driver", device.driver},
             {"memory", cat(device.memory_mib, " MiB")}};
 }
 
@@ -144,8 +147,7 @@ void RunReport::judge() {
     RunJson judged = findings->json(data.classes());
     judged["epoch"] = judged_epoch_;
     judged["set"] = parts_.config.data.validation > 0 ? "validation" : "test";
-    judged["mistakes"] =
-        mistakes_json(findings->mistakes(), data, parts_.config.data.augmentation);
+    judged["mistakes"] = mistakes_json(findings->mistakes(), data, parts_.config.data.augmentation);
     judged["names"] = data.classes().size() <= 5000 ? RunJson(data.classes()) : RunJson::array();
     data_["judged"] = std::move(judged);
     judged_epoch_ = 0;
