@@ -1,5 +1,5 @@
-# What the build needs, with one sentence for all that is missing instead of CMake's pages for the first.
-# dlprim_require_compiler() enables C++ and C; dlprim_require_packages() finds the rest.
+# What the build needs, with one sentence for all that is missing instead of CMake's pages for the first, and one table of
+# what is optional. dlprim_require_compiler() enables C++ and C; dlprim_require_packages() finds the rest.
 set(DLPRIM_INSTALL_HINT "scripts/install_deps.sh in dlprim's source installs what a build needs on Debian and Ubuntu")
 
 macro(dlprim_require_compiler)
@@ -30,18 +30,42 @@ macro(dlprim_require_packages)
     if(NOT HDF5_FOUND)
         list(APPEND dlprim_missing "HDF5")
     endif()
-    dlprim_find_onnx()  # optional: ONNX models
+    if(DLPRIM_BUILD_TOOLS AND NOT DLPRIM_CLI11_DIR)
+        find_path(cli11_include CLI/CLI.hpp DOC "Folder that holds CLI/CLI.hpp; install libcli11-dev or give -DDLPRIM_CLI11_DIR")
+        if(NOT cli11_include)
+            list(APPEND dlprim_missing "CLI11, which -DDLPRIM_BUILD_TOOLS=OFF does without,")
+        endif()
+    endif()
+    dlprim_find_onnx()
     if(dlprim_missing)
         list(JOIN dlprim_missing ", " dlprim_missing)
         message(FATAL_ERROR "dlprim cannot be built: ${dlprim_missing} not found. ${DLPRIM_INSTALL_HINT}.")
     endif()
-    find_package(ZLIB)  # optional: compressed IDX and .npz files
-    # Optional: pictures. Without them PPM and PGM are read.
-    foreach(dlprim_library PNG JPEG)
-        find_package(${dlprim_library} QUIET)
-        if(NOT ${dlprim_library}_FOUND)
-            string(TOLOWER ${dlprim_library} dlprim_name)
-            message(STATUS "lib${dlprim_name} not found: ${dlprim_library} pictures are not read (install lib${dlprim_name}-dev)")
+    find_package(ZLIB QUIET)
+    find_package(PNG QUIET)
+    find_package(JPEG QUIET)
+    dlprim_show_optional()
+endmacro()
+
+# The table of what is optional. What a build leaves out is an error that names the package where a program asks for it;
+# CMAKE_DISABLE_FIND_PACKAGE_PNG=ON and its like leave out what is installed.
+function(dlprim_show_optional)
+    message(STATUS "Optional parts of this build:")
+    set(rows "dlprim_has_onnx|ONNX models|libprotobuf-dev, protobuf-compiler and libonnx-dev"
+        "PNG_FOUND|PNG pictures|libpng-dev" "JPEG_FOUND|JPEG pictures|libjpeg-dev"
+        "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev")
+    foreach(row IN LISTS rows)
+        string(REPLACE "|" ";" row "${row}")
+        list(GET row 0 found)
+        list(GET row 1 what)
+        list(GET row 2 package)
+        string(LENGTH "${what}" length)
+        math(EXPR length "32 - ${length}")
+        string(REPEAT " " ${length} space)
+        if(${found})
+            message(STATUS "  ${what}${space}yes")
+        else()
+            message(STATUS "  ${what}${space}no: install ${package}, and configure again")
         endif()
     endforeach()
-endmacro()
+endfunction()

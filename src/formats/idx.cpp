@@ -130,7 +130,8 @@ IdxArray read_idx(const std::string& path) {
         return read_compressed(file);
 #else
         fail(ErrorKind::unsupported, "'", path,
-             "' is compressed and this build has no zlib: decompress it with gunzip first");
+             "' is compressed, which this build does not read: install zlib1g-dev and build dlprim "
+             "again, or decompress it with gunzip");
 #endif
     }
     std::uint64_t position = 0;

@@ -199,7 +199,8 @@ std::vector<std::byte> read_zip_member(const InputFile& file, const ZipMember& m
 std::vector<std::byte> read_zip_member(const InputFile& file, const ZipMember& member) {
     if (member.deflated)
         fail(ErrorKind::unsupported, "'", file.path(), "': member '", member.name,
-             "' is compressed and this build has no zlib (zlib1g-dev); write it by numpy.savez");
+             "' is compressed, which this build does not read: install zlib1g-dev and build dlprim "
+             "again, or write it by numpy.savez");
     std::vector<std::byte> data(static_cast<std::size_t>(member.size));
     file.read(member.position, data.data(), data.size());
     return data;

@@ -23,14 +23,14 @@ PictureFormat format_of(std::string_view bytes, const std::string& name) {
 #if !DLPRIM_WITH_PNG
     if (png)
         fail(ErrorKind::unsupported, "'", name,
-             "' is PNG, which this build does not read; build where libpng is installed "
-             "(libpng-dev), or convert it to PPM");
+             "' is PNG, which this build does not read: install libpng-dev and build dlprim again, "
+             "or convert it to PPM");
 #endif
 #if !DLPRIM_WITH_JPEG
     if (!png)
         fail(ErrorKind::unsupported, "'", name,
-             "' is JPEG, which this build does not read; build where libjpeg is installed "
-             "(libjpeg-dev), or convert it to PPM");
+             "' is JPEG, which this build does not read: install libjpeg-dev and build dlprim "
+             "again, or convert it to PPM");
 #endif
     return png ? PictureFormat::png : PictureFormat::jpeg;
 }

@@ -217,7 +217,7 @@ namespace dlprim {
 
 std::string encode_png(const Image&) {
     fail(ErrorKind::unsupported,
-         "this build writes no PNG; build where libpng is installed (libpng-dev)");
+         "this build writes no PNG: install libpng-dev and build dlprim again");
 }
 
 }  // namespace dlprim
