@@ -3,6 +3,7 @@
 // step.
 #include "common.hpp"
 #include "memory_report.hpp"
+#include "untrusted/files.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ struct Options {
     std::vector<std::string> engines, precisions;
     bool backward = false, adam = false, sgd = false, by_node = false, tune = false,
          roofline = false, memory = false;
+    tools::InputFiles files;
     int batch = 0, iterations = 20, warmup = 5;
 };
 
@@ -84,7 +86,7 @@ class Benchmark {
             memory_ = net_.plan_memory(solves ? &solver : nullptr);
             tools::report_memory(memory_, title(), options_.memory, options_.memory_html);
         }
-        if (!options_.weights.empty()) net_.load_weights(options_.weights, true);
+        if (!options_.weights.empty()) options_.files.load_weights(net_, options_.weights, true);
         if (solves) solver_ = std::make_unique<Solver>(net_, solver);
         if (options_.weights.empty() && !tools::is_onnx(options_.net)) net_.initialize();
         net_.prepare();
@@ -115,8 +117,8 @@ class Benchmark {
         how.without_losses = !training();
         if (options_.tune) how.tune_seconds = 300;
         if (training())
-            how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();
-        return tools::open_net(context_, options_.net, how);
+            how.output_gradients = !options_.files.open_net(context_, options_.net, how).has_loss();
+        return options_.files.open_net(context_, options_.net, how);
     }
 
     double batch() {
@@ -379,6 +381,7 @@ int main(int argc, char** argv) {
     app.add_option("--html", options.html,
                    "write a page: time by node, roofline, memory and the network");
     app.add_option("--trace", options.trace, "write a Chrome trace");
+    options.files.add_option(app);
     return tools::run_command(app, argc, argv, [&] {
         options.by_node = options.by_node || options.roofline;
         Benchmark(options, start).run();

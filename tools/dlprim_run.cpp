@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dlprim_run: runs a network once on tensors from an HDF5 file, and writes outputs and gradients.
 #include "common.hpp"
+#include "untrusted/files.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -15,6 +16,7 @@ struct Options {
     std::string net, device, weights, inputs, outputs, output_grads, grads;
     std::vector<std::string> engines, precisions;
     bool train = false;
+    tools::InputFiles files;
 };
 
 HostTensor download(const Tensor& tensor) {
@@ -61,11 +63,13 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
                                           std::string& reshaped) {
     // Shapes in the file take precedence: a network runs with the batch size of its inputs.
     NetOptions plain;
-    if (tools::is_onnx(options.net))
+    if (tools::is_onnx(options.net) && options.files.untrusted())
+        for (const auto& [name, tensor] : inputs) plain.input_shapes[name] = tensor.shape;
+    else if (tools::is_onnx(options.net))
         for (const ONNXInput& input : ONNXModel(options.net).inputs())
             if (const auto found = inputs.find(input.name); found != inputs.end())
                 plain.input_shapes[input.name] = found->second.shape;
-    const Net net = tools::open_net(context, options.net, plain);
+    const Net net = options.files.open_net(context, options.net, plain);
     std::map<std::string, Shape> shapes;
     for (const std::string& name : net.input_names()) {
         const auto found = inputs.find(name);
@@ -87,9 +91,9 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
 Net open_with_weights(const Context& context, const Options& options, const NetOptions& how,
                       const std::string& reshaped) {
     try {
-        Net net = tools::open_net(context, options.net, how);
+        Net net = options.files.open_net(context, options.net, how);
         if (!options.weights.empty())
-            net.load_weights(options.weights);
+            options.files.load_weights(net, options.weights);
         else if (!net.param_names().empty() && !tools::is_onnx(options.net))
             throw Error(ErrorKind::invalid_argument,
                         "the network has parameters: give their file with --weights");
@@ -108,7 +112,7 @@ void run(const Options& options) {
         throw Error(ErrorKind::invalid_argument,
                     "--outputs and --grads name the same file '" + options.grads + "'");
     const Context context(options.device);
-    const auto inputs = load_tensors(options.inputs);
+    const auto inputs = options.files.load_tensors(options.inputs);
     how.mode = options.train           ? Mode::training
                : options.grads.empty() ? Mode::inference
                                        : Mode::evaluation;
@@ -127,7 +131,7 @@ void run(const Options& options) {
     }
     if (!options.grads.empty()) {
         std::map<std::string, HostTensor> given;
-        if (!options.output_grads.empty()) given = load_tensors(options.output_grads);
+        if (!options.output_grads.empty()) given = options.files.load_tensors(options.output_grads);
         const auto losses = net.loss_weights();
         for (const std::string& name : net.output_gradient_names()) {
             Tensor gradient = net.output_gradient(name);
@@ -184,5 +188,6 @@ int main(int argc, char** argv) {
     output_grads->needs(grads);
     tools::add_precision_option(app, options.precisions);
     tools::add_engine_option(app, options.engines);
+    options.files.add_option(app);
     return tools::run_command(app, argc, argv, [&] { run(options); });
 }

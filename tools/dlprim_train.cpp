@@ -3,6 +3,7 @@
 #include "common.hpp"
 #include "memory_report.hpp"
 #include "train_display.hpp"
+#include "untrusted/files.hpp"
 
 #include <dlprim/trainer.hpp>
 
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> precisions;
     bool memory = false;
     std::string memory_html;
+    tools::InputFiles files;
     CLI::App app(
         "Trains a network from a configuration file. SIGINT (Ctrl-C) and SIGTERM save a checkpoint "
         "and end the run, SIGUSR1 prints where it is.",
@@ -83,11 +85,14 @@ int main(int argc, char** argv) {
     app.add_flag("--memory", memory,
                  "first print what a step will take of the device's memory, by phase and tensor");
     app.add_option("--memory-html", memory_html, "draw that over the step, as a page");
+    files.add_option(app);
     bool finished = true;
     const int code = tools::run_command(app, argc, argv, [&] {
         const tools::Precisions given = tools::parse_precisions(precisions);
         call.precision = given.net;
         call.precisions = given.operators;
+        if (files.untrusted())
+            call.read_weights = [&](const std::string& path) { return files.load_tensors(path); };
         handle(SIGINT, end_run);
         handle(SIGTERM, end_run);
         handle(SIGUSR1, ask_run);

@@ -2,6 +2,7 @@
 // image_predict: classifies pictures by a network and prints the likeliest classes of each.
 #include "common.hpp"
 #include "predict.hpp"
+#include "untrusted/files.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -15,6 +16,7 @@ namespace {
 struct Options {
     std::string net, weights, device;
     tools::PredictOptions predict;
+    tools::InputFiles files;
 };
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -57,14 +59,14 @@ void predict(const Options& options) {
     NetOptions how;
     how.batch = static_cast<std::int64_t>(std::min(images.size(), most_at_once));
     how.progress = tools::terminal_progress();
-    Net net = tools::open_net(context, options.net, how);
+    Net net = options.files.open_net(context, options.net, how);
     const Ends ends = ends_of(net, options.net);
     const Shape shape = net.input_shape(ends.images);
-    const auto kept = read_preprocessing(options.weights);
+    const auto kept = options.files.read_preprocessing(options.weights);
     const Preprocessing steps = tools::with_options(
         options.predict, kept ? *kept : tools::imagenet_preprocessing(shape[2], shape[3]), shape[2],
         shape[3]);
-    net.load_weights(options.weights);
+    options.files.load_weights(net, options.weights);
     tools::Predictions predictions(options.predict,
                                    options.predict.labels.empty()
                                        ? steps.classes
@@ -75,8 +77,9 @@ void predict(const Options& options) {
             net.reshape(static_cast<std::int64_t>(count));
         std::vector<float> batch;
         for (std::size_t i = first; i < first + count; ++i) {
-            const std::vector<float> one = tools::read_input(
-                images[i], steps, static_cast<int>(shape[1]), options.predict.bgr);
+            const std::vector<float> one = tools::net_input(
+                images[i], options.files.read_image(images[i], static_cast<int>(shape[1])), steps,
+                options.predict.bgr);
             batch.insert(batch.end(), one.begin(), one.end());
         }
         const DType want = net.input_dtype(ends.images);
@@ -105,5 +108,6 @@ int main(int argc, char** argv) {
     app.add_option("WEIGHTS", options.weights, "its weights, HDF5")->required();
     tools::add_predict_options(app, options.predict, "; in place of what the weights file says");
     tools::add_device_option(app, options.device);
+    options.files.add_option(app);
     return tools::run_command(app, argc, argv, [&] { predict(options); });
 }

@@ -53,7 +53,7 @@ Taken input_of(const ONNXModel& model, const std::string& path) {
 /// The image as the model takes it.
 ONNXValue prepare(const tools::PredictOptions& options, const Preprocessing& how,
                   const Taken& input, const std::string& path) {
-    const std::vector<float> planes = tools::read_input(path, how, 3, options.bgr);
+    const std::vector<float> planes = tools::net_input(path, read_image(path, 3), how, options.bgr);
     const std::int64_t height = how.crop_height, width = how.crop_width, area = height * width;
     std::vector<float> values = planes;
     for (std::int64_t i = 0; input.channels_last && i < area; ++i)

@@ -72,10 +72,9 @@ std::vector<std::string> read_labels(const std::string& path) {
     return labels;
 }
 
-std::vector<float> read_input(const std::string& path, const Preprocessing& how, int channels,
-                              bool bgr) {
+std::vector<float> net_input(const std::string& path, Image image, const Preprocessing& how,
+                             bool bgr) {
     std::vector<float> planes;
-    Image image = read_image(path, channels);
     if (bgr)
         for (std::size_t i = 0; i + 2 < image.pixels.size(); i += 3)
             std::swap(image.pixels[i], image.pixels[i + 2]);

@@ -31,9 +31,10 @@ void add_predict_options(CLI::App& app, PredictOptions& options, const std::stri
 /// Names of classes, one in each line of a file.
 std::vector<std::string> read_labels(const std::string& path);
 
-/// The picture as a net takes it: [channels, height, width], with blue first if options say so.
-std::vector<float> read_input(const std::string& path, const Preprocessing& how, int channels,
-                              bool bgr);
+/// The picture of a file as a net takes it: [channels, height, width], with blue first if options
+/// say so. Messages name the file.
+std::vector<float> net_input(const std::string& path, Image image, const Preprocessing& how,
+                             bool bgr);
 
 /// The preprocessing with what the options say in its place; `size` is the side of the net's input,
 /// or 0 if it is open. Throws Error(invalid_argument) for options that make no sense together.

@@ -26,7 +26,8 @@ struct ImageBox {
 };
 
 /// Reads a file in PNG, JPEG (a CMYK one, too), or PPM or PGM with binary pixels. The format
-/// follows from the file's contents, not from its name. `channels` is 1 or 3: colours become
+/// follows from the file's contents, not from its name. A JPEG becomes upright by the orientation
+/// of its Exif data. `channels` is 1 or 3: colours become
 /// grey by the weights of ITU-R 601, and grey becomes three equal colours. Pixels of 16 bits are
 /// rounded to 8, and transparent pixels are laid over black. Throws Error: not_found; io; format
 /// (no such picture, cut short, damaged, more than 2^15 pixels wide or high, more than 2^26 in

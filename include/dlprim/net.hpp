@@ -187,10 +187,15 @@ class Net {
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
     /// Reads every parameter from a weights file (HDF5; docs/json.md). With `missing_ok`,
-    /// parameters that the file lacks are initialised. Throws Error(not_found), Error(format),
-    /// Error(invalid_argument) or Error(io); what() names the file, or the parameter that is
-    /// missing or has a wrong shape or type.
+    /// parameters that the file lacks are initialised. What the file holds besides is logged as a
+    /// warning. Throws Error(not_found), Error(format), Error(invalid_argument) or Error(io);
+    /// what() names the file, all parameters that it lacks with those that the network does not
+    /// have, or the parameter that has a wrong shape or type.
     void load_weights(const std::string& path, bool missing_ok = false);
+    /// The same with what load_tensors() has read of a weights file, perhaps in another process.
+    /// `source` stands for the path in messages.
+    void load_weights(std::map<std::string, HostTensor> values, const std::string& source,
+                      bool missing_ok = false);
     /// Writes every parameter to a weights file, whole or not at all. Waits for the device. Throws
     /// Error(io); Error(invalid_argument) where parameters have no values (see forward()).
     void save_weights(const std::string& path);

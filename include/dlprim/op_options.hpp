@@ -344,6 +344,7 @@ struct Softmax {
 
 struct SoftmaxWithLoss {
     static constexpr std::string_view type = "SoftmaxWithLoss";
+    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
 };
 
 struct NLLLoss {

@@ -11,9 +11,11 @@
 #include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/tensor_file.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,6 +80,9 @@ struct TrainCall {
     /// with TrainResult::finished false. It must be quick. For signals let it read an atomic flag:
     /// the library itself installs no handlers.
     std::function<TrainRequest()> request;
+    /// Reads the files of first weights ("weights" and "initial" of the configuration) in place of
+    /// load_tensors(), for example in another process.
+    std::function<std::map<std::string, HostTensor>(const std::string& path)> read_weights;
     /// Called once, before the training net allocates, with what its steps will take.
     std::function<void(const MemoryMap&)> memory;
 };

@@ -43,10 +43,19 @@ bool keeps_labels(const Graph& graph, const Node& node, std::int64_t& classes) {
     return true;
 }
 
+/// The label that does not count for a loss that has the option.
+std::optional<std::int64_t> ignored_label(const Node& node) {
+    constexpr const char* option = "ignore_index";
+    if (!node.attrs.has(option)) return std::nullopt;
+    const std::int64_t label = node.attrs.integer(option);
+    if (label == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+    return label;
+}
+
 }  // namespace
 
-std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
-    std::map<std::string, std::int64_t> classes;
+std::map<std::string, LabelInput> label_inputs(const Graph& graph) {
+    std::map<std::string, LabelInput> classes;
     for (const Node& node : graph.nodes) {
         std::vector<TensorSpec> specs;
         for (ValueId id : node.inputs) specs.push_back(graph.spec(id));
@@ -61,8 +70,10 @@ std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
         }
         const Value& label = graph.value(value);
         if (label.role != Role::input) continue;
-        std::int64_t& known = classes.emplace(label.name, count).first->second;
-        known = std::min(known, count);
+        const std::optional<std::int64_t> ignored = ignored_label(node);
+        LabelInput& known = classes.emplace(label.name, LabelInput{count, ignored}).first->second;
+        known.classes = std::min(known.classes, count);
+        if (known.ignored != ignored) known.ignored.reset();
     }
     return classes;
 }

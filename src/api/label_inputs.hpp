@@ -6,13 +6,23 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace dlprim {
 
-/// The inputs that contain class numbers, by name, with their number of classes. Labels are
-/// followed back through operators that do not change them. If an input has several readers, the
-/// smallest number of classes counts.
-std::map<std::string, std::int64_t> label_inputs(const Graph& graph);
+/// What an input of class numbers may hold.
+struct LabelInput {
+    std::int64_t classes = 0;             ///< numbers below this one
+    std::optional<std::int64_t> ignored;  ///< and this one, which does not count
+    bool holds(std::int64_t label) const {
+        return (label >= 0 && label < classes) || label == ignored;
+    }
+};
+
+/// The inputs that contain class numbers, by name. Labels are followed back through operators that
+/// do not change them. If an input has several readers, the smallest number of classes counts, and
+/// a label that all of them ignore.
+std::map<std::string, LabelInput> label_inputs(const Graph& graph);
 
 }  // namespace dlprim

@@ -29,29 +29,30 @@ Tensor find_tensor(const Map& map, const std::string& name, const char* what) {
                        : cat("; there ", names.size() == 1 ? "is " : "are ", join(names, ", ")));
 }
 
-/// Class numbers must be whole and below the number of classes. Kernels do not check that.
+/// Class numbers must be whole and below the number of classes, or the one that is ignored. Kernels
+/// do not check that.
 void check_labels(const std::string& name, DType dtype, const void* data, std::int64_t count,
-                  std::int64_t classes) {
+                  const LabelInput& wanted) {
     const auto size = static_cast<std::size_t>(count);
     const auto refuse = [&](const auto& label, std::size_t i) {
         fail(ErrorKind::invalid_argument, "input '", name, "' holds label ", label, " at position ",
-             i, "; labels are whole numbers from 0 to ", classes - 1);
+             i, "; labels are whole numbers from 0 to ", wanted.classes - 1,
+             wanted.ignored ? cat(", or ", *wanted.ignored, ", which is ignored") : "");
     };
     if (!is_float(dtype)) {  // int64 holds every integer type exactly, double does not
         std::vector<std::int64_t> labels(size);
         convert(data, dtype, labels.data(), DType::i64, size);
         for (std::size_t i = 0; i < size; ++i)
-            if (labels[i] < 0 || labels[i] >= classes) refuse(labels[i], i);
+            if (!wanted.holds(labels[i])) refuse(labels[i], i);
         return;
     }
     std::vector<double> labels(size);
     convert(data, dtype, labels.data(), DType::f64, size);
     for (std::size_t i = 0; i < size; ++i) {
         const double label = labels[i];
-        const bool whole = label == std::floor(label);
-        if (label >= 0 && label < static_cast<double>(classes) && whole) continue;
-        if (std::abs(label) < 1e18 && whole) refuse(static_cast<std::int64_t>(label), i);
-        refuse(label, i);
+        if (label != std::floor(label) || std::abs(label) >= 1e18) refuse(label, i);
+        if (!wanted.holds(static_cast<std::int64_t>(label)))
+            refuse(static_cast<std::int64_t>(label), i);
     }
 }
 
@@ -178,7 +179,7 @@ bool Net::has_loss() const {
 std::int64_t Net::label_classes(const std::string& input) {
     const auto& classes = impl().built().classes;
     const auto found = classes.find(input);
-    return found == classes.end() ? 0 : found->second;
+    return found == classes.end() ? 0 : found->second.classes;
 }
 
 Shape Net::input_shape(const std::string& name) const {

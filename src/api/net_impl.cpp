@@ -2,7 +2,6 @@
 // NetImpl: makes plans of a description and binds tensors to them.
 #include "api/net_impl.hpp"
 
-#include "api/label_inputs.hpp"
 #include "api/shard_sums.hpp"
 #include "base/text.hpp"
 #include "exec/first_nan.hpp"

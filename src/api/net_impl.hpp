@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/index_inputs.hpp"
+#include "api/label_inputs.hpp"
 #include "api/param_source.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
@@ -52,7 +53,7 @@ class NetImpl : private ParamSupply {
         std::unique_ptr<Executor> executor;
         std::map<std::string, Tensor> inputs, outputs, output_gradients, gradients;
         std::map<std::string, ValueId> params;
-        std::map<std::string, std::int64_t> classes;  ///< label inputs: number of classes
+        std::map<std::string, LabelInput> classes;  ///< label inputs: what they may hold
         std::map<std::string, std::vector<IndexReader>> indices;  ///< index inputs: their readers
         std::vector<std::pair<std::string, double>> losses;
         bool ran_forward = false;

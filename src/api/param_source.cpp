@@ -2,12 +2,85 @@
 // Sources of parameters' values.
 #include "api/param_source.hpp"
 
+#include "api/training/listed.hpp"
 #include "base/text.hpp"
 #include "train/initialize.hpp"
 
+#include <dlprim/log.hpp>
+
 #include <sys/stat.h>
+#include <algorithm>
 
 namespace dlprim {
+
+namespace {
+
+constexpr std::size_t most_names = 24;  ///< of each list in a message
+
+std::vector<std::string> names_of(const std::map<std::string, const Value*>& parameters) {
+    std::vector<std::string> names;
+    for (const auto& item : parameters) names.push_back(item.first);
+    return names;
+}
+
+/// Throws Error(format) if values of that shape and type are none of the parameter.
+void check_kind(const Value& parameter, const Shape& shape, DType dtype,
+                const std::string& source) {
+    const TensorSpec& want = parameter.spec;
+    const bool scalar = want.shape.numel() == 1 && shape.numel() == 1;
+    if (shape != want.shape && !scalar)
+        fail(ErrorKind::format, "parameter '", parameter.name, "' has shape ", shape.str(), " in '",
+             source, "', the network expects ", want.shape.str());
+    if (dtype != want.dtype && !(is_float(dtype) && is_float(want.dtype)))
+        fail(ErrorKind::format, "parameter '", parameter.name, "' is ", name_of(dtype), " in '",
+             source, "', the network expects ", name_of(want.dtype));
+}
+
+}  // namespace
+
+bool is_checkpoint_state(std::string_view name) {
+    return name.starts_with("solver/") || name.starts_with("run/");
+}
+
+void compare_names(const std::vector<std::string>& wanted, const std::vector<std::string>& given,
+                   const std::string& source, bool missing_ok) {
+    const std::set<std::string> all(wanted.begin(), wanted.end());
+    const std::set<std::string> there(given.begin(), given.end());
+    std::vector<std::string> missing, unused;
+    for (const std::string& name : all)
+        if (!there.count(name)) missing.push_back(name);
+    for (const std::string& name : there)
+        if (!all.count(name) && !is_checkpoint_state(name)) unused.push_back(name);
+    if (!missing.empty() && !missing_ok) {
+        const bool one = missing.size() == 1;
+        const std::string hint = one ? did_you_mean(missing.front(), unused) : "";
+        const bool both = !unused.empty() && (hint.empty() || unused.size() > 1);
+        fail(
+            ErrorKind::not_found, "'", source, "' has no ", one ? "parameter '" : "parameters ",
+            listed(missing, most_names), one ? "'" : "", hint,
+            both ? cat("; the network does not have the file's ", listed(unused, most_names)) : "");
+    }
+    if (!unused.empty())
+        log(LogLevel::warning, cat("'", source, "' holds what the network does not have: ",
+                                   listed(unused, most_names)));
+}
+
+std::map<std::string, HostTensor> fitted(std::map<std::string, HostTensor> values,
+                                         const std::map<std::string, const Value*>& parameters,
+                                         const std::string& source, bool missing_ok) {
+    std::vector<std::string> given;
+    for (const auto& item : values) given.push_back(item.first);
+    compare_names(names_of(parameters), given, source, missing_ok);
+    std::map<std::string, HostTensor> taken;
+    for (const auto& [name, parameter] : parameters) {
+        const auto found = values.find(name);
+        if (found == values.end()) continue;
+        check_kind(*parameter, found->second.shape, found->second.dtype, source);
+        HostTensor& value = taken[name] = std::move(found->second);
+        value.shape = parameter->spec.shape;
+    }
+    return taken;
+}
 
 void InitialValues::read(const Value& parameter, std::vector<std::byte>& data) {
     const std::vector<float> values = initial_values(parameter, method_, seed_, pool_);
@@ -59,29 +132,29 @@ Hdf5Reader* WeightsFile::reader() {
     return reader_ ? &*reader_ : nullptr;
 }
 
+void WeightsFile::check(const std::map<std::string, const Value*>& parameters) {
+    std::vector<std::string> given;
+    for (const Hdf5Dataset& dataset : reader_.value().datasets()) given.push_back(dataset.name);
+    // A link that is not followed has a name, too, and info() says why it is refused.
+    for (const auto& item : parameters)
+        if (reader_->has(item.first) &&
+            std::find(given.begin(), given.end(), item.first) == given.end())
+            given.push_back(item.first);
+    compare_names(names_of(parameters), given, file_->path(), missing_ != nullptr);
+    for (const auto& item : parameters) check(*item.second);
+}
+
 void WeightsFile::check(const Value& parameter) {
     const std::string& name = parameter.name;
     const Hdf5Reader& file = reader_.value();
     if (!file.has(name)) {
-        if (missing_) {
-            lacking_.insert(name);
-            return;
-        }
-        std::vector<std::string> in_file;
-        for (const Hdf5Dataset& dataset : file.datasets()) in_file.push_back(dataset.name);
-        fail(ErrorKind::not_found, "'", file_->path(), "' has no parameter '", name, "'",
-             did_you_mean(name, in_file));
+        lacking_.insert(name);
+        return;
     }
     const Hdf5Dataset& dataset = file.info(name);
-    const TensorSpec& want = parameter.spec;
-    const bool scalar = want.shape.numel() == 1 && dataset.shape.numel() == 1;
-    if (dataset.shape != want.shape && !scalar)
-        fail(ErrorKind::format, "parameter '", name, "' has shape ", dataset.shape.str(), " in '",
-             file_->path(), "', the network expects ", want.shape.str());
-    if (dataset.dtype != want.dtype && !(is_float(dataset.dtype) && is_float(want.dtype)))
-        fail(ErrorKind::format, "parameter '", name, "' is ", name_of(dataset.dtype), " in '",
-             file_->path(), "', the network expects ", name_of(want.dtype));
-    const auto position = dataset.dtype == want.dtype ? file.position(name) : std::nullopt;
+    check_kind(parameter, dataset.shape, dataset.dtype, file_->path());
+    const auto position =
+        dataset.dtype == parameter.spec.dtype ? file.position(name) : std::nullopt;
     if (position) positions_[name] = *position;
 }
 

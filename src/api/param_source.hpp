@@ -31,6 +31,15 @@ class ParamSource {
     virtual void close() {}
 };
 
+/// Compares the names of a net's parameters with those that a file or a caller gives; `source`
+/// names it in messages. Throws Error(not_found) with both lists for parameters that it lacks,
+/// unless `missing_ok`. Logs a warning that lists what the net does not have; what checkpoints hold
+/// besides parameters is not meant.
+void compare_names(const std::vector<std::string>& wanted, const std::vector<std::string>& given,
+                   const std::string& source, bool missing_ok);
+/// Whether a dataset of that name is what a checkpoint holds besides parameters.
+bool is_checkpoint_state(std::string_view name);
+
 /// Parameters from initial_values().
 class InitialValues : public ParamSource {
   public:
@@ -66,6 +75,12 @@ class HostValues : public ParamSource {
     bool read_again_;
 };
 
+/// Values of a weights file that somebody else has read, by the rules of WeightsFile: names that
+/// the net does not have are dropped, and a scalar may have shape [] or [1].
+std::map<std::string, HostTensor> fitted(std::map<std::string, HostTensor> values,
+                                         const std::map<std::string, const Value*>& parameters,
+                                         const std::string& source, bool missing_ok);
+
 /// A weights file. HDF5 keeps it open only until close(), because its locks prevent others from
 /// writing. A descriptor stays open, so that values can be read even if the file was renamed,
 /// removed or replaced. HDF5 opens the file again through that descriptor, so it is always the file
@@ -74,13 +89,14 @@ class WeightsFile : public ParamSource {
   public:
     /// `missing` (may be null) provides the parameters that the file lacks. Throws like Hdf5Reader.
     WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing);
-    /// Throws Error, which names the parameter, if it is missing or of another shape or type.
-    void check(const Value& parameter);
+    /// Throws Error, which names the parameters, if some are missing or of another shape or type.
+    void check(const std::map<std::string, const Value*>& parameters);
     /// Call check() first. Throws Error(io) if the file was written to since.
     void read(const Value& parameter, std::vector<std::byte>& data) override;
     void close() override { reader_.reset(); }
 
   private:
+    void check(const Value& parameter);
     /// The open reader, or nullptr if the file is no longer at its path.
     Hdf5Reader* reader();
 

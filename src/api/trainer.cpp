@@ -96,7 +96,7 @@ class Trainer {
         if (call_.memory) call_.memory(net_->plan_memory(&config_.solver));
         solver_.emplace(*net_, config_.solver);
         const Roles roles = roles_of(*net_);
-        initial_notes_ = set_initial_values(*net_, config_);
+        initial_notes_ = set_initial_values(*net_, config_, call_.read_weights);
         stepper_.emplace(*net_, *solver_, roles);
         feeder_.attach(*net_, roles);
         state_.batches = feeder_.batches();

@@ -7,6 +7,16 @@
 
 namespace dlprim {
 
+namespace {
+
+std::map<std::string, const Value*> values_of(NetImpl& net) {
+    std::map<std::string, const Value*> parameters;
+    for (const auto& [name, param] : net.params()) parameters[name] = &param.value;
+    return parameters;
+}
+
+}  // namespace
+
 void Net::load_weights(const std::string& path, bool missing_ok) {
     std::shared_ptr<ParamSource> missing;
     if (missing_ok)
@@ -14,8 +24,13 @@ void Net::load_weights(const std::string& path, bool missing_ok) {
                                                   Access::impl(context()).pool());
     auto file = std::make_shared<WeightsFile>(path, std::move(missing));
     // Everything is checked before anything is written, so that a bad file changes nothing.
-    for (const auto& [name, param] : impl().params()) file->check(param.value);
+    file->check(values_of(impl()));
     impl().fill_from(std::move(file), true);
+}
+
+void Net::load_weights(std::map<std::string, HostTensor> values, const std::string& source,
+                       bool missing_ok) {
+    write_params(fitted(std::move(values), values_of(impl()), source, missing_ok), missing_ok);
 }
 
 void Net::save_weights(const std::string& path) {

@@ -158,6 +158,8 @@ inline constexpr auto option_names<ops::Reduction> = name_list("method", "keep_d
 template <>
 inline constexpr auto option_names<ops::Softmax> = name_list("log", "axis");
 template <>
+inline constexpr auto option_names<ops::SoftmaxWithLoss> = name_list("ignore_index");
+template <>
 inline constexpr auto option_names<ops::NLLLoss> = name_list("reduce", "ignore_index",
                                                              "return_weight");
 template <>

@@ -105,7 +105,8 @@ class Hdf5Writer {
     /// Sets an attribute of a dataset that is already written, or of a group, which is created if
     /// necessary ("" is the root).
     void attribute(const std::string& object, const std::string& name, const Attr& value);
-    /// Closes the file, syncs it to disk and renames it to `path`. No other call may follow.
+    /// Closes the file, syncs it to disk, renames it to `path` and syncs the folder, so that the
+    /// new file survives a power failure from then on. No other call may follow.
     void commit();
 
   private:

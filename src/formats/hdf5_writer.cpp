@@ -217,6 +217,17 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
     impl_->set_attribute(opened.id(), name, value);
 }
 
+/// Makes a rename durable: the entry of the folder is on disk, too. Some file systems cannot; the
+/// file itself is written nevertheless.
+static void sync_folder_of(const std::string& path) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    const int descriptor =
+        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    ::fsync(descriptor);
+    ::close(descriptor);
+}
+
 void Hdf5Writer::commit() {
     const NoFileSizeSignal quiet;
     hsize_t size = 0;
@@ -238,6 +249,7 @@ void Hdf5Writer::commit() {
     if (std::rename(impl_->temporary.c_str(), impl_->path.c_str()) != 0)
         impl_->broken(std::strerror(errno));
     impl_->temporary.clear();
+    sync_folder_of(impl_->path);
 }
 
 }  // namespace dlprim

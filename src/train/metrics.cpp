@@ -24,12 +24,15 @@ class TopK : public Metric {
     std::string name() const override { return k_ == 1 ? "accuracy" : cat("top", k_); }
     void add(const Judged& batch) override {
         const Scores scores(batch);
-        std::int64_t right = 0;
-        for (std::int64_t i = 0; i < scores.targets(); ++i)
+        std::int64_t right = 0, judged = 0;
+        for (std::int64_t i = 0; i < scores.targets(); ++i) {
+            if (!scores.counts(i)) continue;
             right += k_ == 1 ? scores.best(i) == scores.label(i) : scores.rank(i) < k_;
+            ++judged;
+        }
         std::vector<double>& all = sums(2);
         all[0] += static_cast<double>(right);
-        all[1] += static_cast<double>(scores.targets());
+        all[1] += static_cast<double>(judged);
     }
     double value() const override {
         return Metric::sums().empty() ? ratio(0, 0) : ratio(Metric::sums()[0], Metric::sums()[1]);
@@ -48,6 +51,7 @@ class MeanIoU : public Metric {
         const Scores scores(batch);
         std::vector<double>& all = sums(static_cast<std::size_t>(2 * scores.classes()));
         for (std::int64_t i = 0; i < scores.targets(); ++i) {
+            if (!scores.counts(i)) continue;
             const std::int64_t label = scores.label(i), found = scores.best(i);
             if (label < 0 || label >= scores.classes()) continue;  // does not count
             if (label == found) ++all[static_cast<std::size_t>(2 * label)];

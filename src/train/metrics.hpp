@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct Judged {
     Shape shape;                            ///< first the examples
     std::span<const std::int32_t> classes;  ///< one for each example or each of its places (pixels)
     std::span<const float> values;          ///< as many as outputs
+    std::optional<std::int64_t> ignored;    ///< the class number that does not count, if any
 };
 
 class Metric {

@@ -30,6 +30,8 @@ class Scores {
     std::int32_t label(std::int64_t target) const {
         return batch_.classes[static_cast<std::size_t>(target)];
     }
+    /// Whether the target is judged at all.
+    bool counts(std::int64_t target) const { return label(target) != batch_.ignored; }
     std::int64_t targets() const { return static_cast<std::int64_t>(batch_.classes.size()); }
     /// The class with the largest score, of equal ones the first.
     std::int64_t best(std::int64_t target) const {

@@ -191,6 +191,100 @@ class LongTrain(CommandTest):
         self.run_to_end("out", "--resume", "latest")
         self.assert_same_run("whole", "out")
 
+    def test_a_second_signal_ends_at_once(self) -> None:
+        self.config(epochs=100000)
+        with self.started("out") as process:
+            self.wait_for(process, "epoch 2/")
+            # Both wait for the process to go on, so that the second comes before the first has been served.
+            for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+                process.send_signal(number)
+            out, _ = process.communicate(timeout=50)
+        self.assertIn(-process.returncode, (signal.SIGINT, signal.SIGTERM))
+        self.assertNotIn("stopped", out)
+        last = self.last_position("out")[0]
+        self.assertGreaterEqual(last, 1)
+        self.config(epochs=last + 1)
+        self.run_to_end("out", "--resume", "latest")
+        self.assertEqual([name for name in self.names("out") if "lock" in name or "tmp" in name], [])
+
+    def disk(self, size: str) -> pathlib.Path:
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk], capture_output=True).returncode:
+            self.skipTest("a disk of its own cannot be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        return disk
+
+    def test_a_disk_that_fills_up_does_not_end_a_run(self) -> None:
+        disk = self.disk("1m")
+        self.config(epochs=100000, checkpoints={"keep": 1}, tensorboard=False)
+        with self.started("disk/out") as process:
+            self.wait_for(process, "epoch 2/")
+            with open(disk / "other", "wb", buffering=0) as file:
+                with contextlib.suppress(OSError):
+                    while file.write(b"." * 4096):
+                        pass
+            line = self.wait_for(process, "note: no checkpoint was saved")
+            self.assertRegex(line, "disk is full|No space left")
+            named = re.search(r"'([^']*checkpoint_\d+\.h5)' is the last good one", line)
+            assert named, line
+            self.position(pathlib.Path(named.group(1)))
+            self.wait_for(process, "epoch ")
+            self.assertEqual([name for name in self.names("disk/out") if "tmp" in name], [])
+            (disk / "other").unlink()
+            for _ in range(3):
+                self.wait_for(process, "epoch ")
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=50)
+        self.assertEqual(process.returncode, 143)
+        self.assertGreater(self.last_position("disk/out")[0], self.position_of(named.group(1)))
+        self.assertEqual([name for name in self.names("disk/out") if "tmp" in name], [])
+
+    def position_of(self, checkpoint: str) -> int:
+        """The epoch that the name says."""
+        found = re.search(r"checkpoint_(\d+)", checkpoint)
+        assert found
+        return int(found.group(1))
+
+    def test_a_folder_that_cannot_be_written(self) -> None:
+        disk = self.disk("1m")
+        self.config(epochs=1)
+        self.run_to_end("disk/out")
+        before = {path: path.read_bytes() for path in (disk / "out").iterdir()}
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        self.config(epochs=2)
+        for out, more in (("disk/out", ["--resume", "latest"]), ("disk/out", ["--replace"]), ("disk/new", [])):
+            self.refuse([out, "Read-only file system"], "train", self.folder / "train.json", "-d", "cpu", "--out",
+                        self.folder / out, *more)
+        # A cache that cannot be written costs time and nothing else.
+        self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "new", DLPRIM_CACHE_DIR=str(disk))
+        self.assertEqual(before, {path: path.read_bytes() for path in (disk / "out").iterdir()})
+
+    def test_a_clock_that_jumps(self) -> None:
+        """Neither results nor their order depend on what time it is."""
+        shim = os.environ.get("DLPRIM_JUMPING_CLOCK", "")
+        if not shim or "LD_PRELOAD" in os.environ:
+            self.skipTest("no library that makes the clock jump")
+        self.config(checkpoints={"every_steps": 3, "every_minutes": 60, "keep": 99})
+        begin = time.monotonic()
+        self.run_to_end("whole")
+        usual = time.monotonic() - begin
+        said = self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", LD_PRELOAD=shim)
+        self.assertNotIn("-", "".join(re.findall(r"[\d:.-]+ left|-?\d+ images/s", said.out)))
+        self.assertLess(time.monotonic() - begin, 20 * usual + 20)
+        self.assert_same_run("whole", "out")
+        self.assertEqual(self.names("whole"), self.names("out"), "no checkpoint by an hour that has not passed")
+        for row in (self.folder / "out/metrics.csv").read_text().splitlines()[1:]:
+            self.assertTrue(0 <= float(row.rsplit(",", 1)[1]) < usual + 60, row)
+        # The last checkpoint is that of the last step, whatever the files' times say.
+        for path in (self.folder / "out").glob("checkpoint_*.h5"):
+            epochs, batches = self.position(path)
+            os.utime(path, (2e9 - 1000 * epochs - batches,) * 2)
+        self.config(epochs=5, checkpoints={"every_steps": 3, "keep": 99})
+        out = self.run_to_end("out", "--resume", "latest")
+        self.assertIn("epoch 5/5", out)
+        self.assertNotIn("epoch 4/5", out)
+
     def test_a_signal_asks_where_the_run_is(self) -> None:
         self.config(epochs=100000)
         with self.started("out") as process:

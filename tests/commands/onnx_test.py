@@ -54,6 +54,9 @@ class OnnxTest(CommandTest):
     def test_run_at_the_size_of_the_inputs(self):
         for device in ("cpu", DEVICE):
             self.assertEqual(self.run_net(self.model, device), [[2, 1], [0, 3], [6, 0]])
+        # A model that is not trusted is read in a process of its own.
+        self.assertEqual(self.run_net(self.model, "cpu", "--untrusted"), [[2, 1], [0, 3], [6, 0]])
+        self.succeed("benchmark", "-B", "4", "-i1", "-w1", "--untrusted", "cpu", self.model)
 
     def test_convert(self):
         net, weights = self.folder / "net.json", self.folder / "w.h5"

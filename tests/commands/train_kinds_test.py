@@ -13,6 +13,7 @@ import re
 import struct
 import subprocess
 import termios
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ import h5py
 import numpy as np
 from commands import DEVICES, TOOLS, CommandTest, main, network, operator
 from numpy.typing import NDArray
+from pictures import BLUE, GREY, RED, png
 
 Array = NDArray[Any]
 
@@ -148,8 +150,7 @@ class Kinds(CommandTest):
         y = (x > 100).astype(np.int32)
         self.write("net.json", network({"x": [16, 1, 4, 5], "y": ([16, 4, 5], "int")}, ["scores", "loss"],
                                        operator("Convolution2D", "scores", "x", channels_out=3, kernel=1),
-                                       operator("Softmax", "log", "scores", log=True),
-                                       operator("NLLLoss", "mean", "log y"), operator("Reshape", "loss", "mean", dims=[1])))
+                                       operator("SoftmaxWithLoss", "loss", "scores y")))
         for device in DEVICES:
             self.succeed("train", *self.config(device, data=self.arrays(x=x, y=y), epochs=40, solver={"learning_rate": 0.1}), "-d", device)
             row = self.rows(device)[-1]
@@ -157,6 +158,62 @@ class Kinds(CommandTest):
             found = self.outputs(device, x=(x[:16, None] / 255).astype(np.float32), y=y[:16])["scores"].argmax(axis=1)
             self.assertGreater((found == y[:16]).mean(), 0.8)
             self.assertLess(row["test_mean_iou"], row["test_accuracy"])
+
+    def test_segmentation_of_pictures(self) -> None:
+        """Red squares on blue ground, with masks as annotators draw them: a border of class 255, which does not count."""
+        shapes = np.random.default_rng(1)
+        masks = []
+        for i in range(24):
+            left, top = shapes.integers(2, 6, 2)
+            mask: Array = np.zeros((16, 16), np.uint8)
+            mask[top - 1:top + 8, left - 1:left + 8] = 255
+            mask[top:top + 7, left:left + 7] = 1
+            colours = np.where((mask == 1)[..., None], RED, BLUE) + shapes.integers(-25, 25, (16, 16, 3))
+            colours[mask == 255] = shapes.integers(0, 256, (int((mask == 255).sum()), 3))
+            part = "train" if i < 16 else "test"
+            self.write(f"{part}/images/{i}.png", png(np.clip(colours, 0, 255).astype(np.uint8)))
+            self.write(f"{part}/masks/{i}.png", png(mask, GREY))
+            masks.append(mask)
+
+        def write_net(**options: Any) -> None:
+            self.write("net.json", network({"x": [8, 3, 16, 16], "y": ([8, 16, 16], "int")}, ["scores", "loss"],
+                                           operator("Convolution2D", "body", "x", channels_out=8, kernel=3, pad=1, activation="relu"),
+                                           operator("Convolution2D", "scores", "body", channels_out=2, kernel=1),
+                                           operator("SoftmaxWithLoss", "loss", "scores y", **options)))
+
+        data = {"type": "folder", "std": 0.5, "mean": 0.5,
+                **{part: {"images": f"{part}/images", "masks": f"{part}/masks"} for part in ("train", "test")}}
+        how: dict[str, Any] = dict(data=data, batch=8, epochs=12, metrics=["mean_iou", "accuracy"], augmentation={"flip": True})
+        for device in DEVICES:
+            write_net(ignore_index=255)
+            self.succeed("train", *self.config(device, **how), "-d", device)
+            row = self.rows(device)[-1]
+            self.assertGreater(row["test_mean_iou"], 0.9)
+            self.assertGreater(row["test_accuracy"], row["test_mean_iou"])
+            # The same by hand: the network's outputs for the test set, without the border.
+            pictures = [self.read_png(f"test/images/{i}.png") for i in range(16, 24)]
+            x = ((np.stack(pictures) / 255 - 0.5) / 0.5).astype(np.float32).transpose(0, 3, 1, 2)
+            y = np.stack(masks[16:]).astype(np.int32)
+            found = self.outputs(device, x=x, y=y)
+            best, counts = found["scores"].argmax(axis=1), y != 255
+            self.assertAlmostEqual(float((best == y)[counts].mean()), row["test_accuracy"], places=5)
+            iou = [((best == c) & (y == c) & counts).sum() / (((best == c) | (y == c)) & counts).sum() for c in (0, 1)]
+            self.assertAlmostEqual(float(np.mean(iou)), row["test_mean_iou"], places=5)
+            logits = found["scores"].astype(np.float64)
+            each = np.log(np.exp(logits).sum(axis=1)) - np.take_along_axis(logits, np.where(counts, y, 0)[:, None], 1)[:, 0]
+            self.assertAlmostEqual(float(each[counts].mean()), row["test_loss"], places=4)
+        write_net()
+        self.refuse([".png", "holds class 255", "2 classes", "ignore_index"], "train", *self.config("no", **how), "-d", "cpu")
+
+    def read_png(self, name: str) -> Array:
+        """The colours of a file of pictures.png()."""
+        data, rows = (self.folder / name).read_bytes(), b""
+        at = 8
+        while at < len(data):
+            size, kind = struct.unpack(">I4s", data[at:at + 8])
+            rows += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+            at += 12 + size
+        return np.frombuffer(zlib.decompress(rows), np.uint8).reshape(16, -1)[:, 1:].reshape(16, 16, 3)
 
     def test_top_k(self) -> None:
         x, y = self.numbers()
@@ -236,8 +293,8 @@ class Kinds(CommandTest):
         self.two_layers(4)
         self.succeed("train", *self.config("first", data=data, epochs=1), "-d", "cpu")
         self.two_layers(4, "other_")
-        self.refuse(["has no parameter other_body.0, other_body.1, other_head.0, other_head.1",
-                     "none of the file's body.0, body.1, head.0, head.1", "initial"],
+        self.refuse(["has no parameters other_body.0, other_body.1, other_head.0, other_head.1",
+                     "does not have the file's body.0, body.1, head.0, head.1", "initial"],
                     "train", *self.config("no", data=data, weights="first/model.h5"), "-d", "cpu")
         self.refuse(["gives 0 of 6", "nothing"], "train",
                     *self.config("no", data=data, initial={"weights": "first/model.h5", "include": ["none*"]}), "-d", "cpu")
@@ -246,8 +303,8 @@ class Kinds(CommandTest):
         tensors = self.read_tensors("first/model.h5")
         self.two_layers(4)
         self.write_tensors("more.h5", extra=np.zeros(3, np.float32), **tensors)
-        out = self.succeed("train", *self.config("more", data=data, epochs=1, weights="more.h5"), "-d", "cpu").out
-        self.assertRegex(out, r"(?m)^note: '.*more.h5' holds what the network does not have: extra$")
+        said = self.succeed("train", *self.config("more", data=data, epochs=1, weights="more.h5"), "-d", "cpu").err
+        self.assertRegex(said, r"(?m)^dlprim_train: warning: '.*more.h5' holds what the network does not have: extra$")
         self.refuse(["initial", "include"], "train",
                     *self.config("no", data=data, initial={"includ": []}), "-d", "cpu")
 

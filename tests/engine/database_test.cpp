@@ -4,14 +4,17 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "plan/trust/trust_store.hpp"
 #include "runtime/access.hpp"
 #include "runtime/program.hpp"
 #include "support/catch.hpp"
 
 #include <dlprim/tuning.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -175,6 +178,35 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     CHECK(both[0].layout == "nhwc");
     CHECK(both[1].layout == "nchw");
     CHECK(load_database(path).size() == 7);
+}
+
+TEST_CASE("Threads store and find rows and what checks of engines found") {
+    const auto path = fresh_file("threads.json");
+    setenv("DLPRIM_TUNING", path.c_str(), 1);
+    constexpr int threads = 4, rounds = 6;
+    const std::string engine(some_engine().name());
+    std::atomic<int> lost{0};
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < threads; ++thread)
+        running.emplace_back([&, thread] {
+            const Context context("cpu");
+            ContextImpl& device = Access::impl(context);
+            TrustStore& trust = TrustStore::of(device);
+            for (int round = 0; round < rounds; ++round) {
+                Problem problem;  // each thread's own, and one of all
+                problem.op = round % 2 == 0 ? "MatMul" : cat("MatMul", thread);
+                problem.precision = Precision::bf16;
+                store_tunings(device, problem, {{engine, "nchw", {{"rows", 8}}, 0.5, false}});
+                lost += lookup_tunings(device, problem).size() != 1;
+                ignored_tunings();
+                const std::string key = cat(std::string(30, 'e'), thread, round % 10);
+                trust.add(key, {Trust::Kind::unknown, engine, "a test of threads"});
+                lost += !trust.find(key).has_value() || trust.all().empty();
+            }
+        });
+    for (std::thread& thread : running) thread.join();
+    CHECK(lost == 0);
+    CHECK(parse_database(read_file(path), "text").size() >= 2);
 }
 
 TEST_CASE("Rows shipped with the library are of today's sources") {

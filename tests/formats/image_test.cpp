@@ -181,6 +181,121 @@ TEST_CASE("a part of a JPEG is what the whole has there") {
     }
 }
 
+/// Exif data with an orientation, between which and the header `more` entries lie.
+std::string exif(unsigned orientation, bool big, unsigned more = 1) {
+    const auto number = [&](std::uint32_t value, int bytes) {
+        std::string text;
+        for (int i = 0; i < bytes; ++i)
+            text += static_cast<char>(value >> 8 * (big ? bytes - 1 - i : i) & 0xff);
+        return text;
+    };
+    std::string tiff = (big ? "MM" : "II") + number(42, 2) + number(8, 4) + number(more + 1, 2);
+    for (unsigned i = 0; i < more; ++i)
+        tiff += number(0x010f, 2) + number(2, 2) + number(4, 4) + "abc" + '\0';
+    tiff += number(0x0112, 2) + number(3, 2) + number(1, 4) + number(orientation, 2) + number(0, 2);
+    return "Exif" + std::string(2, '\0') + tiff + number(0, 4);
+}
+
+/// The file with a segment for applications behind its first two bytes.
+std::string with_segment(const std::string& jpeg, const std::string& segment) {
+    const std::size_t length = segment.size() + 2;
+    return jpeg.substr(0, 2) + "\xff\xe1" + static_cast<char>(length / 256) +
+           static_cast<char>(length % 256) + segment + jpeg.substr(2);
+}
+
+/// Where the pixel (x, y) of an upright picture of that size lies in the file, by Exif's table of
+/// what row 0 and column 0 of the file are: 6, say, has the right side and the top.
+std::pair<std::int64_t, std::int64_t> place_in_file(int orientation, std::int64_t x, std::int64_t y,
+                                                    std::int64_t width, std::int64_t height) {
+    const std::int64_t right = width - 1 - x, bottom = height - 1 - y;
+    switch (orientation) {
+        case 2:
+            return {right, y};
+        case 3:
+            return {right, bottom};
+        case 4:
+            return {x, bottom};
+        case 5:
+            return {y, x};
+        case 6:
+            return {y, right};
+        case 7:
+            return {bottom, right};
+        case 8:
+            return {bottom, x};
+        default:
+            return {x, y};
+    }
+}
+
+/// The picture as a camera that was held in that way stores it.
+Image stored(const Image& upright, int orientation) {
+    const bool turned = orientation > 4;
+    Image image{turned ? upright.height : upright.width, turned ? upright.width : upright.height, 3,
+                std::vector<std::uint8_t>(upright.pixels.size())};
+    for (std::int64_t y = 0; y < upright.height; ++y)
+        for (std::int64_t x = 0; x < upright.width; ++x) {
+            const auto [column, row] =
+                place_in_file(orientation, x, y, upright.width, upright.height);
+            for (std::int64_t c = 0; c < 3; ++c)
+                image.pixels[static_cast<std::size_t>((row * image.width + column) * 3 + c)] =
+                    upright.pixels[static_cast<std::size_t>((y * upright.width + x) * 3 + c)];
+        }
+    return image;
+}
+
+TEST_CASE("a JPEG becomes upright by each of the 8 orientations") {
+    const Image upright = smooth(203, 151);
+    for (int orientation = 1; orientation <= 8; ++orientation) {
+        CAPTURE(orientation);
+        const std::string jpeg = jpeg_of(stored(upright, orientation), orientation % 2 == 0);
+        for (const bool big : {false, true}) {
+            const std::string bytes =
+                with_segment(jpeg, exif(static_cast<unsigned>(orientation), big));
+            const Image whole = decode_image(bytes, "x", 3).image;
+            REQUIRE(whole.width == 203);
+            REQUIRE(whole.height == 151);
+            CHECK(worst(resized(whole, all_of(whole), 203, 151),
+                        resized(upright, all_of(upright), 203, 151)) < 6);
+            // A part, at full size, and at a size for which less is decoded.
+            for (const std::int64_t shrink : {1, 4}) {
+                const ImageBox box{40, 20, 80, 60};
+                const ImagePart part =
+                    decode_image(bytes, "x", 3, [&](std::int64_t w, std::int64_t h) {
+                        CHECK(w == 203);
+                        CHECK(h == 151);
+                        return WantedPart{box, 80 / shrink, 60 / shrink};
+                    });
+                CHECK(part.image.width < 203);
+                CHECK(worst(resized(part.image, part.box, 80 / shrink, 60 / shrink),
+                            resized(upright, box, 80 / shrink, 60 / shrink)) < 8);
+            }
+        }
+    }
+}
+
+TEST_CASE("Exif data that make no sense leave a JPEG as it is") {
+    const Image image = smooth(20, 10);
+    const std::string jpeg = jpeg_of(image, false), good = exif(6, true);
+    CHECK(decode_image(with_segment(jpeg, good), "x", 3).image.width == 10);
+    const auto width = [&](const std::string& segment) {
+        return decode_image(with_segment(jpeg, segment), "x", 3).image.width;
+    };
+    for (const unsigned orientation : {0u, 9u, 65535u})
+        CHECK(width(exif(orientation, false)) == 20);
+    for (std::size_t count = 0; count < good.size() - 6; ++count)
+        CHECK(width(good.substr(0, count)) == 20);
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        std::string damaged = good;
+        damaged[at] = static_cast<char>(~damaged[at]);
+        const std::int64_t found = width(damaged);
+        CHECK((found == 10 || found == 20));
+    }
+    // The orientation must lie within the directory, and the directory within the data.
+    CHECK(width("Exif" + std::string(2, '\0') + "II*" + std::string(1, '\0') +
+                "\xff\xff\xff\xff") == 20);
+}
+
 TEST_CASE("JPEG files that are cut short") {
     check_beginnings(jpeg_of(smooth(40, 30), false), "JPEG that can be read: it is cut short");
     check_beginnings(jpeg_of(smooth(40, 30), true), "JPEG that can be read: it is cut short");

@@ -559,7 +559,9 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Activation": (lambda o, x, p: activate(o["activation"], x[0], o), NO_PARAMS),
     "Elementwise": (elementwise, NO_PARAMS),
     "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("dim", o.get("axis", 1))), NO_PARAMS),
-    "SoftmaxWithLoss": (lambda o, x, p: F.cross_entropy(x[0], x[1].long().flatten()).reshape(1), NO_PARAMS),
+    "SoftmaxWithLoss": (lambda o, x, p: F.cross_entropy(
+        x[0], x[1].long().reshape(x[0].shape[0], *x[0].shape[2:]), ignore_index=o.get("ignore_index", -(10**9))).reshape(1),
+        NO_PARAMS),
     "NLLLoss": (nll_loss, NO_PARAMS),
     "NLLLossBackward": (nll_loss_backward, NO_PARAMS),
     "SoftmaxBackward": (softmax_backward, NO_PARAMS),

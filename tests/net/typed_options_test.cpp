@@ -278,6 +278,7 @@ void check_elements(Arrivals& arrivals) {
                    R"({"method": "mean", "keep_dim": false, "output_scale": 2, "dims": [0, -1],
             "start_axis": 1})");
     arrivals.check(ops::Softmax{.log = true, .axis = -1}, R"({"log": true, "axis": -1})");
+    arrivals.check(ops::SoftmaxWithLoss{.ignore_index = 255}, R"({"ignore_index": 255})");
     arrivals.check(ops::NLLLoss{.reduce = "sum", .ignore_index = 3, .return_weight = true},
                    R"({"reduce": "sum", "ignore_index": 3, "return_weight": true})");
     arrivals.check(ops::MSELoss{.reduce = "none"}, R"({"reduce": "none"})");

@@ -165,9 +165,13 @@ Generators losses() {
          }},
         {"SoftmaxWithLoss",
          [](D d) {
-             const std::int64_t n = d.dice.pick(1, 9), classes = d.dice.pick(1, 40);
-             d.input({n, classes});
-             d.labels({n}, classes);
+             const std::int64_t classes = d.dice.pick(1, 40);
+             std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(1, 3), 9);
+             d.maybe("ignore_index", -1);
+             std::vector<std::int64_t> logits = shape;
+             logits.insert(logits.begin() + 1, classes);
+             d.input(logits);
+             d.labels(shape, classes);
          }},
         {"NLLLoss",
          [](D d) {

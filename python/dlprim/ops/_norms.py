@@ -141,9 +141,9 @@ CROSS_ENTROPY = Call("SoftmaxWithLoss")
 def cross_entropy(input: Tensor, target: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cross entropy of logits and labels, averaged over the batch: the operator SoftmaxWithLoss of network JSON.
 
-    input: logits, [N, C]. target: labels from 0 to C - 1, [N], of an integer dtype, or floats with integer values. A
-    label that is out of range or NaN has a loss of 0. The result is [1]. For other reductions apply `nll_loss` to
-    `log_softmax`.
+    input: logits, [N, C, ...]. target: labels from 0 to C - 1, [N, ...], of an integer dtype, or floats with integer
+    values. A label that is out of range or NaN has a loss of 0. The result is [1]. For other reductions apply
+    `nll_loss` to `log_softmax`.
 
     Raises InvalidArgumentError (a ValueError) on other shapes.
     """

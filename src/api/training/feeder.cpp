@@ -2,6 +2,7 @@
 // Feeder.
 #include "api/training/feeder.hpp"
 
+#include "api/net_impl.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -77,7 +78,9 @@ void Feeder::attach(Net& net, const Roles& roles) {
         options.classes = options.one_hot ? each : classes;
         check_labels(data, options.classes);
     } else if (data.target_kind() == TargetKind::mask) {
-        classes_ = classes;
+        const auto& known = Access::impl(net).built().classes;
+        if (const auto found = known.find(roles.labels); found != known.end())
+            labels_ = found->second;
     } else if (classes > 0 || each != data.target_size()) {
         fail(ErrorKind::invalid_argument, "targets of ", data.source(), " are ", data.target_size(),
              " numbers, input '", roles.labels, "' has shape ", labels.str(),
@@ -134,6 +137,7 @@ Targets Feeder::take() {
     targets.indices = batch.examples;
     targets.classes = batch.labels;
     targets.values = batch.targets;
+    targets.ignored = labels_.ignored;
     if (batch.count > 0 && part_.data->target_kind() == TargetKind::mask) check_masks(batch);
     return targets;
 }
@@ -159,11 +163,13 @@ Targets Feeder::feed(Net& net) {
 
 void Feeder::check_masks(const Batch& batch) const {
     const std::size_t each = batch.labels.size() / static_cast<std::size_t>(batch.count);
-    for (std::size_t i = 0; i < batch.labels.size() && classes_ > 0; ++i)
-        if (batch.labels[i] < 0 || batch.labels[i] >= classes_)
+    for (std::size_t i = 0; i < batch.labels.size() && labels_.classes > 0; ++i)
+        if (!labels_.holds(batch.labels[i]))
             fail(ErrorKind::format, "the mask of '", part_.data->name(batch.examples[i / each]),
-                 "' holds class ", batch.labels[i], ", the network has ", classes_,
-                 " classes: they run from 0 to ", classes_ - 1);
+                 "' holds class ", batch.labels[i], ", the network has ", labels_.classes,
+                 " classes: they run from 0 to ", labels_.classes - 1,
+                 labels_.ignored ? ""
+                                 : "; ignore_index of the loss names a class that does not count");
 }
 
 const Dataset& Feeder::data() const {

@@ -3,6 +3,7 @@
 // names, from any batch of any epoch on. All that training knows of data sources is here.
 #pragma once
 
+#include "api/label_inputs.hpp"
 #include "api/training/roles.hpp"
 #include "train/config.hpp"
 #include "train/data/open_data.hpp"
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,10 @@ namespace dlprim {
 /// What a batch's examples should come out as.
 struct Targets {
     std::int64_t examples = 0;
-    std::vector<std::int32_t> classes;  ///< class numbers, row-major, one row per example
-    std::vector<float> values;          ///< or numbers, likewise
-    std::vector<std::int64_t> indices;  ///< of the examples in their data set
+    std::vector<std::int32_t> classes;    ///< class numbers, row-major, one row per example
+    std::vector<float> values;            ///< or numbers, likewise
+    std::optional<std::int64_t> ignored;  ///< the class number that does not count
+    std::vector<std::int64_t> indices;    ///< of the examples in their data set
 };
 
 class Feeder {
@@ -87,7 +90,7 @@ class Feeder {
     DataPart part_;
     std::unique_ptr<Loader> loader_;
     Roles roles_;
-    std::int64_t classes_ = 0;   ///< of masks
+    LabelInput labels_;          ///< of masks
     std::int64_t position_ = 0;  ///< of the next batch, counted through epochs
     const Batch* fetched_ = nullptr;
     const Batch* taken_ = nullptr;

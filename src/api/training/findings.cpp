@@ -72,7 +72,7 @@ void Findings::add(std::span<const float> outputs, const Shape& shape, const Tar
 
 void Findings::add_classes(std::span<const float> outputs, const Shape& shape,
                            const Targets& targets) {
-    const Judged batch{outputs, shape, targets.classes, targets.values};
+    const Judged batch{outputs, shape, targets.classes, targets.values, targets.ignored};
     const Scores scores(batch);
     classes_ = scores.classes();
     const bool counted = classes_ <= most_classes;
@@ -85,7 +85,7 @@ void Findings::add_classes(std::span<const float> outputs, const Shape& shape,
             const std::int64_t at = example * places + i, label = scores.label(at);
             const std::int64_t best = scores.best(at);
             found[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(best);
-            if (label < 0 || label >= classes_) continue;  // does not count
+            if (!scores.counts(at) || label < 0 || label >= classes_) continue;
             ++known;
             wrong += label != best;
             if (counted) ++counts_[static_cast<std::size_t>(label * classes_ + best)];

@@ -3,6 +3,7 @@
 #include "api/training/initial.hpp"
 
 #include "api/net_impl.hpp"
+#include "api/param_source.hpp"
 #include "api/training/listed.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
@@ -12,8 +13,10 @@
 #include <fnmatch.h>
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -36,23 +39,49 @@ std::string renamed(const std::string& name, const TrainConfig::Initial& how) {
     return name;
 }
 
-bool is_state(const std::string& name) {  // what checkpoints hold besides weights
-    return name.compare(0, 7, "solver/") == 0 || name.compare(0, 4, "run/") == 0;
-}
-
 /// What became of the parameters of a file and of a network.
 struct Matching {
     std::map<std::string, std::string> taken;  ///< by the network's name: the file's
     std::vector<std::string> other_shape, excluded, left, unused;
 };
 
-Matching match(const Net& net, const Hdf5Reader& file, const TrainConfig::Initial& how) {
+/// The parameters of a file, and their values.
+class Given {
+  public:
+    Given(const std::string& path, const ReadWeights& read) {
+        if (!read) {
+            file_.emplace(path);
+            datasets_ = file_->datasets();
+            return;
+        }
+        values_ = read(path);
+        for (const auto& [name, value] : values_)
+            datasets_.push_back({name, value.shape, value.dtype});
+    }
+    const std::vector<Hdf5Dataset>& datasets() const { return datasets_; }
+    void read(const std::string& name, Tensor to) const {
+        std::vector<std::byte> data(to.bytes());
+        if (file_)
+            file_->read(name, to.dtype(), data.data(), data.size());
+        else
+            convert(values_.at(name).data.data(), values_.at(name).dtype, data.data(), to.dtype(),
+                    static_cast<std::size_t>(to.shape().numel()));
+        to.copy_from_host(data.data(), data.size());
+    }
+
+  private:
+    std::optional<Hdf5Reader> file_;
+    std::map<std::string, HostTensor> values_;
+    std::vector<Hdf5Dataset> datasets_;
+};
+
+Matching match(const Net& net, const Given& file, const TrainConfig::Initial& how) {
     Matching found;
     const std::vector<std::string> names = net.param_names();
     const std::set<std::string> wanted(names.begin(), names.end());
     std::set<std::string> seen;
     for (const Hdf5Dataset& dataset : file.datasets()) {
-        if (is_state(dataset.name)) continue;
+        if (is_checkpoint_state(dataset.name)) continue;
         const std::string name = renamed(dataset.name, how);
         if (!wanted.count(name)) {
             found.unused.push_back(dataset.name);
@@ -86,39 +115,30 @@ std::string summary(const Matching& found, const std::string& path, std::size_t 
     return text;
 }
 
-std::vector<std::string> take_by_patterns(Net& net, const TrainConfig& config) {
+std::vector<std::string> take_by_patterns(Net& net, const TrainConfig& config,
+                                          const ReadWeights& read) {
     const TrainConfig::Initial& how = config.initial;
-    const Hdf5Reader file(how.weights);
+    const Given file(how.weights, read);
     const Matching found = match(net, file, how);
     const std::string text = summary(found, how.weights, net.param_names().size());
     if (found.taken.empty())
         fail(ErrorKind::format, config.name, ": initial.weights: ", text,
              ": nothing would be taken from it");
-    std::vector<std::byte> data;
-    for (const auto& [name, source] : found.taken) {
-        Tensor to = net.param(name);
-        data.resize(to.bytes());
-        file.read(source, to.dtype(), data.data(), data.size());
-        to.copy_from_host(data.data(), data.size());
-    }
+    for (const auto& [name, source] : found.taken) file.read(source, net.param(name));
     net.params_changed();
     return {text};
 }
 
-/// Throws Error(not_found) with both lists if the file lacks parameters; tells of those that it has
-/// and the network has not.
-void check_weights(const Net& net, const std::string& path, std::vector<std::string>& notes) {
-    const Hdf5Reader file(path);
-    const Matching found = match(net, file, {});
-    if (found.left.size() > 1 || (!found.left.empty() && !found.unused.empty()))
-        fail(ErrorKind::not_found, "'", path, "' has no parameter ", listed(found.left, most_names),
-             found.unused.empty()
-                 ? ""
-                 : cat("; the network has none of the file's ", listed(found.unused, most_names)),
-             "; \"initial\" takes what two networks have in common");
-    if (found.left.empty() && !found.unused.empty())
-        notes.push_back(cat("'", path, "' holds what the network does not have: ",
-                            listed(found.unused, most_names)));
+void load_whole(Net& net, const std::string& path, const ReadWeights& read) {
+    try {
+        if (read)
+            net.load_weights(read(path), path);
+        else
+            net.load_weights(path);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::not_found || !std::filesystem::exists(path)) throw;
+        fail(error.kind(), error.what(), "; \"initial\" takes what two networks have in common");
+    }
 }
 
 }  // namespace
@@ -141,14 +161,12 @@ Net open_training_net(const Context& context, const TrainConfig& config,
     return Access::handle<Net>(std::make_shared<NetImpl>(context, std::move(net), options));
 }
 
-std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config) {
+std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,
+                                            const ReadWeights& read) {
     std::vector<std::string> notes;
     net.initialize(config.initialization);
-    if (!config.weights.empty()) {
-        check_weights(net, config.weights, notes);
-        net.load_weights(config.weights);
-    }
-    if (!config.initial.weights.empty()) notes = take_by_patterns(net, config);
+    if (!config.weights.empty()) load_whole(net, config.weights, read);
+    if (!config.initial.weights.empty()) notes = take_by_patterns(net, config, read);
     if (config.initial.freeze.empty()) return notes;
     std::vector<std::string> frozen;
     for (const std::string& name : net.param_names())

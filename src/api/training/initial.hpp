@@ -7,6 +7,8 @@
 
 #include <dlprim/net.hpp>
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,12 @@ namespace dlprim {
 /// Opens the network, with the operators frozen that `initial.freeze` names. Throws Error.
 Net open_training_net(const Context& context, const TrainConfig& config, const NetOptions& options);
 
+/// How a weights file is read. Empty: as load_tensors(), without all of it in memory.
+using ReadWeights = std::function<std::map<std::string, HostTensor>(const std::string& path)>;
+
 /// Gives all parameters values. Returns notes: which came from the file, which were left, and which
 /// are frozen. Throws Error, which names the file.
-std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config);
+std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,
+                                            const ReadWeights& read);
 
 }  // namespace dlprim

@@ -25,7 +25,7 @@ class Judges {
     /// `shape` is that of the outputs.
     void add(std::span<const float> outputs, const Shape& shape, const Targets& targets) {
         for (const auto& metric : metrics_)
-            metric->add({outputs, shape, targets.classes, targets.values});
+            metric->add({outputs, shape, targets.classes, targets.values, targets.ignored});
     }
     std::vector<double> values() const {
         std::vector<double> values;

@@ -4,6 +4,7 @@
 
 #include "base/env.hpp"
 #include "formats/image/codec.hpp"
+#include "formats/image/orientation.hpp"
 
 namespace dlprim {
 
@@ -71,6 +72,27 @@ Image with_channels(Image image, int channels) {
     return {image.width, image.height, channels, std::move(pixels)};
 }
 
+#if DLPRIM_WITH_JPEG
+/// The part of a picture that is upright, where the camera may have been held in another way.
+static ImagePart decode_upright_jpeg(std::string_view bytes, const std::string& name, int channels,
+                                     const ChoosePart& choose) {
+    const Orientation how = orientation_of(bytes);
+    if (how.is_upright()) return decode_jpeg(bytes, name, channels, choose);
+    ChoosePart chosen;
+    if (choose)
+        chosen = [&](std::int64_t width, std::int64_t height) {
+            WantedPart wanted = how.transpose ? choose(height, width) : choose(width, height);
+            wanted.box = as_stored(wanted.box, how, width, height);
+            if (how.transpose) std::swap(wanted.width, wanted.height);
+            return wanted;
+        };
+    ImagePart part = decode_jpeg(bytes, name, channels, chosen);
+    part.box = upright(part.box, how, part.image.width, part.image.height);
+    part.image = upright(std::move(part.image), how);
+    return part;
+}
+#endif
+
 }  // namespace image
 
 ImagePart decode_image(std::string_view bytes, const std::string& name, int channels,
@@ -80,7 +102,7 @@ ImagePart decode_image(std::string_view bytes, const std::string& name, int chan
     switch (format_of(bytes, name)) {
         case PictureFormat::jpeg:
 #if DLPRIM_WITH_JPEG
-            part = image::decode_jpeg(bytes, name, channels, choose);
+            part = image::decode_upright_jpeg(bytes, name, channels, choose);
             part.image = image::with_channels(std::move(part.image), channels);
 #endif
             return part;

@@ -26,7 +26,8 @@ struct ImagePart {
     ImageBox box;
 };
 
-/// Decodes a picture; see read_image(). Messages call it `name`. Without `choose` all of it is
+/// Decodes a picture; see read_image(). Sizes and boxes are those of the upright picture, as the
+/// orientation of its Exif data says. Messages call it `name`. Without `choose` all of it is
 /// decoded. Of JPEG only the rows and blocks of the box are, at a half, a quarter or an eighth of
 /// their size where that is enough.
 ImagePart decode_image(std::string_view bytes, const std::string& name, int channels,

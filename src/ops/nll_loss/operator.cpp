@@ -16,9 +16,8 @@ const Schema& NLLLoss::schema() const {
     return schema;
 }
 
-std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs& attrs,
+std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&,
                                                   std::span<const TensorSpec> inputs) const {
-    if (attrs.integer("ignore_index") != Options::no_label) return {-1, 0};
     return {1, inputs[0].shape[1]};
 }
 

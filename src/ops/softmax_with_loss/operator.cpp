@@ -7,7 +7,8 @@
 namespace dlprim::softmax_with_loss {
 
 const Schema& SoftmaxWithLoss::schema() const {
-    static const Schema schema;
+    static const Schema schema{
+        {"ignore_index", OptionKind::integer, no_label, "a label that does not count"}};
     return schema;
 }
 
@@ -21,16 +22,25 @@ std::vector<TensorSpec> SoftmaxWithLoss::infer(const Attrs&,
     const Shape &x = inputs[0].shape, &label = inputs[1].shape;
     require(is_float(inputs[0].dtype), "logits have dtype ", name_of(inputs[0].dtype),
             ", a float type is needed");
-    require(x.rank() == 2, "logits have shape ", x.str(), ", [batch, classes] is needed");
-    require(label == Shape{x[0]} || label == (Shape{x[0], 1}), "labels have shape ", label.str(),
-            ", the logits of shape ", x.str(), " need ", Shape{x[0]}.str());
+    require(x.rank() >= 2, "logits have shape ", x.str(),
+            ", [batch, classes] or [batch, classes, height, width] is needed");
+    Ints dims = x.to_vector();
+    dims[1] = 1;
+    const Shape kept(dims);
+    dims.erase(dims.begin() + 1);
+    const Shape needed(dims);
+    require(label == needed || label == kept, "labels have shape ", label.str(),
+            ", the logits of shape ", x.str(), " need ", needed.str());
     return {{Shape{1}, inputs[0].dtype}};
 }
 
 bool SoftmaxWithLoss::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const ValueId logarithms =
         graph.add1("Softmax", node.name + "/log_softmax", {node.inputs[0]}, Attrs{{"log", true}});
-    outputs = graph.add("NLLLoss", node.name, {logarithms, node.inputs[1]});
+    Attrs how;
+    if (node.attrs.integer("ignore_index") != no_label)
+        how.set("ignore_index", node.attrs.integer("ignore_index"));
+    outputs = graph.add("NLLLoss", node.name, {logarithms, node.inputs[1]}, how);
     graph.nodes.back().name = node.name;
     return true;
 }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// SoftmaxWithLoss: the cross entropy of logits and labels, averaged over the batch: a logarithmic
-// Softmax followed by an NLLLoss.
+// SoftmaxWithLoss: the cross entropy of logits [N, C, ...] and labels [N, ...], averaged over the
+// labels that count: a logarithmic Softmax followed by an NLLLoss.
 #pragma once
 
 #include "graph/operator.hpp"
 
+#include <cstdint>
+#include <limits>
+
 namespace dlprim::softmax_with_loss {
+
+/// The value of ignore_index if every label counts.
+inline constexpr std::int64_t no_label = std::numeric_limits<std::int64_t>::min();
 
 class SoftmaxWithLoss : public Operator {
   public:

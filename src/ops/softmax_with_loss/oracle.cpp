@@ -11,22 +11,38 @@ namespace dlprim::softmax_with_loss {
 
 namespace {
 
+/// The logits of one label, a step apart.
 struct Row {
+    const double* values = nullptr;
+    std::size_t classes = 0, step = 1, label = 0;
     double top = 0, sum = 0;  ///< the maximum, and the sum of exp(x - top)
-    std::size_t label = 0;
+    double share(std::size_t c) const { return std::exp(values[c * step] - top) / sum; }
 };
 
-Row row_of(const HostArray& x, const HostArray& labels, std::size_t n) {
-    const auto classes = static_cast<std::size_t>(x.shape[1]);
-    const double* values = x.data.data() + n * classes;
-    Row row;
-    row.top = *std::max_element(values, values + classes);
-    for (std::size_t c = 0; c < classes; ++c) row.sum += std::exp(values[c] - row.top);
-    const double label = labels.data[n];
-    require(label >= 0 && label < static_cast<double>(classes), "label ", label,
-            " is out of range: there are ", classes, " classes");
-    row.label = static_cast<std::size_t>(label);
-    return row;
+/// Calls visit(row, position of its first logit) for each label that counts, and returns their
+/// number.
+template <typename Visit>
+std::size_t for_each_row(const Attrs& attrs, const HostArray& x, const HostArray& labels,
+                         Visit&& visit) {
+    const auto ignored = static_cast<double>(attrs.integer("ignore_index"));
+    const AxisView view(x.shape, 1);
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < view.outer * view.inner; ++at) {
+        const double label = labels.data[at];
+        if (label == ignored) continue;
+        require(label >= 0 && label < static_cast<double>(view.size), "label ", label,
+                " is out of range: there are ", view.size, " classes");
+        const std::size_t first = view.at(at / view.inner, 0, at % view.inner);
+        Row row{x.data.data() + first, view.size, view.inner, static_cast<std::size_t>(label)};
+        row.top = row.values[0];
+        for (std::size_t c = 1; c < row.classes; ++c)
+            row.top = std::max(row.top, row.values[c * row.step]);
+        for (std::size_t c = 0; c < row.classes; ++c)
+            row.sum += std::exp(row.values[c * row.step] - row.top);
+        visit(row, first);
+        ++count;
+    }
+    return count;
 }
 
 }  // namespace
@@ -34,13 +50,11 @@ Row row_of(const HostArray& x, const HostArray& labels, std::size_t n) {
 void SoftmaxWithLoss::oracle(OracleCall& call) const {
     const HostArray& x = call.inputs[0];
     HostArray& y = make_array(call.outputs, 0, Shape{1}, x.dtype);
-    const auto batch = static_cast<std::size_t>(x.shape[0]),
-               classes = static_cast<std::size_t>(x.shape[1]);
-    for (std::size_t n = 0; n < batch; ++n) {
-        const Row row = row_of(x, call.inputs[1], n);
-        y.data[0] += row.top + std::log(row.sum) - x.data[n * classes + row.label];
-    }
-    y.data[0] /= static_cast<double>(batch);
+    const std::size_t count =
+        for_each_row(call.attrs, x, call.inputs[1], [&](const Row& row, std::size_t) {
+            y.data[0] += row.top + std::log(row.sum) - row.values[row.label * row.step];
+        });
+    y.data[0] /= static_cast<double>(count);
 }
 
 void SoftmaxWithLoss::oracle_backward(OracleBackwardCall& call) const {
@@ -48,18 +62,16 @@ void SoftmaxWithLoss::oracle_backward(OracleBackwardCall& call) const {
     call.input_gradients.assign(2, {});
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
     HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
-    const auto batch = static_cast<std::size_t>(x.shape[0]),
-               classes = static_cast<std::size_t>(x.shape[1]);
-    const double flow = call.output_gradients[0].data[0] / static_cast<double>(batch);
-    for (std::size_t n = 0; n < batch; ++n) {
-        const Row row = row_of(x, call.inputs[1], n);
-        for (std::size_t c = 0; c < classes; ++c) {
-            const double p = std::exp(x.data[n * classes + c] - row.top) / row.sum;
-            const double wanted = c == row.label ? 1 : 0;
-            dx.data[n * classes + c] = flow * (p - wanted);
-            terms.data[n * classes + c] = std::abs(flow) * (p + wanted);
+    const std::size_t count =
+        for_each_row(call.attrs, x, call.inputs[1], [](const Row&, std::size_t) {});
+    const double flow = call.output_gradients[0].data[0] / static_cast<double>(count);
+    for_each_row(call.attrs, x, call.inputs[1], [&](const Row& row, std::size_t first) {
+        for (std::size_t c = 0; c < row.classes; ++c) {
+            const double p = row.share(c), wanted = c == row.label ? 1 : 0;
+            dx.data[first + c * row.step] = flow * (p - wanted);
+            terms.data[first + c * row.step] = std::abs(flow) * (p + wanted);
         }
-    }
+    });
 }
 
 }  // namespace dlprim::softmax_with_loss

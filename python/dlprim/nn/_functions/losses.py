@@ -12,14 +12,19 @@ from .arguments import shape_of
 
 
 def softmax_with_loss(
-    logits: Symbol, label: str | Symbol = "label", *, weight: float = 1.0, **common: Unpack[LayerOptions]
+    logits: Symbol,
+    label: str | Symbol = "label",
+    *,
+    ignore_index: int | None = None,
+    weight: float = 1.0,
+    **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """The mean over the batch of -log softmax(logits)[label]: logits [N, C] and labels [N] -> [1].
+    """The mean over the labels of -log softmax(logits)[label]: logits [N, C, ...] and labels [N, ...] -> [1].
 
     `label` is the symbol of the labels, which are integers from 0 to C - 1, or the name of an int32 input that the
-    model adds. `weight` is the factor of this loss in the gradients.
+    model adds. Labels equal to `ignore_index` do not count. `weight` is the factor of this loss in the gradients.
     """
-    return layers.SoftmaxWithLoss(label, weight=weight, **common)(logits)
+    return layers.SoftmaxWithLoss(label, ignore_index=ignore_index, weight=weight, **common)(logits)
 
 
 def nll_loss(

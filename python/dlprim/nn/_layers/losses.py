@@ -8,22 +8,29 @@ from .._unpack import Unpack
 
 
 class SoftmaxWithLoss(Layer):
-    """The mean over the batch of -log softmax(logits)[label]: logits [N, C] and labels [N] -> [1].
+    """The mean over the labels of -log softmax(logits)[label]: logits [N, C, ...] and labels [N, ...] -> [1].
 
     `label` is the symbol of the labels, which are integers from 0 to C - 1, or the name of the input that is made for
-    them.
+    them. Labels equal to `ignore_index` do not count, as PyTorch's cross entropy leaves them out.
     """
 
     type = "SoftmaxWithLoss"
     prefix = "loss"
 
-    def __init__(self, label: str | Symbol = "label", *, weight: float = 1.0, **common: Unpack[LayerOptions]) -> None:
-        super().__init__({}, common)
+    def __init__(
+        self,
+        label: str | Symbol = "label",
+        *,
+        ignore_index: int | None = None,
+        weight: float = 1.0,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__({} if ignore_index is None else {"ignore_index": ignore_index}, common)
         self.label, self.weight = label, weight
 
     def __call__(self, logits: Symbol) -> Symbol:
         """The loss, [1]."""
-        shape = logits.shape[:1] if isinstance(logits, Symbol) else ()
+        shape = (*logits.shape[:1], *logits.shape[2:]) if isinstance(logits, Symbol) else ()
         return as_loss(self.apply(logits, target_of(self.label, shape, "int32"))[0], self.weight)
 
 
