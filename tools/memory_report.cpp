@@ -23,7 +23,7 @@ std::string mib(std::uint64_t bytes) {
 const char* kind_of(const Entry& entry) {
     switch (entry.kind) {
         case Entry::Kind::scratch:
-            return "tensor";
+            return entry.recomputed ? "recomputed" : "tensor";
         case Entry::Kind::workspace:
             return "workspace";
         case Entry::Kind::bound:
@@ -91,16 +91,30 @@ std::string number(double value) {
     return text;
 }
 
+/// What of the peak is made in backward for a second time.
+std::string recomputed_text(const MemoryMap& map) {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    for (const Entry& entry : map.entries) {
+        if (!entry.recomputed) continue;
+        ++count;
+        bytes += entry.bytes;
+    }
+    if (count == 0) return "";
+    return std::to_string(count) + (count == 1 ? " tensor, " : " tensors, ") + mib(bytes) +
+           " in sum, recomputed in backward";
+}
+
 constexpr const char* style = R"(<style>
-:root { color-scheme: light dark; --back: #fff; --ink: #222; --faint: #8886; --tensor: #4a90d9; --workspace: #d98a2b;
+:root { color-scheme: light dark; --back: #fff; --ink: #222; --faint: #8886; --tensor: #4a90d9; --workspace: #d98a2b; --recomputed: #3f9e6b;
   --line: #c0392b; }
-@media (prefers-color-scheme: dark) { :root { --back: #16181c; --ink: #ddd; --tensor: #5aa0e8; --workspace: #e09a45; --line: #ff7866; } }
+@media (prefers-color-scheme: dark) { :root { --back: #16181c; --ink: #ddd; --tensor: #5aa0e8; --workspace: #e09a45; --recomputed: #55b884; --line: #ff7866; } }
 body { background: var(--back); color: var(--ink); font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; }
 svg { width: 100%; height: auto; display: block; margin: 1em 0; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
-.tensor { fill: var(--tensor); } .workspace { fill: var(--workspace); }
-.tensor, .workspace { fill-opacity: .55; stroke: var(--back); stroke-width: .5; }
-.tensor:hover, .workspace:hover { fill-opacity: 1; }
+.tensor { fill: var(--tensor); } .workspace { fill: var(--workspace); } .recomputed { fill: var(--recomputed); }
+.tensor, .workspace, .recomputed { fill-opacity: .55; stroke: var(--back); stroke-width: .5; }
+.tensor:hover, .workspace:hover, .recomputed:hover { fill-opacity: 1; }
 .live { fill: none; stroke: var(--line); stroke-width: 1.5; } .area { fill: var(--line); fill-opacity: .15; }
 .axis { stroke: var(--faint); } .step { fill: transparent; } .step:hover { fill: var(--faint); }
 table { border-collapse: collapse; } td, th { padding: .1em 1em .1em 0; text-align: left; } td.n { text-align: right; }
@@ -200,8 +214,9 @@ std::string memory_text(const MemoryMap& map, const std::string& title) {
     std::uint64_t scratch = 0;
     for (const std::uint64_t bytes : map.slabs) scratch += bytes;
     text += "planned peak      " + mib(map.peak_bytes) + ": what stays " +
-            mib(map.persistent_bytes) + ", scratch " + mib(scratch) + "; the device has " +
+            mib(map.persistent_bytes) + ", scratch " + mib(scratch) + "; the limit is " +
             mib(map.limit_bytes) + '\n';
+    if (const std::string again = recomputed_text(map); !again.empty()) text += "  " + again + '\n';
     if (map.setup_peak_bytes > map.peak_bytes)
         text += "  " + mib(map.setup_peak_bytes) + " while parameters are packed\n";
     for (const int at : peaks(map)) {
@@ -215,7 +230,7 @@ std::string memory_text(const MemoryMap& map, const std::string& title) {
         const std::vector<const Entry*> live = live_at(map, at);
         for (std::size_t i = 0; i < live.size() && i < most; ++i) {
             char line[256];
-            std::snprintf(line, sizeof(line), "    %14s  %-9s  steps %-11s  %s\n",
+            std::snprintf(line, sizeof(line), "    %14s  %-10s  steps %-11s  %s\n",
                           mib(live[i]->bytes).c_str(), kind_of(*live[i]),
                           steps_of(*live[i]).c_str(), live[i]->name.c_str());
             text += line;
@@ -230,14 +245,16 @@ std::string memory_text(const MemoryMap& map, const std::string& title) {
 
 std::string memory_html(const MemoryMap& map, const std::string& title) {
     const Picture picture(map);
+    const std::string again = recomputed_text(map);
     std::string page =
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Memory of " +
         escaped(title) + "</title>\n" + style + "</head><body>\n<h1>Memory of " + escaped(title) +
         "</h1>\n";
     page += "<p>Planned peak " + mib(map.peak_bytes) + ", of which " + mib(map.persistent_bytes) +
-            " stay from step to step; the device has " + mib(map.limit_bytes) +
-            ". Hover over a box for its tensor, and over the curve for its step.</p>\n";
+            " stay from step to step; the limit is " + mib(map.limit_bytes) + "." +
+            (again.empty() ? "" : " " + again + ".") +
+            " Hover over a box for its tensor, and over the curve for its step.</p>\n";
     page += picture.live();
     for (std::size_t i = 0; i < map.slabs.size(); ++i) page += picture.slab(static_cast<int>(i));
     page +=
