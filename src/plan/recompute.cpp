@@ -9,17 +9,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
-#include <optional>
+#include <map>
 #include <utility>
 
 namespace dlprim {
 
 namespace {
 
-constexpr int shares = 8;             ///< step 1: how many shares of the nodes are tried
-constexpr int budgets = 8;            ///< and with how many sizes of segments
-constexpr std::size_t removals = 96;  ///< step 3: how many groups of nodes are tried
+constexpr int shares = 8;             ///< how many shares of the nodes are tried
+constexpr int budgets = 16;           ///< and with how many sizes of segments
+constexpr int changes = 256;          ///< how many changes at the peak are tried
+constexpr std::size_t removals = 96;  ///< how many groups of nodes are tried to be taken away
 
 std::size_t at(int id) {
     return static_cast<std::size_t>(id);
@@ -31,6 +31,9 @@ struct Trial {
     double seconds = 0;       ///< what they take
     std::uint64_t peak = 0;   ///< of the plan
     bool fits = false;
+    /// Nodes whose results, kept or made again, are live in the step with the most live bytes, in
+    /// the order in which it is worth to change that.
+    std::vector<NodeId> at_peak;
 };
 
 class Recomputation {
@@ -53,11 +56,14 @@ class Recomputation {
         Trial best = attempt(marked_);
         if (best.fits || !options_.recompute_to_fit) return best;
         find_units();
+        descend(best);
+        if (best.fits && options_.first_fit) return best;
         for (int share = 1; share <= shares; ++share)
             for (int budget = 0; budget < budgets; ++budget) {
                 consider(best, segments(share, budget));
                 if (best.fits && options_.first_fit) return best;
             }
+        if (!best.fits) descend(best);
         if (best.fits) remove_expensive(best);
         return best;
     }
@@ -66,8 +72,7 @@ class Recomputation {
                 std::vector<Choice>& choices) const {
         std::vector<NodeId> origin;
         Graph graph = runs_.apply(again, origin);
-        choices.clear();
-        for (const NodeId id : origin) choices.push_back(choices_[at(id)]);
+        choices = choices_of(origin);
         constant = constant_values(graph);
         return graph;
     }
@@ -100,15 +105,69 @@ class Recomputation {
     Trial attempt(std::vector<char> again) const {
         Trial trial;
         trial.seconds = seconds(again);
-        std::vector<char> constant;
-        std::vector<Choice> choices;
-        const Graph graph = apply(again, constant, choices);
-        Schedule schedule = make_schedule(device_, graph, constant, choices, options_);
+        std::vector<NodeId> origin;
+        const Graph graph = runs_.apply(again, origin);
+        const std::vector<char> constant = constant_values(graph);
+        Schedule schedule = make_schedule(device_, graph, constant, choices_of(origin), options_);
         const MemoryPlan memory = plan_memory(device_, graph, constant, schedule, options_);
         trial.peak = memory.setup_peak_bytes;
         trial.fits = memory.map.fits();
         trial.again = std::move(again);
+        if (!trial.fits) trial.at_peak = live_at_peak(graph, origin, schedule, memory.map);
         return trial;
+    }
+
+    std::vector<Choice> choices_of(const std::vector<NodeId>& origin) const {
+        std::vector<Choice> choices;
+        for (const NodeId id : origin) choices.push_back(choices_[at(id)]);
+        return choices;
+    }
+
+    /// Trial::at_peak: what is made again comes first, since keeping it saves time; then what is
+    /// kept, by the bytes that each second of making it again would free.
+    std::vector<NodeId> live_at_peak(const Graph& graph, const std::vector<NodeId>& origin,
+                                     const Schedule& schedule, const MemoryMap& map) const {
+        const auto most = std::max_element(
+            map.steps.begin(), map.steps.end(),
+            [](const auto& a, const auto& b) { return a.live_bytes < b.live_bytes; });
+        const int step = static_cast<int>(most - map.steps.begin());
+        std::map<NodeId, double> worth;
+        for (std::size_t i = 0; i < schedule.stored.size(); ++i) {
+            const Stored& root = schedule.stored[at(schedule.root(static_cast<int>(i)))];
+            const ValueId value = schedule.stored[i].value;
+            const NodeId maker = value == no_value ? -1 : graph.value(value).producer;
+            if (maker < 0 || root.place.kind != Place::Kind::slab || root.first > step ||
+                root.last < step)
+                continue;
+            const Node& node = graph.nodes[at(maker)];
+            const NodeId id = origin[at(maker)];
+            if (marked_[at(id)] || !runs_.can(id) || (node.part != Part::forward && !node.again))
+                continue;
+            const auto bytes = static_cast<double>(root.bytes);
+            worth[id] =
+                node.again ? 1e30 + bytes : bytes / std::max(choices_[at(id)].seconds, 1e-9);
+        }
+        std::vector<NodeId> nodes;
+        for (const auto& [id, value] : worth) nodes.push_back(id);
+        std::stable_sort(nodes.begin(), nodes.end(),
+                         [&](NodeId a, NodeId b) { return worth.at(a) > worth.at(b); });
+        return nodes;
+    }
+
+    /// Changes a node at the peak, kept or made again, as long as that makes the peak lower and the
+    /// plan does not fit.
+    void descend(Trial& best) const {
+        for (int tried = 0; !best.fits;) {
+            const std::vector<NodeId> nodes = best.at_peak;
+            const std::uint64_t before = best.peak;
+            for (std::size_t i = 0; i < nodes.size() && best.peak == before; ++i) {
+                if (++tried > changes) return;
+                std::vector<char> again = best.again;
+                again[at(nodes[i])] = !again[at(nodes[i])];
+                consider(best, std::move(again));
+            }
+            if (best.peak == before) return;
+        }
     }
 
     /// Whatever fits is better than what does not; then less time, or a lower peak, is better.
@@ -141,7 +200,8 @@ class Recomputation {
             again[at(units_[i])] = 1;
             all += runs_.bytes(units_[i]);
         }
-        const auto most = static_cast<std::uint64_t>(std::ldexp(static_cast<double>(all), -budget));
+        const auto most =
+            static_cast<std::uint64_t>(static_cast<double>(all) * std::exp2(-budget / 2.0));
         // By node: the bytes that run again, from the nearest kept results to its own.
         std::vector<std::uint64_t> behind(graph_.nodes.size(), 0);
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {

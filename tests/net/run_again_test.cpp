@@ -110,6 +110,7 @@ Trained train(const Context& device, const std::string& json, NetOptions options
     Net net = make_net(device, json, options);
     Solver solver(net, how);
     Trained result;
+    result.peak = net.planned_peak_bytes();  // before inputs are fed, which takes memory beside it
     for (unsigned step = 0; step < 3; ++step) {
         feed_small_network(net, step);
         solver.step();
@@ -118,7 +119,6 @@ Trained train(const Context& device, const std::string& json, NetOptions options
     for (const std::string& name : net.gradient_names())
         result.gradients[name] = bits(net.gradient(name));
     result.params = all_bits(net);
-    result.peak = net.planned_peak_bytes();
     result.notes = net.notes();
     for (const NodeReport& node : net.nodes()) result.again += node.name.ends_with("/again");
     return result;
