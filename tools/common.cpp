@@ -155,6 +155,14 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
         ->check(CLI::Validator(check, "", "engine"));
 }
 
+void add_memory_limit_option(CLI::App& app, std::uint64_t& bytes) {
+    app.add_option_function<double>(
+           "--memory-limit",
+           [&bytes](double mib) { bytes = static_cast<std::uint64_t>(mib * (1 << 20)); },
+           "MiB that a step may take; tensors are recomputed in backward where that helps")
+        ->check(CLI::Range(1.0, 1e9));
+}
+
 void add_precision_option(CLI::App& app, std::vector<std::string>& precisions) {
     auto nets = std::make_shared<int>(0);
     const auto check = [nets](const std::string& text) -> std::string {

@@ -5,6 +5,7 @@
 
 #include <dlprim/dlprim.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ void add_device_argument(CLI::App& app, std::string& device);
 /// Adds --engine and --precision. Values that do not have their form count as wrong usage.
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines);
 void add_precision_option(CLI::App& app, std::vector<std::string>& precisions);
+
+/// Adds --memory-limit, which takes MiB, and sets bytes.
+void add_memory_limit_option(CLI::App& app, std::uint64_t& bytes);
 
 /// Converts the texts of --engine to the pairs that NetOptions takes.
 std::vector<std::pair<std::string, std::string>> parse_engines(

@@ -29,6 +29,7 @@ struct Options {
          roofline = false, memory = false;
     tools::InputFiles files;
     int batch = 0, iterations = 20, warmup = 5;
+    std::uint64_t memory_limit = 0;
 };
 
 double ms_since(Clock::time_point start) {
@@ -115,6 +116,7 @@ class Benchmark {
         how.engines = tools::parse_engines(options_.engines);
         how.progress = tools::terminal_progress();
         how.without_losses = !training();
+        how.memory_limit = options_.memory_limit;
         if (options_.tune) how.tune_seconds = 300;
         if (training())
             how.output_gradients = !options_.files.open_net(context_, options_.net, how).has_loss();
@@ -375,6 +377,7 @@ int main(int argc, char** argv) {
     app.add_option("--json", options.json, "write results as JSON");
     app.add_flag("--roofline", options.roofline,
                  "-t, and bytes by node and the device's estimated peak to --json");
+    tools::add_memory_limit_option(app, options.memory_limit);
     app.add_flag("--memory", options.memory,
                  "first print what the plan will take of the device's memory, by phase and tensor");
     app.add_option("--memory-html", options.memory_html, "draw that over the step, as a page");

@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
     tools::add_precision_option(app, precisions);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
+    tools::add_memory_limit_option(app, call.memory_limit);
     app.add_flag("--memory", memory,
                  "first print what a step will take of the device's memory, by phase and tensor");
     app.add_option("--memory-html", memory_html, "draw that over the step, as a page");

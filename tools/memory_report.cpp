@@ -25,7 +25,7 @@ std::string mib(std::uint64_t bytes) {
 const char* kind_of(const Entry& entry) {
     switch (entry.kind) {
         case Entry::Kind::scratch:
-            return "tensor";
+            return entry.recomputed ? "recomputed" : "tensor";
         case Entry::Kind::workspace:
             return "workspace";
         case Entry::Kind::bound:
@@ -70,6 +70,20 @@ std::string steps_of(const Entry& entry) {
     return std::to_string(entry.first) + " to " + std::to_string(entry.last);
 }
 
+/// What of the peak is made in backward for a second time.
+std::string recomputed_text(const MemoryMap& map) {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    for (const Entry& entry : map.entries) {
+        if (!entry.recomputed) continue;
+        ++count;
+        bytes += entry.bytes;
+    }
+    if (count == 0) return "";
+    return std::to_string(count) + (count == 1 ? " tensor, " : " tensors, ") + mib(bytes) +
+           " in sum, recomputed in backward";
+}
+
 }  // namespace
 
 std::string memory_text(const MemoryMap& map, const std::string& title) {
@@ -77,8 +91,9 @@ std::string memory_text(const MemoryMap& map, const std::string& title) {
     std::uint64_t scratch = 0;
     for (const std::uint64_t bytes : map.slabs) scratch += bytes;
     text += "planned peak      " + mib(map.peak_bytes) + ": what stays " +
-            mib(map.persistent_bytes) + ", scratch " + mib(scratch) + "; the device has " +
+            mib(map.persistent_bytes) + ", scratch " + mib(scratch) + "; the limit is " +
             mib(map.limit_bytes) + '\n';
+    if (const std::string again = recomputed_text(map); !again.empty()) text += "  " + again + '\n';
     if (map.setup_peak_bytes > map.peak_bytes)
         text += "  " + mib(map.setup_peak_bytes) + " while parameters are packed\n";
     for (const int at : peaks(map)) {
@@ -92,7 +107,7 @@ std::string memory_text(const MemoryMap& map, const std::string& title) {
         const std::vector<const Entry*> live = live_at(map, at);
         for (std::size_t i = 0; i < live.size() && i < most; ++i) {
             char line[256];
-            std::snprintf(line, sizeof(line), "    %14s  %-9s  steps %-11s  %s\n",
+            std::snprintf(line, sizeof(line), "    %14s  %-10s  steps %-11s  %s\n",
                           mib(live[i]->bytes).c_str(), kind_of(*live[i]),
                           steps_of(*live[i]).c_str(), live[i]->name.c_str());
             text += line;

@@ -20,8 +20,10 @@ function drawMemory() {
   const memory = report.memory;
   if (!memory || list(memory.steps).length === 0) return;
   const element = section("memory", "Memory");
+  const entries = list(memory.entries), again = entries.filter((entry) => entry.kind === "recomputed");
   const most = Math.max(1, memory.peak, ...memory.steps.map((step) => step.bytes));
-  element.append(make("p", {text: `Planned peak ${bytes(memory.peak)}, of which ${bytes(memory.persistent)} stay from step to step; the device has ${bytes(memory.limit)}. ` +
+  element.append(make("p", {text: `Planned peak ${bytes(memory.peak)}, of which ${bytes(memory.persistent)} stay from step to step; the limit is ${bytes(memory.limit)}. ` +
+    (again.length > 0 ? `${again.length} ${again.length === 1 ? "tensor" : "tensors"}, ${bytes(again.reduce((sum, entry) => sum + entry.bytes, 0))} in sum, recomputed in backward. ` : "") +
     (memory.setup_peak > memory.peak ? `${bytes(memory.setup_peak)} while parameters are packed. ` : "") + "Point at a box for its tensor, and at the curve for its step."}));
   const height = 150, {svg, x} = memoryPicture(memory, height, `live bytes over the launches of a step, up to ${bytes(most)}`);
   const y = (value) => TOP + height * (1 - value / most);
@@ -33,13 +35,12 @@ function drawMemory() {
     svg.append(bar);
   });
   element.append(svg);
-  const entries = list(memory.entries);
   list(memory.slabs).forEach((size, slab) => {
     const tall = 340, picture = memoryPicture(memory, tall, `slab ${slab}, ${bytes(size)}: tensors over the launches, by their place in it`);
     const scale = tall / Math.max(1, size);
     for (const entry of entries.filter((one) => one.slab === slab)) {
       const high = Math.max(0.4, entry.bytes * scale);
-      const box = make("rect", {class: `m ${entry.kind === "workspace" ? "workspace" : "tensor"}`, x: picture.x(entry.first), y: TOP + tall - entry.offset * scale - high,
+      const box = make("rect", {class: `m ${["workspace", "recomputed"].includes(entry.kind) ? entry.kind : "tensor"}`, x: picture.x(entry.first), y: TOP + tall - entry.offset * scale - high,
         width: picture.x(entry.last + 1) - picture.x(entry.first), height: high});
       explain(box, `${entry.name}\n${bytes(entry.bytes)}, ${entry.kind}, steps ${entry.first} to ${entry.last}`);
       picture.svg.append(box);
@@ -49,5 +50,6 @@ function drawMemory() {
   const details = make("details", {}, make("summary", {text: "The largest"}), make("div", {class: "scroll"},
     table(["name", "kind", "size", "steps"], entries.slice(0, 40).map((entry) => [entry.name, entry.kind, bytes(entry.bytes), `${entry.first} to ${entry.last}`]))));
   element.append(make("div", {class: "row"}, make("span", {class: "legend"}, make("i", {style: "background: var(--s0)"}), "tensor"),
-    make("span", {class: "legend"}, make("i", {style: "background: var(--s4)"}), "workspace")), details);
+    make("span", {class: "legend"}, make("i", {style: "background: var(--s4)"}), "workspace"),
+    ...(again.length > 0 ? [make("span", {class: "legend"}, make("i", {style: "background: var(--s2)"}), "recomputed")] : [])), details);
 }

@@ -26,7 +26,10 @@ struct MemoryMap {
         /// The steps from the one that makes it to the last one that reads it. Others are live in
         /// all steps, except that a parameter that only setup reads is not live after it.
         int first = 0, last = 0;
-        int slab = -1;             ///< of scratch and workspace: the allocation that it is part of
+        int slab = -1;  ///< of scratch and workspace: the allocation that it is part of
+        /// Made for a second time, in backward, since the first one was not kept
+        /// (NetOptions::memory_limit).
+        bool recomputed = false;
         std::uint64_t offset = 0;  ///< and where it lies in that
     };
     /// A launch, in the order in which they run.
@@ -42,7 +45,7 @@ struct MemoryMap {
     /// What is allocated while batches run, and while parameters are packed before the first one.
     std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;
     std::uint64_t persistent_bytes = 0;    ///< the part of peak_bytes that is not in slabs
-    std::uint64_t limit_bytes = 0;         ///< the device's memory
+    std::uint64_t limit_bytes = 0;         ///< NetOptions::memory_limit, or the device's memory
     std::uint64_t largest_allocation = 0;  ///< the most that the device gives in one piece
     std::int64_t batch = 0;                ///< the largest first dimension of an input
     /// About how large the batch may be so that the plan fits, by proportion; 0: not even 1, or it

@@ -80,6 +80,14 @@ struct NetOptions {
     /// initialised as before. The net holds the file open, so that it may be replaced or removed,
     /// but must not be written to. Tensors from param() stay valid.
     bool keep_parameters = false;
+    /// Bytes of device memory that a plan may take, at most the device's; 0: the device's. Where
+    /// training takes more, forward operators run a second time in backward, at the least estimated
+    /// extra time that was found, so that their results need not be kept until then (Chen et al.,
+    /// "Training Deep Nets with Sublinear Memory Cost", 2016). Operators that the JSON marks with
+    /// "recompute" always do. Results have the same bits as without. Net::notes() says what runs
+    /// again and what it costs. If the limit cannot be met, planning throws Error(out_of_memory)
+    /// with the least memory that was reached.
+    std::uint64_t memory_limit = 0;
     /// How many plans a Net keeps, at least 1. A plan serves one set of input shapes and owns the
     /// memory of intermediate tensors. If reshape() asks for one more, the plan that was used least
     /// recently is dropped, which may wait for the copies of its inputs. Parameters and solver

@@ -67,6 +67,9 @@ struct TrainCall {
     std::optional<Precision> precision;
     /// As NetOptions::precisions. They take precedence over those of the checkpoint.
     std::vector<std::pair<std::string, Precision>> precisions;
+    /// If positive, in place of the configuration's "memory_limit": NetOptions::memory_limit of the
+    /// training net, in bytes. The net that is tested beside it takes memory of its own.
+    std::uint64_t memory_limit = 0;
     /// Called with each of the remarks that Net::notes() returns, with what a resumed run does
     /// otherwise than the run before, and when a file of results could not be written. At the end
     /// of a run with what could not be read of the data, and how long the device waited for data.

@@ -57,6 +57,8 @@ class Net(Shown, _core.Net):
         precision: "fp32", "tf32", "fp16" or "bf16", of operators that the network gives none.
         precisions: the same by operator name or type: a dict or pairs; the last of a name counts.
         keep_parameters: inference: keeps parameters on the device beside what is packed of them.
+        memory_limit: bytes of device memory that a plan may take; 0: the device's. Training recomputes tensors in
+            backward where that makes it fit, with the same bits; notes() says what that costs.
         max_plans: how many plans, one per set of input shapes, the net keeps, at least 1.
         seed: of initialisation and dropout.
         tune_seconds: above 0: planning first measures engines for about so many seconds.
@@ -87,6 +89,7 @@ class Net(Shown, _core.Net):
         precision: str = "fp32",
         precisions: Pairs = (),
         keep_parameters: bool = False,
+        memory_limit: int = 0,
         max_plans: int = 8,
         seed: int = 1,
         tune_seconds: float = 0,
@@ -109,6 +112,7 @@ class Net(Shown, _core.Net):
             "precision": precision,
             "precisions": precisions,
             "keep_parameters": keep_parameters,
+            "memory_limit": memory_limit,
             "max_plans": max_plans,
             "seed": seed,
             "tune_seconds": tune_seconds,

@@ -88,6 +88,7 @@ const std::map<std::string, Field>& fields() {
         {"precisions",
          parsed(&NetOptions::precisions, "a dict or pairs of strings", to_precisions)},
         {"keep_parameters", flag(&NetOptions::keep_parameters)},
+        {"memory_limit", field(&NetOptions::memory_limit, "an int of at least 0")},
         {"max_plans", field(&NetOptions::max_plans, "an int")},
         {"seed", field(&NetOptions::seed, "an int of at least 0")},
         {"tune_seconds", field(&NetOptions::tune_seconds, "a number of seconds")},

@@ -176,17 +176,24 @@ PlanOptions NetImpl::options_of_plans(bool apart) const {
     plan_options.progress = options_.progress;
     plan_options.tune_seconds = options_.tune_seconds;
     if (lets_go()) plan_options.bind_params_from = large_param;
+    if (options_.memory_limit > 0) {
+        const std::uint64_t all = Access::impl(context_).traits().global_bytes;
+        plan_options.memory_limit = std::min(options_.memory_limit, all);
+        plan_options.recompute_to_fit = options_.backward;
+    }
     plan_options.chains = !apart;
     plan_options.check_engines = true;
     return plan_options;
 }
 
 MemoryMap NetImpl::plan_memory(const SolverOptions* solver) {
-    return plan_memory_of(options_, solver == nullptr && solver_ ? &*solver_ : solver);
+    return plan_memory_of(options_, solver == nullptr && solver_ ? &*solver_ : solver, false);
 }
 
-MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions* solver) const {
+MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions* solver,
+                                  bool first_fit) const {
     PlanOptions plan_options = options_of_plans(false);
+    plan_options.first_fit = first_fit;
     plan_options.build = false;
     plan_options.over_limit = true;
     plan_options.tune_seconds = 0;
@@ -205,12 +212,12 @@ std::string NetImpl::with_largest_batch(const std::string& message) const {
     NetOptions options = options_;
     const SolverOptions* const solver = solver_ ? &*solver_ : nullptr;
     try {
-        const MemoryMap whole = plan_memory_of(options, solver);
+        const MemoryMap whole = plan_memory_of(options, solver, true);
         // Fits and does not fit. The estimate is near, so the search begins beside it.
         std::int64_t fits = 0, fails = whole.batch, next = whole.estimated_batch;
         for (int plans = 0; plans < 20 && fails - fits > 1; ++plans) {
             options.batch = std::clamp(next, fits + 1, fails - 1);
-            (plan_memory_of(options, solver).fits() ? fits : fails) = options.batch;
+            (plan_memory_of(options, solver, true).fits() ? fits : fails) = options.batch;
             const std::int64_t step = std::max<std::int64_t>(1, whole.estimated_batch / 64)
                                       << std::min(plans, 20);
             next = fits == 0              ? options.batch - step

@@ -143,7 +143,9 @@ class NetImpl : private ParamSupply {
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
     /// The graph that plans are made of: with gradients, and the update of a solver if given.
     Graph step_graph(Graph graph, const SolverOptions* solver) const;
-    MemoryMap plan_memory_of(const NetOptions& options, const SolverOptions* solver) const;
+    /// `first_fit`: only whether it fits counts, not what takes the least time.
+    MemoryMap plan_memory_of(const NetOptions& options, const SolverOptions* solver,
+                             bool first_fit) const;
     /// The message of an Error(out_of_memory) with the largest batch that fits, found by planning,
     /// in the place of an estimate.
     std::string with_largest_batch(const std::string& message) const;

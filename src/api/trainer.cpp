@@ -91,6 +91,9 @@ class Trainer {
         set_precision(options);
         options.progress = planning();
         if (feeder_.has_test()) evaluator_.emplace(context_, config_, options, feeder_);
+        options.memory_limit = call_.memory_limit > 0
+                                   ? call_.memory_limit
+                                   : static_cast<std::uint64_t>(config_.memory_limit * (1 << 20));
         net_.emplace(open_training_net(context_, config_, options));
         config_.solver.guard_loss = true;  // losses are read after the next step has started
         if (call_.memory) call_.memory(net_->plan_memory(&config_.solver));

@@ -110,8 +110,8 @@ NetDescription::Output read_output(const JsonView& view) {
 
 NetDescription::Op read_operator(const JsonView& view) {
     NetDescription::Op op;
-    view.object({"name", "type", "inputs", "outputs", "options", "params", "frozen", "device",
-                 "engine", "precision"});
+    view.object({"name", "type", "inputs", "outputs", "options", "params", "frozen", "recompute",
+                 "device", "engine", "precision"});
     op.name = view.at("name").name();
     op.type = view.at("type").name();
     if (const auto inputs = view.find("inputs")) op.inputs = read_names(*inputs);
@@ -120,6 +120,7 @@ NetDescription::Op read_operator(const JsonView& view) {
     if (const auto options = view.find("options")) op.options = read_options(*options);
     if (const auto params = view.find("params")) op.params = read_names(*params);
     if (const auto frozen = view.find("frozen")) op.frozen = frozen->boolean();
+    if (const auto recompute = view.find("recompute")) op.recompute = recompute->boolean();
     if (const auto device = view.find("device")) op.device = device->text();
     if (const auto engine = view.find("engine")) op.engine = engine->text();
     if (const auto precision = view.find("precision"))
@@ -226,6 +227,7 @@ std::string write_net_json(const NetDescription& net) {
         if (!op.options.items().empty()) json["options"] = to_json(op.options);
         if (!op.params.empty()) json["params"] = op.params;
         if (op.frozen) json["frozen"] = true;
+        if (op.recompute) json["recompute"] = true;
         if (!op.device.empty()) json["device"] = op.device;
         if (!op.engine.empty()) json["engine"] = op.engine;
         if (op.precision) json["precision"] = std::string(name_of(*op.precision));

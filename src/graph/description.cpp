@@ -150,6 +150,7 @@ class Builder {
         node.engine = op.engine;
         node.precision = op.precision.value_or(graph_.precision);
         node.frozen = op.frozen;
+        node.recompute = op.recompute;
         for (std::size_t i = 0; i < op.outputs.size(); ++i) {
             const std::string& name = op.outputs[i];
             const bool in_place =

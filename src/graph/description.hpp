@@ -28,6 +28,7 @@ struct NetDescription {
         std::vector<std::string> inputs, outputs, params;
         Attrs options;
         bool frozen = false;
+        bool recompute = false;  ///< as Node::recompute
         std::string device, engine;
         std::optional<Precision> precision;
     };

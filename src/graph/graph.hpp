@@ -91,6 +91,10 @@ struct Node {
     Precision precision = Precision::fp32;  ///< of its products and of its gradients' products
     bool frozen = false;
     bool removed = false;  ///< tombstone left by passes; skip
+    /// A forward node whose results are not kept for backward, but computed again there
+    /// (passes/run_again.hpp). Passes hand it on to what replaces the node.
+    bool recompute = false;
+    bool again = false;  ///< runs a forward node once more, in backward
 };
 
 /// After the node that makes `source` and all readers of `target` have run, `target` (a parameter

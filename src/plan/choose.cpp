@@ -131,7 +131,8 @@ class Chooser {
         for (std::size_t i = 0; i < count; ++i) {
             if (candidates_[i].empty()) continue;
             Candidate& best = candidates_[i][chosen_[i]];
-            choices[i] = {best.engine, best.tuning, with_layouts(problems_[i], best.layouts)};
+            choices[i] = {best.engine, best.tuning, with_layouts(problems_[i], best.layouts),
+                          best.seconds};
         }
         note_references();
         return choices;

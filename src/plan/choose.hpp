@@ -16,7 +16,8 @@ namespace dlprim {
 struct Choice {
     const Engine* engine = nullptr;
     Tuning tuning;
-    Problem problem;  ///< with its layouts set
+    Problem problem;     ///< with its layouts set
+    double seconds = 0;  ///< measured or estimated
 };
 
 /// The problem that a node is on a device, with all layouts plain. `constant` is indexed by

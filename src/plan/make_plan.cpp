@@ -10,6 +10,7 @@
 #include "plan/engine_failed.hpp"
 #include "plan/joined_steps.hpp"
 #include "plan/memory.hpp"
+#include "plan/recompute.hpp"
 #include "plan/schedule.hpp"
 #include "plan/steps.hpp"
 #include "plan/trust/trust.hpp"
@@ -139,8 +140,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 
     constant = constant_values(graph);
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
-    const std::vector<Choice> choices =
-        choose_engines(device, graph, constant, options, plan->notes);
+    std::vector<Choice> choices = choose_engines(device, graph, constant, options, plan->notes);
+    recompute(device.traits(), graph, constant, choices, options, plan->notes);
     Schedule schedule = make_schedule(device.traits(), graph, constant, choices, options);
     MemoryPlan memory = plan_memory_and_packings(device, graph, constant, schedule, options);
     take_memory(*plan, std::move(memory), graph, schedule);

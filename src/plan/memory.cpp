@@ -387,9 +387,19 @@ class MemoryPlanner {
         std::string by_whom;
         for (std::size_t i = 0; i < users.size() && i < 3; ++i)
             by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
-        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes),
-             " (largest: ", by_whom, "), the device has ", mib(limit), who_is_first(limit),
-             batch_hint(limit));
+        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes), at_least(),
+             " (largest: ", by_whom, "), the ",
+             limit < device_.global_bytes ? "memory limit is " : "device has ", mib(limit),
+             who_is_first(limit), batch_hint(limit));
+    }
+
+    /// What was done to need no more.
+    std::string at_least() const {
+        if (!options_.recompute_to_fit) return "";
+        const auto count = std::count_if(graph_.nodes.begin(), graph_.nodes.end(),
+                                         [](const Node& node) { return node.again; });
+        return count == 0 ? " and recomputing tensors does not help"
+                          : cat(" at least, with ", count, " nodes that recompute tensors");
     }
 
     /// The first step whose tensors do not fit, with the largest one that it makes.
@@ -430,9 +440,9 @@ class MemoryPlanner {
         const int end = static_cast<int>(map.steps.size()) - 1;
         using Kind = MemoryMap::Entry::Kind;
         for (const Block& b : plan_.blocks)
-            map.entries.push_back({Kind::block, b.name, b.bytes, 0, end, -1, 0});
+            map.entries.push_back({Kind::block, b.name, b.bytes, 0, end, -1, false, 0});
         for (const External& e : plan_.externals) {
-            map.entries.push_back({Kind::bound, e.name, bytes_of(e), 0, end, -1, 0});
+            map.entries.push_back({Kind::bound, e.name, bytes_of(e), 0, end, -1, false, 0});
             if (!e.setup_only) continue;
             map.entries.back().first = root_of(home(e.value)).first;
             map.entries.back().last = root_of(home(e.value)).last;
@@ -441,10 +451,15 @@ class MemoryPlanner {
             if (s.alias < 0 && s.place.kind == Place::Kind::slab)
                 map.entries.push_back({s.value == no_value ? Kind::workspace : Kind::scratch,
                                        name_of_stored(s), s.bytes, s.first, s.last, s.place.index,
-                                       s.place.offset});
+                                       is_recomputed(s), s.place.offset});
         for (const MemoryMap::Entry& entry : map.entries)
             for (int i = std::max(0, entry.first); i <= std::min(end, entry.last); ++i)
                 map.steps[static_cast<std::size_t>(i)].live_bytes += entry.bytes;
+    }
+
+    bool is_recomputed(const Stored& s) const {
+        const NodeId maker = s.value == no_value ? -1 : graph_.value(s.value).producer;
+        return maker >= 0 && graph_.nodes[static_cast<std::size_t>(maker)].again;
     }
 
     /// The most bytes needed at once by parameters that only setup reads.
@@ -492,7 +507,8 @@ class MemoryPlanner {
             if (bytes > device_.max_alloc_bytes)
                 fail(ErrorKind::out_of_memory, "'", name, "' needs ", mib(bytes),
                      " in one allocation, the device allows ", mib(device_.max_alloc_bytes),
-                     " per allocation and has ", mib(limit), grows ? batch_hint(limit) : "");
+                     " per allocation and has ", mib(device_.global_bytes),
+                     grows ? batch_hint(limit) : "");
         });
     }
 

@@ -36,11 +36,13 @@ struct PlanOptions {
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     bool over_limit = false;  ///< whether a plan that does not fit is made, too, to look at it
     std::function<void(std::string_view what, int done, int total)>
-        progress;                ///< compiling, tuning
-    double tune_seconds = 0;     ///< if positive: measure unknown problems for about that long
-    bool check_engines = false;  ///< whether to check engines before their first use
-    bool chains = false;         ///< whether to look for chains
-    bool build = true;           ///< false: make no launches, only show what would run
+        progress;                   ///< compiling, tuning
+    double tune_seconds = 0;        ///< if positive: measure unknown problems for about that long
+    bool check_engines = false;     ///< whether to check engines before their first use
+    bool chains = false;            ///< whether to look for chains
+    bool build = true;              ///< false: make no launches, only show what would run
+    bool recompute_to_fit = false;  ///< whether nodes run again in backward where that makes it fit
+    bool first_fit = false;         ///< takes the first such nodes that are found, not the cheapest
 };
 
 }  // namespace dlprim

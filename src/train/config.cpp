@@ -86,7 +86,7 @@ class Reader {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
                       "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
                       "metrics", "judge_by", "initial", "tensorboard", "on_nan", "precision",
-                       "report", "shards"});
+                       "report", "shards", "memory_limit"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -100,6 +100,7 @@ class Reader {
         if (root_.find("precision"))
             config_.precision =
                 parse_precision(precisions[choice(root_, "precision", precisions, 0)]);
+        config_.memory_limit = number(root_, "memory_limit", 0, {1, 1e9});
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("shards")) read_shards(*view);

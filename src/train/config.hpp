@@ -28,6 +28,7 @@ struct TrainConfig {
     int epochs = 10;
     std::uint64_t seed = 1;
     std::optional<Precision> precision;  ///< as NetOptions::precision
+    double memory_limit = 0;             ///< MiB of a training step's plan; 0: the device's
     std::string initialization = "default";
     SolverOptions solver;
     ScheduleOptions schedule;

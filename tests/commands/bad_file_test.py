@@ -242,6 +242,7 @@ class Images(CommandTest):
                 (["data.type", "text", "must be one of"], {"data": {"type": "text", "train": {"images": "i", "labels": "l"}}}),
                 (["data", "lacks 'train'"], {"data": {}}), (["data.std"], {"data": {"std": 0, "train": {"images": "i", "labels": "l"}}}),
                 (["initialization"], {"initialization": "random"}), (["on_nan"], {"on_nan": "ignore"}),
+                (["memory_limit", "at least 1"], {"memory_limit": 0}), (["memory_limit"], {"memory_limit": "1 GiB"}),
                 (["checkpoints.keep"], {"checkpoints": {"keep": 0}}), (["net must be a string"], {"net": 7})):
             with self.subTest(words):
                 self.train(words, **more)

@@ -243,6 +243,29 @@ class Memory(CommandTest):
         self.assertLess(out.index("memory of"), out.index("epoch 1/1"))
         self.assertGreater(data_of(page)["memory"]["peak"], 0)
 
+    def test_a_limit(self):
+        layers = [operator("Convolution2D", f"c{i}", f"r{i - 1}" if i else "x", channels_out=8, kernel=3, pad=1) for i in range(4)]
+        acts = [operator("Activation", f"r{i}", f"c{i}", activation="tanh") for i in range(4)]
+        net = self.write("deep.json", network({"x": [8, 3, 32, 32]}, ["loss"], *(o for pair in zip(layers, acts) for o in pair),
+                                              operator("Reduction", "loss", "r3", method="sumsq")))
+        flags = ["-i1", "-w1", "-a", "--memory"]
+        for device in DEVICES:
+            plain = self.succeed("benchmark", *flags, device, net).out
+            self.assertNotIn("recompute", plain)
+            peak = float(re.search(r"planned peak +([0-9.]+) MiB", plain)[1])
+            out = self.succeed("benchmark", *flags, "--memory-limit", peak * 0.8, device, net).out
+            self.assertRegex(out, r"(?m)^planned peak .*; the limit is [0-9.]+ MiB\n  \d+ tensors?, [0-9.]+ MiB in sum, recomputed in backward$")
+            self.assertRegex(out, r"(?m)^ +[0-9.]+ MiB  recomputed +steps \d+ to \d+ +[cr]\d/again$")
+            self.assertRegex(out, r"note: \d+ nodes? recomputes? tensors in backward: the plan needs [0-9.]+ MiB in place of "
+                                  r"[0-9.]+, and a step is estimated to take [0-9.]+ % longer")
+            self.assertLessEqual(float(re.search(r"planned peak +([0-9.]+) MiB", out)[1]), peak * 0.8 + 0.01)
+        self.refuse(["the plan needs", "at least, with", "nodes that recompute tensors", "the memory limit is 1.0 MiB",
+                     "the largest batch that fits is"], "benchmark", "-a", "--memory-limit", 1, "cpu", net)
+        for wrong in ("0", "-3", "1GiB", "1e30"):
+            result = call("benchmark", "-a", "--memory-limit", wrong, "cpu", net)
+            self.assertEqual(result.code, 2, result.err)
+            self.assertIn("--memory-limit", result.err)
+
     def test_the_page(self):
         page = self.folder / "memory.html"
         self.succeed("benchmark", "-i1", "-w1", "-a", "--memory-html", page, "cpu", self.net)

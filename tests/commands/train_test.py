@@ -222,6 +222,26 @@ class Train(CommandTest):
                     code=2)
         self.assertFalse((self.folder / "no").exists())
 
+    def test_a_limit_of_memory_changes_no_bit(self):
+        layers = [part for i in range(4) for part in (
+            operator("Convolution2D", f"c{i}", f"r{i - 1}" if i else "image", channels_out=16, kernel=3, pad=1),
+            operator("Activation", f"r{i}", f"c{i}", activation="tanh"))]
+        self.write("deep.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["score", "loss"], *layers,
+                                        operator("InnerProduct", "score", "r3", outputs=4),
+                                        operator("SoftmaxWithLoss", "l", "score label", "loss")))
+        how = dict(net="deep.json", batch=96)
+        for device in DEVICES:
+            peak = re.search(r"planned peak +([0-9.]+) MiB", self.train("whole", "-d", device, "--memory", **how).out)
+            limit = 0.8 * float(peak[1])
+            out = self.train("config", "-d", device, memory_limit=limit, **how).out
+            self.assertRegex(out, r"nodes? recomputes? tensors in backward: the plan needs")
+            self.assert_same_run("whole", "config")
+            out = self.train("option", "-d", device, "--memory-limit", limit, memory_limit=1e6, **how).out
+            self.assertRegex(out, r"nodes? recomputes? tensors in backward: the plan needs")
+            self.assert_same_run("whole", "option")
+        self.refuse(["the plan needs", "at least", "the memory limit is 1.0 MiB"], "train",
+                    self.config(memory_limit=1, **how), "-d", "cpu", "--out", self.folder / "no")
+
     def precision(self, path):
         with h5py.File(self.folder / path) as file:
             text = file.attrs["precision"]

@@ -40,7 +40,8 @@ const char* const whole = R"({
          "options": {"channels_out": 16, "kernel": [3, 3], "bias": 0, "activation": "relu",
                      "fwd_algo": "gemm", "scale": 1.5, "list": [1, 2.5], "empty": [], "flag": true,
                      "names": ["x", "y"]},
-         "params": ["w"], "frozen": 1, "engine": "conv2d.reference", "precision": "tf32"},
+         "params": ["w"], "frozen": 1, "recompute": true, "engine": "conv2d.reference",
+         "precision": "tf32"},
         {"name": "const", "type": "Parameter", "outputs": ["p"], "options": {"shape": [1]}},
         {"name": "prob", "type": "Softmax", "inputs": ["conv"], "outputs": ["prob"]}
     ]
@@ -62,6 +63,8 @@ TEST_CASE("a network is read as it is written", "[json]") {
     CHECK(conv.type == "Convolution2D");
     CHECK(conv.params == std::vector<std::string>{"w"});
     CHECK(conv.frozen);
+    CHECK(conv.recompute);
+    CHECK_FALSE(net.operators[1].recompute);
     CHECK(conv.engine == "conv2d.reference");
     CHECK(conv.precision == Precision::tf32);
     CHECK_FALSE(net.operators[1].precision.has_value());
@@ -146,6 +149,8 @@ TEST_CASE("wrong kinds name the path", "[json]") {
     CHECK_THAT(message(one_operator(", \"options\": {\"kernel\": null}")),
                ContainsSubstring("not null"));
     CHECK_THAT(message(one_operator(", \"frozen\": 2")), ContainsSubstring("operators[1].frozen"));
+    CHECK_THAT(message(one_operator(", \"recompute\": \"yes\"")),
+               ContainsSubstring("operators[1].recompute must be true or false"));
     CHECK_THAT(message(one_operator(", \"params\": [\"\"]")),
                ContainsSubstring("operators[1].params[0] must not be empty"));
     CHECK_THAT(message("{\"inputs\": {}, \"outputs\": [], \"operators\": []}"),

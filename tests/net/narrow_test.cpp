@@ -4,6 +4,7 @@
 // DLPRIM_TRAITS=wide_vectors=0 makes the library treat them as GPUs.
 #include "api/net_impl.hpp"
 #include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
 #include "runtime/access.hpp"

@@ -227,9 +227,10 @@ def test_slices_of_the_batch_follow_its_size(host: dlprim.Context) -> None:
 
 def test_options_of_every_layer_reach_the_json() -> None:
     x = nn.Input("data", (2, 4))
-    y = nn.Linear(3, frozen=True, engine="inner_product.gemm", precision="fp16")(x)
+    y = nn.Linear(3, frozen=True, recompute=True, engine="inner_product.gemm", precision="fp16")(x)
     operator = operators(nn.Model(x, y))[0]
     assert (operator["frozen"], operator["engine"], operator["precision"]) == (True, "inner_product.gemm", "fp16")
+    assert operator["recompute"] is True
     model = nn.Model(x, y)
     assert not any(p.trainable for p in model.parameters)
 

@@ -25,6 +25,7 @@ class LayerOptions(TypedDict, total=False):
 
     - ``name``: of the operator, unique in a model. By default the model numbers it: ``conv2d_1``.
     - ``frozen``: excluded from training. A frozen BatchNorm uses its running statistics and does not change them.
+    - ``recompute``: in training, its results are not kept for backward, but computed again there.
     - ``engine``: the engine that must compute it, such as ``"conv2d.reference"``.
     - ``precision``: of its products: ``"fp32"``, ``"tf32"``, ``"fp16"`` or ``"bf16"``.
     - ``params``: names of its parameters, in the order of docs/json.md. By default ``NAME.0``, ``NAME.1``, ...
@@ -32,6 +33,7 @@ class LayerOptions(TypedDict, total=False):
 
     name: str
     frozen: bool
+    recompute: bool
     engine: str
     precision: str
     params: Sequence[str]
@@ -217,6 +219,7 @@ class Layer:
 
     def _take_common(self, common: LayerOptions) -> None:
         self.frozen = bool(common.get("frozen", False))
+        self.recompute = bool(common.get("recompute", False))
         self.engine = common.get("engine")
         self.precision = common.get("precision")
         given = common.get("params")

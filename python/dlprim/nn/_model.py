@@ -225,6 +225,8 @@ class Model(_Network):
             entry["params"] = params
         if layer.frozen:
             entry["frozen"] = True
+        if layer.recompute:
+            entry["recompute"] = True
         if layer.engine:
             entry["engine"] = layer.engine
         if layer.precision:

@@ -18,10 +18,10 @@ constexpr std::size_t most_entries = 3000;  ///< tensors of a memory map
 constexpr std::size_t most_operators = 3000;
 constexpr std::size_t most_text = 300;  ///< characters of an operator's options
 
-const char* kind_name(MemoryMap::Entry::Kind kind) {
-    switch (kind) {
+const char* kind_name(const MemoryMap::Entry& entry) {
+    switch (entry.kind) {
         case MemoryMap::Entry::Kind::scratch:
-            return "tensor";
+            return entry.recomputed ? "recomputed" : "tensor";
         case MemoryMap::Entry::Kind::workspace:
             return "workspace";
         case MemoryMap::Entry::Kind::bound:
@@ -124,7 +124,7 @@ Json to_json(const MemoryMap& map) {
     largest.resize(largest.size() - left_out);
     Json entries = Json::array(), steps = Json::array();
     for (const MemoryMap::Entry* entry : largest)
-        entries.push_back({{"kind", kind_name(entry->kind)},
+        entries.push_back({{"kind", kind_name(*entry)},
                            {"name", entry->name},
                            {"bytes", entry->bytes},
                            {"first", entry->first},

@@ -66,6 +66,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
                 named = true;
             }
             graph.nodes[k].frozen = node.frozen;
+            graph.nodes[k].recompute = node.recompute;
             graph.nodes[k].part = node.part;
             graph.nodes[k].precision = node.precision;
         }

@@ -87,6 +87,7 @@ class EpilogueFusion {
         if (!accepts_(graph_, fused)) return false;
         Node& reader = graph_.nodes[reader_index];
         fused.fused.push_back(reader.name);
+        fused.recompute = fused.recompute || reader.recompute;
         if (maker.view < 0) fused.outputs = reader.outputs;
         node_at(maker.node) = std::move(fused);
         const NodeId last = maker.view < 0 ? maker.node : maker.view;

@@ -230,6 +230,7 @@ void PointwiseNodes::change(NodeId id, PointwiseDraft draft, NodeId producer) {
     const Node& taken = graph_.nodes[at(producer)];
     // If one of the two must compute in float, the merged node does.
     if (taken.precision != node.precision) node.precision = Precision::fp32;
+    node.recompute = node.recompute || taken.recompute;
     node.fused.push_back(taken.name);
     node.fused.insert(node.fused.end(), taken.fused.begin(), taken.fused.end());
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions of symbols: operators without parameters, losses, and the arithmetic that the operators of Symbol use.
 
-Each function also takes the keywords of LayerOptions: name, frozen, engine, precision.
+Each function also takes the keywords of LayerOptions: name, frozen, recompute, engine, precision.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Layers: operators with their options, called with symbols.
 
 Sizes are written [N, C, H, W]: batch, channels, height, width. Numbers that the library deduces from the input (its
-channels, its features) need not be given. Every layer also takes the keywords of LayerOptions: name, frozen, engine,
-precision, params.
+channels, its features) need not be given. Every layer also takes the keywords of LayerOptions: name, frozen, recompute,
+engine, precision, params.
 """
 
 from __future__ import annotations
