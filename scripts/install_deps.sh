@@ -5,7 +5,7 @@
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, protobuf
 #            and ONNX's schema
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
-#            locales, Chromium (opens reports)
+#            locales, Chromium (opens reports), the Fashion-MNIST images
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
 #     intel  Intel's OpenCL runtime for CPUs from PyPI, into .cache/intel-opencl
 #     python what the Python module and its tests need (tests/python/requirements.txt), from PyPI into the virtual
@@ -49,6 +49,7 @@ test_packages() {
     has_program clang-tidy-14 || want clang-tidy-14
     [ -e /usr/share/i18n/locales/de_DE ] || want locales
     has_program chromium || has_program chromium-browser || has_program google-chrome || want chromium
+    [ -d /usr/share/datasets/fashion-mnist ] || want dataset-fashion-mnist
 }
 
 run_packages() {

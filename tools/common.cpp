@@ -2,6 +2,8 @@
 // What the commands share.
 #include "common.hpp"
 
+#include "option_table.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
@@ -103,6 +105,10 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
     app.set_version_flag("--version",
                          std::string("dlprim " DLPRIM_VERSION " (commit ") + commit + ")");
     app.footer("exit code: 0 success; 1 failure, with one line on stderr; 2 wrong usage");
+    if (wants_option_table(argc, argv)) {
+        std::fputs(option_table(app).c_str(), stdout);
+        return 0;
+    }
     std::function<void()> work = body;
     try {
         app.parse(argc, argv);
@@ -135,12 +141,12 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
 void add_device_option(CLI::App& app, std::string& device, bool required) {
     std::string help = device_help;
     if (!required) help += "; not given: DLPRIM_DEVICE, else the best one";
-    app.add_option("-d,--device", device, help)->required(required);
+    app.add_option("-d,--device", device, help)->required(required)->type_name("DEVICE");
     add_list_flag(app);
 }
 
 void add_device_argument(CLI::App& app, std::string& device) {
-    app.add_option("DEVICE", device, device_help)->required();
+    app.add_option("DEVICE", device, device_help)->required()->type_name("DEVICE");
     add_list_flag(app);
 }
 
@@ -151,6 +157,7 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
         return "takes NODE=ENGINE or TYPE=ENGINE, got '" + text + "'";
     };
     app.add_option("--engine", engines, "NODE=ENGINE or TYPE=ENGINE, may be given again")
+        ->type_name("ENGINE")
         ->allow_extra_args(false)
         ->check(CLI::Validator(check, "", "engine"));
 }
@@ -182,6 +189,7 @@ void add_precision_option(CLI::App& app, std::vector<std::string>& precisions) {
            "--precision", precisions,
            "of products and activations: fp32 (default), tf32, fp16 or bf16; given again as "
            "NODE=P or TYPE=P, of these alone")
+        ->type_name("PRECISION")
         ->allow_extra_args(false)
         ->check(CLI::Validator(check, "", "precision"));
 }

@@ -5,6 +5,7 @@
 #include "doctor/examine.hpp"
 #include "doctor/system.hpp"
 #include "doctor/text.hpp"
+#include "option_table.hpp"
 
 #include <dlprim/version.hpp>
 
@@ -128,7 +129,8 @@ int main(int argc, char** argv) {
         "dlprim_doctor");
     Arguments arguments;
     app.add_option("-d,--device", arguments.device,
-                   "only this device: cpu (the host), P:D, gpu, opencl or part of a name");
+                   "only this device: cpu (the host), P:D, gpu, opencl or part of a name")
+        ->type_name("DEVICE");
     app.add_option("--json", arguments.json, "write the report as JSON to this file; - prints it");
     app.add_flag("--quick", arguments.quick,
                  "test one case of each operator with the engines that the library chooses");
@@ -139,6 +141,10 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", std::string("dlprim " DLPRIM_VERSION " (commit ") +
                                           dlprim::tools::commit + ")");
     app.footer("exit code: 0 a device works and no engine is wrong; 1 otherwise; 2 wrong usage");
+    if (dlprim::tools::wants_option_table(argc, argv)) {
+        std::fputs(dlprim::tools::option_table(app).c_str(), stdout);
+        return 0;
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything a program needs: #include <dlprim/dlprim.hpp>, namespace dp.
+// Everything that a program needs: includes all other headers. The namespace is dlprim, short dp.
 #pragma once
 
 #include <dlprim/context.hpp>
