@@ -9,6 +9,7 @@
 #include "exec/element_overlap.hpp"
 #include "runtime/access.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/launches_later.hpp"
 
 #include <dlprim/ops.hpp>
 
@@ -55,6 +56,7 @@ void move_elements(const Tensor& from, const Tensor& to) {
         if (first_byte(source) == first_byte(target) && source.strides == target.strides) return;
         source = place_of(gathered(from));
     }
+    const LaunchesLater later("copy");
     Queue& queue = Access::impl(to.context()).queue();
     if (from.contiguous() && to.contiguous())
         queue.copy({source.buffer.get(), source.byte_offset},
@@ -112,6 +114,7 @@ void copy(const Tensor& from, const Tensor& to) {
         move_elements(source, to);
     else
         convert_elements(source, to);
+    const LaunchesLater later("copy");
     Access::impl(to.context()).queue().flush();
 }
 
@@ -129,6 +132,7 @@ void Tensor::fill(double value) {
     const std::size_t element = size_of(dtype_);
     convert(&value, DType::f64, pattern, dtype_, 1);
     ContextImpl& context = Access::impl(*context_);
+    const LaunchesLater later("fill");
     if (contiguous()) {
         context.queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern, element);
         return;

@@ -13,6 +13,7 @@
 #include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/deferred.hpp"
+#include "runtime/launches_later.hpp"
 
 #include <memory>
 #include <mutex>
@@ -209,6 +210,7 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
             found != nullptr ? *found
                              : cache.conversions.insert(key, make_conversion(from, cache.store));
         const BoundMemory bound(*executor);
+        const LaunchesLater later(executor->proven(Part::forward) ? "Reorder" : "");
         try {
             executor->bind(0, contents, 0);
             executor->bind(1, plain, 0);
@@ -338,6 +340,8 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
     }
     Executor& executor = *entry->executor;
     const BoundMemory bound(executor);
+    const Part last = call.backward ? Part::backward : Part::forward;
+    const LaunchesLater later(executor.proven(last) ? call.type : std::string_view());
     for (std::size_t i = 0; i < entry->bindings.size(); ++i) {
         const auto [is_result, index] = entry->bindings[i];
         const EagerOperand& operand = is_result ? places[index] : operands[index];
@@ -357,7 +361,49 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
     return results;
 }
 
+/// Whether all `out` tensors are whole tensors whose contents are in a hidden layout.
+bool writes_hidden(const EagerCall& call) {
+    if (call.backward) return false;
+    bool any = false;
+    for (const Tensor& out : call.how.out) {
+        if (!out.defined()) continue;
+        const Deferred* const deferred = Access::deferred(out).get();
+        if (deferred == nullptr || !is_whole(out, *deferred) || !deferred->contents()) return false;
+        any = true;
+    }
+    return any;
+}
+
+std::vector<Tensor> run(const EagerCall& call);
+
+/// A call that writes to such tensors, usually in place (relu_, add_ between two convolutions). Its
+/// results are made in the layout that suits their engine, and become the contents of `out`.
+std::vector<Tensor> run_to_hidden(const EagerCall& call) {
+    const std::vector<Tensor>& out = call.how.out;
+    ops::CallOptions how = call.how;
+    how.out.clear();
+    std::vector<Tensor> results = run({call.type, call.options, call.inputs, call.params,
+                                       call.output_gradients, how, call.backward});
+    require(out.size() <= results.size(), call.type, " makes ", results.size(),
+            " tensors, `out` has ", out.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        if (!out[i].defined()) continue;
+        check_operand(call, "out tensor", i, out[i], {results[i].shape(), results[i].dtype()});
+        const Deferred* const made = Access::deferred(results[i]).get();
+        std::shared_ptr<Buffer> contents = made != nullptr ? made->contents() : nullptr;
+        const Layout layout = contents ? made->layout() : Layout::plain();
+        if (!contents) contents = Access::buffer(results[i]);
+        if (!Access::deferred(out[i])->take(std::move(contents), layout)) {
+            Tensor target = out[i];
+            results[i].copy_to(target);
+        }
+        results[i] = out[i];
+    }
+    return results;
+}
+
 std::vector<Tensor> run(const EagerCall& call) {
+    if (writes_hidden(call)) return run_to_hidden(call);
     const Context& context = context_of(call);
     // Computed once for all attempts: if an `out` tensor is also an input, the first attempt
     // discards its contents.
@@ -377,6 +423,7 @@ void enqueue_copy(const Context& context, const Shape& shape, std::size_t elemen
                   const StridedPlace& from, const StridedPlace& to) {
     ContextCache& cache = cache_of(context);
     const std::lock_guard lock(cache.mutex);
+    const LaunchesLater later("copy");
     cache.copies.copy(Access::impl(context), shape, element_bytes, from, to);
 }
 

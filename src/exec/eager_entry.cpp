@@ -29,7 +29,12 @@ ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor,
 }
 
 /// The spec, in the parameter's own float type if no input says which it is (Embedding's indices).
-TensorSpec of_the_callers_type(const EagerCall& call, const Tensor& param, TensorSpec spec) {
+/// Parameters may be float where inputs have 16 bits, for operators that compute in float: batch
+/// norms under automatic mixed precision.
+TensorSpec of_the_callers_type(const EagerCall& call, const Tensor& param, TensorSpec spec,
+                               FloatTypes takes) {
+    if (has_16_bits(spec.dtype) && param.dtype() == DType::f32 && takes == FloatTypes::wide)
+        spec.dtype = DType::f32;
     const bool any_float =
         std::any_of(call.inputs.begin(), call.inputs.end(),
                     [](const Tensor& tensor) { return is_float(tensor.dtype()); });
@@ -46,9 +51,10 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     std::vector<ParamSpec> wanted = op.params(attrs, specs);
     require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(),
             " parameters, got ", call.params.size());
+    const FloatTypes takes = op.float_types(attrs);
     for (std::size_t i = 0; i < wanted.size(); ++i)
         check_operand(call, "parameter", i, call.params[i],
-                      of_the_callers_type(call, call.params[i], wanted[i].spec));
+                      of_the_callers_type(call, call.params[i], wanted[i].spec, takes));
     return wanted;
 }
 

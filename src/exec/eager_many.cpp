@@ -8,6 +8,7 @@
 #include "engine/many_calls.hpp"
 #include "exec/eager_entry.hpp"
 #include "exec/known_options.hpp"
+#include "runtime/launches_later.hpp"
 
 #include <dlprim/log.hpp>
 #include <dlprim/ops.hpp>
@@ -266,6 +267,7 @@ class ManyCall {
         Lists results = make_results(context, *entry);
         if (depend(extents_of(results))) return run_singly();
         const std::lock_guard lock(cache.mutex);
+        const LaunchesLater later("pointwise_many");
         for (Joined& joined : entry->joined) enqueue(joined, results);
         for (const auto& list : results)
             for (const Tensor& result : list) Access::buffer(result)->touch();

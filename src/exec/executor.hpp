@@ -99,6 +99,8 @@ class Executor {
     /// not flush, because a training step consists of several parts and one flush. Throws
     /// EngineFailure.
     void run(Part part);
+    /// Whether run(part) has succeeded, so that no engine of the part is new.
+    bool proven(Part part) const noexcept { return proven_[static_cast<std::size_t>(part)]; }
     /// Copies what the next forward run changes (running statistics), for restore_states(). There
     /// are several slots for copies. run() also uses the first one as long as engines are new.
     static constexpr std::size_t state_slots = 3;

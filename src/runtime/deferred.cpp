@@ -35,6 +35,20 @@ const std::shared_ptr<Buffer>& Deferred::overwrite() {
     return settle(false);
 }
 
+bool Deferred::take(std::shared_ptr<Buffer> contents, const Layout& layout) {
+    const std::lock_guard lock(mutex_);
+    if (is_plain_.load(std::memory_order_relaxed)) return false;
+    if (!layout.is_plain()) {
+        contents_ = std::move(contents);
+        layout_ = layout;
+        return true;
+    }
+    plain_ = std::move(contents);
+    contents_.reset();
+    is_plain_.store(true, std::memory_order_release);
+    return true;
+}
+
 const std::shared_ptr<Buffer>& Deferred::settle(bool keep) {
     if (is_plain_.load(std::memory_order_acquire)) return plain_;
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Deferred: the contents of a tensor in a layout other than plain. They are converted when somebody
-// asks for plain memory.
+// asks for plain memory. An operator in place gives it new contents in a layout of its choice.
 //
 // All tensors on the same memory (copies, views) share one Deferred. It holds either its contents
 // in layout() or plain memory, never both. Once plain it stays plain, because whoever got that
@@ -43,6 +43,10 @@ class Deferred {
     const std::shared_ptr<Buffer>& plain();
     /// The same for a caller that overwrites all elements: the contents are dropped, not converted.
     const std::shared_ptr<Buffer>& overwrite();
+    /// Takes new contents, which may be in another layout, or plain, in the place of its own. Does
+    /// nothing and returns false once it is plain, since others may hold that memory. Nobody may
+    /// read it meanwhile.
+    bool take(std::shared_ptr<Buffer> contents, const Layout& layout);
 
   private:
     const std::shared_ptr<Buffer>& settle(bool keep);

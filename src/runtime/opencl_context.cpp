@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An opened OpenCL device: memory, its programs, each made once, and a clean end.
+#include "base/env.hpp"
+#include "base/text.hpp"
 #include "runtime/cl.hpp"
 #include "runtime/core_affinity.hpp"
 #include "runtime/counting.hpp"
@@ -27,6 +29,7 @@
 #include <utility>
 
 #include <pthread.h>
+#include <sched.h>
 
 namespace dlprim {
 namespace {
@@ -48,9 +51,10 @@ Live& live() {
 
 class OpenCLBuffer : public Buffer {
   public:
-    /// Takes ownership of `memory`. `account` (may be null) counts its bytes.
-    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, Gauge* account)
-        : Buffer(bytes, nullptr, memory), account_(account) {
+    /// Takes ownership of `memory`. `account` (may be null) counts its bytes. `thread` (may be null)
+    /// may have launches that use it.
+    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, Gauge* account, LaunchThread* thread)
+        : Buffer(bytes, nullptr, memory), account_(account), thread_(thread) {
         if (account_ != nullptr)
             account_->add(bytes);
         else
@@ -58,12 +62,29 @@ class OpenCLBuffer : public Buffer {
     }
     ~OpenCLBuffer() override {
         if (account_ != nullptr) account_->remove(bytes());
-        if (!opencl_gone()) clReleaseMemObject(static_cast<cl_mem>(handle()));
+        if (opencl_gone()) return;
+        if (thread_ != nullptr)
+            thread_->release(static_cast<cl_mem>(handle()));
+        else
+            clReleaseMemObject(static_cast<cl_mem>(handle()));
     }
 
   private:
     Gauge* account_;
+    LaunchThread* thread_;
 };
+
+/// Whether eager calls leave their launches to a thread. A processor's own runtime needs all cores,
+/// and its launches cost little.
+bool launches_by_thread(DeviceKind kind) {
+    const std::string wanted = env("DLPRIM_LAUNCH_THREAD").value_or("");
+    require(wanted.empty() || wanted == "0" || wanted == "1",
+            "DLPRIM_LAUNCH_THREAD must be 0 or 1, not '", wanted, "'");
+    if (!wanted.empty()) return wanted == "1";
+    cpu_set_t cores;
+    return kind == DeviceKind::gpu && sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
+           CPU_COUNT(&cores) >= 4;
+}
 
 class OpenCLContext : public PooledContext {
   public:
@@ -75,7 +96,10 @@ class OpenCLContext : public PooledContext {
     std::shared_ptr<Program> build(const ProgramSource& source) override;
     void* cl_context_handle() const override { return context_; }
     void* cl_device_handle() const override { return device_; }
-    void* cl_queue_handle() const override { return queue_->handle(); }
+    void* cl_queue_handle() const override {
+        queue_->stop_recording();
+        return queue_->handle();
+    }
     std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset,
                                          std::uint64_t bytes) override {
         return make_opencl_feed(transfer_home(), std::move(to), byte_offset, bytes);
@@ -198,6 +222,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
     try {
         queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_,
                                                static_cast<cl_command_queue>(given.queue));
+        if (given.queue == nullptr && launches_by_thread(info_.kind)) queue_->start_thread();
     } catch (...) {
         clReleaseContext(context_);
         throw;
@@ -233,7 +258,7 @@ std::unique_ptr<Buffer> OpenCLContext::make_buffer(std::uint64_t bytes) {
     if (memory == nullptr)
         memory = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
     if (code != CL_SUCCESS) return nullptr;
-    return std::make_unique<OpenCLBuffer>(bytes, memory, &reserved());
+    return std::make_unique<OpenCLBuffer>(bytes, memory, &reserved(), queue_->thread());
 }
 
 bool OpenCLContext::held_elsewhere(const Buffer& memory) {
@@ -258,7 +283,7 @@ std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
     require(bytes <= size, "the cl_mem to wrap holds ", size, " bytes, fewer than the ", bytes,
             " needed");
     cl_check(clRetainMemObject(memory), "wrapping a cl_mem");
-    return {new OpenCLBuffer(size, memory, nullptr),
+    return {new OpenCLBuffer(size, memory, nullptr, queue_->thread()),
             [self = shared_from_this()](Buffer* freed) { delete freed; }};
 }
 
@@ -269,7 +294,7 @@ std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
         const std::lock_guard lock(programs_mutex_);
         std::shared_ptr<OpenCLProgram>& entry = programs_[key];
         // The context keeps the program and lives longer.
-        if (!entry) entry = std::make_shared<OpenCLProgram>(*builds_, source);
+        if (!entry) entry = std::make_shared<OpenCLProgram>(*builds_, source, queue_->thread());
         program = entry;
     }
     if (BuildsLater::wanted())

@@ -84,6 +84,7 @@ class OpenCLEvent : public EventImpl {
             count(home_.context->counters().waits);
             cl_check(clWaitForEvents(1, &event_), "waiting for an event");
         }
+        home_.queue.rethrow();
         const std::lock_guard lock(look_mutex_);
         if (look_) home_.queue.refusals()->check(home_.queue.handle(), *look_);
     }

@@ -11,8 +11,30 @@ namespace dlprim {
 
 thread_local int BuildsLater::depth_ = 0;
 
+namespace {
+
+/// What stands before the value of an argument that is stored.
+struct StoredArgument {
+    std::int32_t index;
+    bool local;  ///< local memory, which has no value
+    std::uint64_t bytes;
+};
+
+std::string range_text(const NDRange& range) {
+    std::string global, local;
+    for (int i = 0; i < range.dims; ++i) {
+        global += cat(i > 0 ? "x" : "", range.global[static_cast<std::size_t>(i)]);
+        local += cat(i > 0 ? "x" : "", range.local[static_cast<std::size_t>(i)]);
+    }
+    return cat("global ", global, ", local ", range.local[0] == 0 ? "free" : local);
+}
+
+}  // namespace
+
 OpenCLKernel::~OpenCLKernel() {
-    if (kernel_ != nullptr && !opencl_gone()) clReleaseKernel(kernel_);
+    if (kernel_ == nullptr || opencl_gone()) return;
+    if (recorded_) program_->thread()->settle();
+    clReleaseKernel(kernel_);
 }
 
 void OpenCLKernel::compile() {
@@ -54,6 +76,15 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
         early_.push_back(std::move(argument));
         return;
     }
+    if (program_->thread() == nullptr) return pass(index, value, bytes);
+    const StoredArgument head{index, value == nullptr, bytes};
+    const std::size_t at = changes_.size(), size = value == nullptr ? 0 : bytes;
+    changes_.resize(at + sizeof(head) + size);
+    std::memcpy(&changes_[at], &head, sizeof(head));
+    if (size > 0) std::memcpy(&changes_[at + sizeof(head)], value, size);
+}
+
+void OpenCLKernel::pass(int index, const void* value, std::size_t bytes) {
     const cl_int code = clSetKernelArg(kernel_, static_cast<cl_uint>(index), bytes, value);
     if (code == CL_SUCCESS) [[likely]]
         return;
@@ -63,8 +94,52 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
              " bytes)");
 }
 
-OpenCLProgram::OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source)
-    : Program(source), builds_(builds), parameters_(kernel_parameters(source.source)) {}
+void OpenCLKernel::pass_all(const std::vector<std::byte>& arguments) {
+    for (std::size_t at = 0; at < arguments.size();) {
+        StoredArgument head;
+        std::memcpy(&head, &arguments[at], sizeof(head));
+        at += sizeof(head);
+        pass(head.index, head.local ? nullptr : arguments.data() + at, head.bytes);
+        if (!head.local) at += head.bytes;
+    }
+}
+
+void OpenCLKernel::enqueue(cl_command_queue queue, const NDRange& range, cl_event* event) {
+    const std::size_t* local = range.local[0] == 0 ? nullptr : range.local.data();
+    const cl_int code =
+        clEnqueueNDRangeKernel(queue, kernel_, static_cast<cl_uint>(range.dims), nullptr,
+                               range.global.data(), local, 0, nullptr, event);
+    if (code != CL_SUCCESS) [[unlikely]]
+        cl_check(code, "kernel '", name_, "': enqueueing it (", range_text(range), ")");
+}
+
+void OpenCLKernel::launch(cl_command_queue queue, const NDRange& range, cl_event* event) {
+    compile();
+    if (!changes_.empty()) {
+        pass_all(changes_);
+        changes_.clear();
+    }
+    enqueue(queue, range, event);
+}
+
+void OpenCLKernel::record(std::vector<std::byte>& into) {
+    recorded_ = true;
+    into.clear();
+    into.swap(changes_);
+}
+
+void OpenCLKernel::launch_recorded(cl_command_queue queue, const NDRange& range,
+                                   const std::vector<std::byte>& arguments) {
+    pass_all(arguments);
+    enqueue(queue, range, nullptr);
+}
+
+OpenCLProgram::OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source,
+                             LaunchThread* thread)
+    : Program(source),
+      builds_(builds),
+      thread_(thread),
+      parameters_(kernel_parameters(source.source)) {}
 
 OpenCLProgram::~OpenCLProgram() {
     const cl_program program = program_.load();

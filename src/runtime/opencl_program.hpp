@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cl.hpp"
+#include "runtime/launch_thread.hpp"
 #include "runtime/opencl_builds.hpp"
 #include "runtime/program.hpp"
 #include "runtime/program_builds.hpp"
@@ -25,7 +26,8 @@ bool opencl_gone() noexcept;
 class OpenCLProgram;
 
 /// The cl_kernel is made when the program is compiled. Arguments that are set earlier are stored
-/// until then.
+/// until then. Where the context has a LaunchThread, later ones are stored until the next launch,
+/// which passes them to the driver.
 class OpenCLKernel : public Kernel {
   public:
     OpenCLKernel(std::string name, const std::vector<std::string>* parameters,
@@ -39,11 +41,15 @@ class OpenCLKernel : public Kernel {
     void set(int index, const Buffer& buffer) override;
     void set(int index, const void* value, std::size_t bytes) override;
     void compile() override;
-    /// Returns the kernel, compiled if necessary.
-    cl_kernel handle() {
-        if (kernel_ == nullptr) compile();
-        return kernel_;
-    }
+
+    /// Launches it at once, compiled if necessary, with the arguments that were set.
+    void launch(cl_command_queue queue, const NDRange& range, cl_event* event);
+    /// For a launch that is recorded: moves the arguments that were set since the last one to
+    /// `into`. The kernel stays until the thread has carried out the record.
+    void record(std::vector<std::byte>& into);
+    /// On the LaunchThread: such a launch.
+    void launch_recorded(cl_command_queue queue, const NDRange& range,
+                         const std::vector<std::byte>& arguments);
 
   private:
     struct Argument {
@@ -51,11 +57,17 @@ class OpenCLKernel : public Kernel {
         std::size_t bytes;
         std::vector<std::byte> value;  // empty: local memory
     };
+    void pass(int index, const void* value, std::size_t bytes);
+    void pass_all(const std::vector<std::byte>& arguments);
+    void enqueue(cl_command_queue queue, const NDRange& range, cl_event* event);
+
     cl_kernel kernel_ = nullptr;
     std::string name_;
     const std::vector<std::string>* parameters_;  // lives in program_
     std::shared_ptr<const OpenCLProgram> program_;
-    std::vector<Argument> early_;  // arguments that were set before it was compiled
+    std::vector<Argument> early_;     // arguments that were set before it was compiled
+    std::vector<std::byte> changes_;  // and those since the last launch, if there is a thread
+    bool recorded_ = false;           // whether a launch was ever recorded
 };
 
 /// A program that is compiled when its handle is first requested, possibly by several threads at
@@ -65,12 +77,14 @@ class OpenCLProgram : public Program,
                       public std::enable_shared_from_this<OpenCLProgram> {
   public:
     /// `builds`, which must outlive this object, makes the cl_program. It is not called again after
-    /// it has succeeded or thrown Error(build).
-    OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source);
+    /// it has succeeded or thrown Error(build). `thread` may be null, and outlives this object.
+    OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source, LaunchThread* thread);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
     /// Throws Error(build), also on every later call.
     cl_program handle() const;
+    /// The thread by which kernels of the program may be launched, or nullptr.
+    LaunchThread* thread() const noexcept { return thread_; }
 
     bool compiled() const noexcept override { return program_.load() != nullptr; }
     void compile_now() const override { handle(); }
@@ -80,6 +94,7 @@ class OpenCLProgram : public Program,
 
   private:
     const OpenCLBuilds& builds_;
+    LaunchThread* thread_;
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
     mutable std::atomic<cl_program> program_{nullptr};  // set once
     mutable std::atomic<bool> ahead_{false};

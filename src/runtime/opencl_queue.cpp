@@ -13,15 +13,6 @@ cl_mem memory(const BufferRef& ref) {
     return static_cast<cl_mem>(ref.buffer->handle());
 }
 
-std::string range_text(const NDRange& range) {
-    std::string global, local;
-    for (int i = 0; i < range.dims; ++i) {
-        global += cat(i > 0 ? "x" : "", range.global[static_cast<std::size_t>(i)]);
-        local += cat(i > 0 ? "x" : "", range.local[static_cast<std::size_t>(i)]);
-    }
-    return cat("global ", global, ", local ", range.local[0] == 0 ? "free" : local);
-}
-
 }  // namespace
 
 OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
@@ -33,8 +24,12 @@ OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& coun
 }
 
 OpenCLQueue::~OpenCLQueue() {
-    if (opencl_gone()) return;
+    if (opencl_gone()) {
+        static_cast<void>(thread_.release());  // a child of fork() has no such thread to wait for
+        return;
+    }
     drain();
+    thread_.reset();
     for (const auto& [label, event] : pending_) clReleaseEvent(event);
     clReleaseCommandQueue(plain_);
     if (profiled_ != nullptr) clReleaseCommandQueue(profiled_);
@@ -46,17 +41,18 @@ cl_command_queue OpenCLQueue::make(cl_command_queue_properties properties) const
 }
 
 void OpenCLQueue::launch(Kernel& kernel, const NDRange& range) {
-    const auto dims = static_cast<cl_uint>(range.dims);
-    for (cl_uint i = 0; i < dims; ++i)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(range.dims); ++i)
         if (range.global[i] == 0) return;
-    const std::size_t* local = range.local[0] == 0 ? nullptr : range.local.data();
+    auto& its = static_cast<OpenCLKernel&>(kernel);
+    if (LaunchThread* const thread = recorder()) {
+        thread->launch(its, range);
+        count(counters_.launches);
+        return;
+    }
+    settle();
     cl_event event = nullptr;
     const bool profiling = current_ == profiled_;
-    const cl_int code = clEnqueueNDRangeKernel(
-        current_, static_cast<OpenCLKernel&>(kernel).handle(), dims, nullptr, range.global.data(),
-        local, 0, nullptr, profiling ? &event : nullptr);
-    if (code != CL_SUCCESS) [[unlikely]]
-        cl_check(code, "kernel '", kernel.name(), "': enqueueing it (", range_text(range), ")");
+    its.launch(current_, range, profiling ? &event : nullptr);
     count(counters_.launches);
     if (profiling) pending_.emplace_back(label_, event);
 }
@@ -69,7 +65,7 @@ void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t byt
     if (bytes == 0) return;
     if (blocking) count(counters_.waits);
     to.buffer->touch();
-    cl_check(clEnqueueWriteBuffer(current_, memory(to), blocking ? CL_TRUE : CL_FALSE,
+    cl_check(clEnqueueWriteBuffer(handle(), memory(to), blocking ? CL_TRUE : CL_FALSE,
                                   to.handle_offset(), bytes, from, 0, nullptr, nullptr),
              "writing ", bytes, " bytes to the device");
 }
@@ -79,19 +75,23 @@ void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, boo
     OpenCLRefusals::Look look;
     if (blocking) {
         count(counters_.waits);
-        refusals_.enqueue(current_, look);
+        refusals_.enqueue(handle(), look);
     }
-    const cl_int code = clEnqueueReadBuffer(current_, memory(from), blocking ? CL_TRUE : CL_FALSE,
+    const cl_int code = clEnqueueReadBuffer(handle(), memory(from), blocking ? CL_TRUE : CL_FALSE,
                                             from.handle_offset(), bytes, to, 0, nullptr, nullptr);
     if (code != CL_SUCCESS && look.pending()) clFinish(current_);  // the look is about to go
     cl_check(code, "reading ", bytes, " bytes from the device");
+    if (blocking) rethrow();
     refusals_.check(current_, look);
 }
 
 void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) {
     if (bytes == 0) return;
     to.buffer->touch();
-    cl_check(clEnqueueCopyBuffer(current_, memory(from), memory(to), from.handle_offset(),
+    if (LaunchThread* const thread = recorder())
+        return thread->copy(memory(from), from.handle_offset(), memory(to), to.handle_offset(),
+                            bytes);
+    cl_check(clEnqueueCopyBuffer(handle(), memory(from), memory(to), from.handle_offset(),
                                  to.handle_offset(), bytes, 0, nullptr, nullptr),
              "copying ", bytes, " bytes on the device");
 }
@@ -100,28 +100,39 @@ void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pat
                        std::size_t pattern_bytes) {
     if (bytes == 0) return;
     to.buffer->touch();
-    cl_check(clEnqueueFillBuffer(current_, memory(to), pattern, pattern_bytes, to.handle_offset(),
+    if (LaunchThread* const thread = recorder())
+        return thread->fill(memory(to), to.handle_offset(), bytes, pattern, pattern_bytes);
+    cl_check(clEnqueueFillBuffer(handle(), memory(to), pattern, pattern_bytes, to.handle_offset(),
                                  bytes, 0, nullptr, nullptr),
              "filling ", bytes, " bytes on the device");
 }
 
 void OpenCLQueue::flush() {
     count(counters_.flushes);
+    if (LaunchThread* const thread = recorder()) return thread->flush();
+    settle();
     ++handed_over_;
     cl_check(clFlush(current_), "flushing the queue");
 }
 
 void OpenCLQueue::finish() {
     count(counters_.waits);
-    ++handed_over_;
     OpenCLRefusals::Look look;
-    refusals_.enqueue(current_, look);
+    refusals_.enqueue(handle(), look);
+    ++handed_over_;
     cl_check(clFinish(current_), "waiting for the device");
+    rethrow();
     refusals_.check(current_, look);
 }
 
+void OpenCLQueue::stop_recording() noexcept {
+    shared_ = true;
+    recording_ = false;
+    settle();
+}
+
 void OpenCLQueue::drain() noexcept {
-    clFinish(current_);
+    clFinish(handle());
     if (transfers_ != nullptr) clFinish(transfers_);
 }
 
@@ -132,6 +143,7 @@ cl_command_queue OpenCLQueue::transfers() {
 
 void OpenCLQueue::set_profiling(bool on) {
     if (on == (profiled_ != nullptr && current_ == profiled_)) return;
+    recording_ = !on && !shared_;
     finish();  // work of the two queues must not overlap
     collect();
     if (on && profiled_ == nullptr) profiled_ = make(CL_QUEUE_PROFILING_ENABLE);

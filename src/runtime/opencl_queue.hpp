@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cl.hpp"
+#include "runtime/launch_thread.hpp"
 #include "runtime/opencl_refusals.hpp"
 #include "runtime/queue.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace dlprim {
@@ -19,6 +21,12 @@ class OpenCLQueue : public Queue {
     /// Uses the queue `given`, which it retains, or makes a new one if that is null.
     OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
                 cl_command_queue given = nullptr);
+    /// Starts a thread for what callers leave to it (LaunchesLater).
+    void start_thread() { thread_ = std::make_unique<LaunchThread>(plain_); }
+    /// The thread, or nullptr. It lives as long as this object.
+    LaunchThread* thread() const noexcept { return thread_.get(); }
+    /// From now on callers enqueue themselves, because somebody else enqueues to the queue, too.
+    void stop_recording() noexcept;
     ~OpenCLQueue() override;
 
     void launch(Kernel& kernel, const NDRange& range) override;
@@ -36,14 +44,33 @@ class OpenCLQueue : public Queue {
 
     /// finish() that neither counts nor throws, for the end of the process.
     void drain() noexcept;
-    cl_command_queue handle() const { return current_; }
+    /// The driver's queue, which holds all that was enqueued before the call.
+    cl_command_queue handle() const noexcept {
+        settle();
+        return current_;
+    }
+    /// Throws what failed on the thread since the last call of this, if something did.
+    void rethrow() {
+        if (thread_) thread_->rethrow();
+    }
     /// A second queue. Its work runs in parallel with this queue's, except where events order it
     /// (runtime/opencl_transfer.hpp).
     cl_command_queue transfers();
     /// Increases whenever all enqueued work has been flushed to the device.
-    std::uint64_t handed_over() const noexcept { return handed_over_.load(); }
+    std::uint64_t handed_over() const noexcept {
+        return handed_over_.load() + (thread_ ? thread_->flushes() : 0);
+    }
 
   private:
+    void settle() const noexcept {
+        if (thread_) thread_->settle();
+    }
+    /// The thread, if the caller leaves its launches to it.
+    LaunchThread* recorder() const noexcept {
+        return LaunchesLater::wanted() && recording_.load(std::memory_order_relaxed)
+                   ? thread_.get()
+                   : nullptr;
+    }
     cl_command_queue make(cl_command_queue_properties properties) const;
     void collect();
 
@@ -51,6 +78,9 @@ class OpenCLQueue : public Queue {
     cl_device_id device_;
     Counters& counters_;
     OpenCLRefusals refusals_;
+    std::unique_ptr<LaunchThread> thread_;
+    std::atomic<bool> recording_{true};  ///< not while profiling, nor once the queue was given out
+    bool shared_ = false;                ///< whether it was
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first
     cl_command_queue current_ = nullptr;

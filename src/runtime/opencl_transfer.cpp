@@ -146,6 +146,7 @@ class OpenCLReadback : public Readback {
         OpenCLRefusals::Look& look = looks_[taken_ % slots];
         PinnedSlot& slot = *slots_[taken_++ % slots];
         slot.wait(home_.context->counters());
+        home_.queue.rethrow();
         home_.queue.refusals()->check(home_.queue.handle(), look);
         return slot.data();
     }

@@ -64,6 +64,10 @@ void absorb_casts(Graph& graph, const std::function<double(const Graph&, const N
 /// Merges chains of Pointwise nodes into one node, which saves memory traffic.
 void merge_pointwise(Graph& graph);
 
+/// Lets Pointwise nodes read and write half and bfloat16 themselves, in place of casts around them.
+/// Other passes expect float, so this one comes behind those that merge nodes.
+void merge_casts(Graph& graph);
+
 /// Recomputes cheap elementwise values in the Pointwise nodes that read them, where that is faster
 /// on the device than to pass them through memory and keeps no tensor alive for longer. The graph
 /// must not contain tombstones. Returns whether it changed anything: then further nodes may merge,

@@ -29,6 +29,7 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     if (options.fuse) {
         merge_pointwise(graph);
         while (recompute_pointwise(graph, options.device)) merge_pointwise(graph);
+        merge_casts(graph);
     }
     if (options.least_seconds)
         lower_precision(graph, options.least_narrow, options.narrow_cost, options.least_seconds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Batch normalisation. The statistics are saved, and read again backward. Where tensors are of one
-// type, as they are outside autocast, and weight and bias are both there or neither, dlprim's own
+// Batch normalisation. The statistics are saved, and read again backward. Where weight and bias are
+// both there or neither, and all but the input are of one type, its own or float, dlprim's own
 // operators serve; else generated kernels do.
 #include "ops/call.hpp"
 
@@ -91,19 +91,25 @@ at::Tensor normalised(const at::Tensor& input, const at::Tensor& mean, const at:
     return out;
 }
 
-/// Whether all these have the input's type, as far as they are there.
-bool is_even(const at::Tensor& input, std::initializer_list<const Maybe*> others) {
-    return std::all_of(others.begin(), others.end(), [&](const Maybe* other) {
-        return !value(*other).defined() || (*other)->scalar_type() == input.scalar_type();
+/// Whether all these have that type, as far as they are there.
+bool all_have(at::ScalarType type, std::initializer_list<const Maybe*> tensors) {
+    return std::all_of(tensors.begin(), tensors.end(), [&](const Maybe* tensor) {
+        return !value(*tensor).defined() || (*tensor)->scalar_type() == type;
     });
+}
+
+/// Whether dlprim's operators take tensors of such types with the input.
+bool is_even(const at::Tensor& input, std::initializer_list<const Maybe*> others) {
+    return all_have(statistics_type(input), others) || all_have(input.scalar_type(), others);
 }
 
 /// By the operator BatchNorm.
 Three whole_batch_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        const at::Tensor& running_mean, const at::Tensor& running_var, bool training,
                        double momentum, double eps) {
+    const auto floats = input.options().dtype(statistics_type(input));
     const auto stand_in = [&](const at::Tensor& tensor) {
-        return tensor.defined() ? tensor : at::zeros({input.size(1)}, input.options());
+        return tensor.defined() ? tensor : at::zeros({input.size(1)}, floats);
     };
     std::vector<dp::Tensor> params{view_of(stand_in(running_mean)), view_of(stand_in(running_var))};
     if (weight.defined()) params.insert(params.end(), {view_of(weight), view_of(bias)});
@@ -116,7 +122,7 @@ Three whole_batch_norm(const at::Tensor& input, const at::Tensor& weight, const 
                                       .return_statistics = training},
                    {view_of(input)}, params, how);
     const auto taken = [&](std::size_t i) {
-        return training ? new_tensor(made[i], input.device()) : at::empty({0}, input.options());
+        return training ? new_tensor(made[i], input.device()) : at::empty({0}, floats);
     };
     return {new_tensor(made[0], input.device()), taken(1), taken(2)};
 }
@@ -132,7 +138,6 @@ Three batch_norm(const at::Tensor& input, const Maybe& weight, const Maybe& bias
     if (input.numel() == 0) return {at::empty_like(input), mean.zero_(), deviation.zero_()};
     const bool affine = value(weight).defined();
     if (affine == value(bias).defined() && (!training || input.numel() > input.size(1)) &&
-        statistics_type(input) == input.scalar_type() &&
         is_even(input, {&weight, &bias, &running_mean, &running_var}))
         return whole_batch_norm(input, value(weight), value(bias), value(running_mean),
                                 value(running_var), training, momentum, eps);
@@ -213,8 +218,8 @@ Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe
         deviation = at::empty({x.size(1)}, options);
         pointwise_into({deviation}, "y0 = rsqrt(x0 + p0)", {value(running_var)}, {eps});
     }
-    if (is_even(x, {&weight, &save_mean, &running_mean}) && dy.scalar_type() == x.scalar_type() &&
-        statistics_type(x) == x.scalar_type())
+    if (all_have(statistics_type(x), {&weight}) && dy.scalar_type() == x.scalar_type() &&
+        mean.scalar_type() == statistics_type(x))
         return whole_backward(dy, x, mean, deviation, value(weight), train, mask);
     const std::int64_t rank = x.dim();
     const std::string axes = axes_of(rank);

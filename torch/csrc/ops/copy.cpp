@@ -4,6 +4,7 @@
 #include "memory/convert.hpp"
 #include "memory/staging.hpp"
 #include "memory/view.hpp"
+#include "ops/call.hpp"
 
 #include <ATen/native/Resize.h>
 
@@ -41,9 +42,14 @@ void copy_within(const at::Tensor& from, const at::Tensor& to) {
     const at::Tensor source = from.sizes() == to.sizes() ? from : from.expand(to.sizes());
     const bool moves = from.scalar_type() == to.scalar_type() && from.is_conj() == to.is_conj() &&
                        from.is_neg() == to.is_neg();
+    const bool converts =
+        has_dtype(from.scalar_type()) && has_dtype(to.scalar_type()) && !to.is_neg();
     if (moves)
         copy(bits_of(source), bits_of(to));
-    else if (has_dtype(from.scalar_type()) && has_dtype(to.scalar_type()) && !to.is_neg())
+    else if (converts && source.is_contiguous() && is_whole(to) && memory_of(to).fresh())
+        // What an engine wrote in a layout of its own stays in that layout.
+        call_into({to}, dp::ops::Cast{.dtype = dtype_of(to.scalar_type())}, {view_of(source)});
+    else if (converts)
         copy(view_of(source), view_of(to));
     else  // complex numbers are converted by the host
         copy_in(source.cpu(), to);
