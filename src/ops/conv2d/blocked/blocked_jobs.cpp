@@ -171,7 +171,8 @@ Tile halves_tile(const Traits& device, const DenseJob& job) {
                 continue;
             // Cycles per lane, as in choose_tile().
             const double lane = std::max({v * pixels / 2.0, (v + pixels) / 2.0, 4.0}) + 0.5;
-            const double cost = lane * static_cast<double>(ceil_div(width, pixels) * vectors / v);
+            const std::int64_t tiles = ceil_div(width, pixels) * (vectors / v);
+            const double cost = lane * static_cast<double>(tiles);
             if (cost < best_cost * 0.999) {
                 best_cost = cost;
                 best = {v, pixels};
