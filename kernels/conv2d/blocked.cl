@@ -45,7 +45,8 @@
 #define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
 #define START_O(o, p) acc_##o##_##p = bias_##o;
 #define START_P(p, _) REPEAT_B(O, START_O, p)
-#define BIAS_READ(o) (has_bias && vector0 + o < out_vectors ? read_lanes(bias + group * group_out, vector0 + o, group_out) : (VEC)(0.0f))
+#define BIAS_READ(o) \
+    (has_bias && vector0 + o < out_vectors ? read_lanes(bias + group * group_out, vector0 + o, group_out) : (VEC)(0.0f))
 #define BIAS_O(o, _) const VEC bias_##o = BIAS_READ(o);
 #define PLACE(o, p) (tile_at + VECTOR_AT(o) + (ulong)((p) * y_column_step * B))
 #define ZERO_O(o, p) acc_##o##_##p = (VEC)(0.0f);
@@ -104,6 +105,20 @@ INLINE void copy_piece(global const float* from, int before, int until, int span
         xp += LANE_STEP; \
         wp += LANE_STEP * O * V; \
     }
+
+// Prefetches pixels of a row of x: those of the next input block, or those that the next tile is the first to read.
+#define FETCH_ROW \
+    if (kernel_h == 1) { \
+        REPEAT_A(P, PREFETCH_P, from + (ulong)x_h * x_w * B) \
+    } else if (kh + stride_h >= kernel_h) { \
+        REPEAT_A(P, PREFETCH_FAR_P, from + ahead_x) \
+        if (S > 1) { REPEAT_A(P, PREFETCH_FAR_P, from + ahead_x + B) } \
+    }
+
+// Adds the sums of the chunks before, and stores the sum or, after the last chunk, the output.
+#define END_CHUNK \
+    if (c0 != first_block) { REPEAT_A(P, ADD_P, 0) } \
+    if (c1 < end_block) { REPEAT_A(P, STORE_P, 0) } else { REPEAT_A(P, FINISH_P, 0) }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
@@ -182,14 +197,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                     global const float* from = image + (((long)c * x_h + h) * x_w + at_w) * B;
                     global const float* wp = w +
                         ((ulong)LANES_BEFORE(c) * kernel_h + kh * lanes) * kernel_w * (O * V);
-                    if (kernel_h == 1) {
-                        REPEAT_A(P, PREFETCH_P, from + (ulong)x_h * x_w * B)
-                    } else if (kh + stride_h >= kernel_h) {
-                        REPEAT_A(P, PREFETCH_FAR_P, from + ahead_x)
-                        if (S > 1) {
-                            REPEAT_A(P, PREFETCH_FAR_P, from + ahead_x + B)
-                        }
-                    }
+                    FETCH_ROW
                     if (before == 0 && until == span) {
                         for (int kw = 0; kw < kernel_w; kw++) {
                             global const float* xp = from + kw * dilate_w * B + LANE0(c);
@@ -205,14 +213,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                 }
             }
 #endif
-            if (c0 != first_block) {
-                REPEAT_A(P, ADD_P, 0)
-            }
-            if (c1 < end_block) {
-                REPEAT_A(P, STORE_P, 0)
-            } else {
-                REPEAT_A(P, FINISH_P, 0)
-            }
+            END_CHUNK
         }
     }
 }

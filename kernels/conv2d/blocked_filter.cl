@@ -16,8 +16,9 @@
 // ACROSS   1 if the groups of a grouped convolution do not fill whole vectors. Then V is B, O is 1 and I is V     0
 //
 // Work-item: `tile_out` x `tile_in` vectors of channels of one group and every `splits`-th part of the row chunks, where a chunk
-// is `chunk_rows` rows of one image. (With `images_are_rows` the images of a batch are the rows of a single one.) While it multiplies, it prefetches the next chunk to the L2 cache. The sums over a few rows
-// are added to the work-item's part of `sums`, so that no single sum is long:
+// is `chunk_rows` rows of one image. (With `images_are_rows` the images of a batch are the rows of a single one.) While it
+// multiplies, it prefetches the next chunk to the L2 cache. The sums over a few rows are added to the work-item's part of
+// `sums`, so that no single sum is long:
 //   [split, group, output vector, input vector, kernel row, kernel column, V in lanes, V out lanes]
 // Then filter_sum adds the splits and writes plain weights.
 //

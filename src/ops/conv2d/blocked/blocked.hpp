@@ -104,8 +104,8 @@ std::int64_t subsample_bytes(const Traits& device, const Geometry& g);
 void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
                      std::uint64_t at);
 
-/// No, with the reason, unless patches_geometry() describes the convolution: few channels of a plain
-/// image, and windows that neither overlap nor leave gaps.
+/// No, with the reason, unless patches_geometry() describes the convolution: few channels of a
+/// plain image, and windows that neither overlap nor leave gaps.
 Verdict patches_verdict(const Traits& device, const Geometry& g);
 /// The 1x1 convolution of a copy of x that has the taps of each window as channels.
 Geometry patches_geometry(Geometry g);

@@ -94,11 +94,10 @@ class BlockedFilter : public Engine {
         const Traits& device = context.traits();
         const Plan p = plan_of(device, problem);
         const Geometry& g = p.g;
-        const auto program =
-            conv_program(context, "blocked_filter.cl",
-                         define("B", device.vector_width) + define("V", p.lanes) +
-                             define("O", p.tile_vectors) + define("I", p.tile_lanes) +
-                             define("ACROSS", p.across));
+        const auto program = conv_program(
+            context, "blocked_filter.cl",
+            define("B", device.vector_width) + define("V", p.lanes) + define("O", p.tile_vectors) +
+                define("I", p.tile_lanes) + define("ACROSS", p.across));
         auto launch = std::make_unique<KernelLaunch>();
         const auto copy = static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
         if (patches_)
@@ -215,7 +214,8 @@ class BlockedFilter : public Engine {
         p.in_tiles = ceil_div(p.in_vectors, p.tile_in);
         p.tiles = p.groups * p.out_tiles * p.in_tiles;
         p.sum_bytes = 4 * p.groups * p.out_vectors * p.in_vectors * taps * p.lanes * p.lanes;
-        p.split = split_rows(device, g, p.tiles, p.images_are_rows ? 256 : 128, ceil_div(p.sum_bytes, p.tiles));
+        p.split = split_rows(device, g, p.tiles, p.images_are_rows ? 256 : 128,
+                             ceil_div(p.sum_bytes, p.tiles));
         return p;
     }
 

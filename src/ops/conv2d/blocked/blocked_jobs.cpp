@@ -100,8 +100,7 @@ void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJ
     const Traits& device = context.traits();
     const int lanes = job_tile(device, job).vectors * lanes_of(device, job);
     const Reach reach = job_reach(device, job);
-    const std::string options = define("V", device.vector_width) +
-                                define("OUT_LANES", lanes) +
+    const std::string options = define("V", device.vector_width) + define("OUT_LANES", lanes) +
                                 define("LANE_STEP", lane_step);
     KernelCall call(conv_program(context, "blocked_pack_across.cl", options), "pack_across",
                     single_items(reach.slabs));
@@ -167,11 +166,13 @@ Tile halves_tile(const Traits& device, const DenseJob& job) {
     double best_cost = std::numeric_limits<double>::infinity();
     for (const int v : {1, 2, 3, 4, 5, 6, 7})
         for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 20, 28}) {
-            if (vectors % v != 0 || pixels > width || v * (pixels + 1) + 1 > device.vector_registers)
+            if (vectors % v != 0 || pixels > width ||
+                v * (pixels + 1) + 1 > device.vector_registers)
                 continue;
             // Cycles per lane, as in choose_tile().
             const double lane = std::max({v * pixels / 2.0, (v + pixels) / 2.0, 4.0}) + 0.5;
-            const double cost = lane * static_cast<double>(ceil_div(width, pixels) * vectors / v);
+            const std::int64_t tiles = ceil_div(width, pixels) * (vectors / v);
+            const double cost = lane * static_cast<double>(tiles);
             if (cost < best_cost * 0.999) {
                 best_cost = cost;
                 best = {v, pixels};
@@ -297,9 +298,8 @@ std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
     std::string tag = cat("conv2d.blocked:", device.vector_width, 'x');
     for (const DenseJob& job : jobs)
         tag += cat(job.groups, 'g', job.weight_out, 'o',
-                   job_tile(device, job).vectors * lanes_of(device, job), 'h',
-                   job.kernel_h, '@', job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/',
-                   job.w_step, ';');
+                   job_tile(device, job).vectors * lanes_of(device, job), 'h', job.kernel_h, '@',
+                   job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/', job.w_step, ';');
     return tag;
 }
 

@@ -20,8 +20,8 @@ Verdict patches_verdict(const Traits& device, const Geometry& g) {
         return Verdict::no(cat("its ", g.in * g.kh * g.kw, " taps do not fill a vector of ",
                                device.vector_width, " lanes"));
     const bool whole = g.kh == g.sh && g.kw == g.sw && g.pt == 0 && g.pl == 0 &&
-                       (g.dh == 1 || g.kh == 1) && (g.dw == 1 || g.kw == 1) &&
-                       g.oh * g.sh <= g.h && g.ow * g.sw <= g.w;
+                       (g.dh == 1 || g.kh == 1) && (g.dw == 1 || g.kw == 1) && g.oh * g.sh <= g.h &&
+                       g.ow * g.sw <= g.w;
     if (!whole)
         return Verdict::no(
             "it supports kernels as large as their strides only, without padding and dilation");

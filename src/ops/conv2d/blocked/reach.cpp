@@ -52,7 +52,7 @@ int group_lanes(const Traits& device, std::int64_t groups, std::int64_t group_in
     const int v = device.vector_width, half = v / 2;
     if (v != 16 || !reaches_across(device, groups, group_in, group_out)) return v;
     if (group_in % half != 0 || group_out % half != 0) return v;
-    const std::int64_t products = 
+    const std::int64_t products =
         v * reach_of(device, groups, group_in, group_out, 1, 4, v).all_lanes;
     return 10 * products >= 11 * groups * group_in * group_out ? half : v;
 }
