@@ -46,7 +46,7 @@ function series(run, index, name) {
     return {
       label: alone ? (part === "train" ? "training" : report.judged?.set ?? "test") : `${run.name}${part === "train" ? ", training" : ""}`,
       data, borderColor: line, backgroundColor: line, borderWidth: alone && part === "train" ? 1.8 : 2.2, borderDash: dashes[i],
-      pointRadius: data.length > 40 ? 0 : 2.5, pointHitRadius: 8, pointStyle: part === "train" ? "rectRot" : "circle", tension: 0,
+      pointRadius: data.length > 20 ? 0 : 2.5, pointHitRadius: 8, pointStyle: part === "train" ? "rectRot" : "circle", tension: 0,
     };
   }).filter((one) => one !== null);
 }
@@ -60,7 +60,7 @@ function curve(title, sets, vertical, logarithmic) {
       options: {
         parsing: false, normalized: true, interaction: {mode: "nearest", axis: "x", intersect: false},
         scales: {
-          x: axis("epoch", {type: "linear", ticks: {precision: 0}, grace: 0}),
+          x: axis("epoch", {type: "linear", ticks: {precision: 0}, min: Math.min(...datasets.map((set) => set.data[0]?.x ?? Infinity))}),
           y: axis(vertical, {type: logarithmic() && positive ? "logarithmic" : "linear"}),
         },
         plugins: {
@@ -81,7 +81,7 @@ function curve(title, sets, vertical, logarithmic) {
 function drawCurves() {
   if (runs.length === 0 || runs.every((run) => run.rows.length === 0)) return;
   const element = section("curves", "Curves");
-  let logarithmic = kept.get("log", false) === true, withTraining = kept.get("training", true) === true;
+  let logarithmic = kept.get("log", false) === true, withTraining = kept.get("training", runs.length <= 2) === true;
   const pressed = (text, is, change) => {
     const button = make("button", {type: "button", "aria-pressed": String(is), text});
     button.addEventListener("click", () => {
@@ -105,7 +105,7 @@ function drawCurves() {
     if (!runs.some((run) => points(run, name).length > 0)) return;
     const before = all.lastChild;
     all.append(curve(title, () => runs.map((run, i) => ({label: runs.length === 1 ? vertical : run.name, data: points(run, name),
-      borderColor: colour(runs.length === 1 ? 2 : i), backgroundColor: colour(runs.length === 1 ? 2 : i), borderWidth: 2, pointRadius: run.rows.length > 40 ? 0 : 2.5, pointHitRadius: 8})),
+      borderColor: colour(runs.length === 1 ? 2 : i), backgroundColor: colour(runs.length === 1 ? 2 : i), borderWidth: 2, pointRadius: run.rows.length > 20 ? 0 : 2.5, pointHitRadius: 8})),
     vertical, () => false));
     return before;
   };

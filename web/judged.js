@@ -88,7 +88,8 @@ function drawNumbers() {
 }
 
 function mistakeCaption(mistake) {
-  const small = make("small", {text: String(mistake.name).split("/").at(-1), title: mistake.name});
+  const name = String(mistake.name).split("/").at(-1);
+  const small = make("small", {text: name.length > 22 ? `…${name.slice(-21)}` : name, title: mistake.name});
   if (judged.kind === "pixels") return [make("span", {class: "said", text: `${percent(mistake.wrong)} of the pixels are wrong`}), small];
   if (judged.kind === "classes")
     return [make("span", {class: "is", text: `is ${className(mistake.target)}`}), make("br"),
