@@ -68,7 +68,8 @@ class Build:
         self.folder = folder
         if not (folder / "build.ninja").exists():
             raise SystemExit(f"{folder} is no build folder of Ninja (cmake -G Ninja), which knows what was compiled in")
-        self.targets = [line.rsplit(":", 1)[0] for line in self.ninja("targets", "all").splitlines()]
+        rows = [line.rsplit(": ", 1) for line in self.ninja("targets", "all").splitlines()]
+        self.targets = [name for name, rule in rows if rule != "phony"]
 
     def ninja(self, tool: str, *arguments: str) -> str:
         return output_of("ninja", "-C", str(self.folder), "-t", tool, *arguments)
