@@ -97,8 +97,11 @@ class Declared:
 
 
 def version_script(node: str, declared: Declared) -> str:
-    """Patterns over demangled names. The linker takes names in quotes to the letter; in a pattern it knows letters, ::, ?
-    (any sign) and [!...] (any but these), but no parenthesis: behind a function's name stands no letter, digit or colon."""
+    """Patterns over demangled names.
+
+    The linker takes names in quotes to the letter. In a pattern it knows letters, ::, ? (any sign) and [!...] (any but
+    these), but no parenthesis: behind a function's name stands no letter, digit or colon.
+    """
     patterns = [re.sub(r"[^\w:]", "?", name) + "[!a-zA-Z0-9_::]*;" for name in sorted(declared.functions)]
     for name in sorted(declared.classes):
         patterns += [f'"{kind} for {name}";' for kind in ("typeinfo", "typeinfo name", "vtable")]

@@ -7,8 +7,8 @@
 FILE is a Debian package, a wheel, a source archive, or a program or library itself; BUILD is the build folder (of Ninja)
 that it was made in. What is inside is not a list kept by hand. For every program and library in FILE the script asks Ninja
 which objects and archives it was linked of, and which headers each object has read. Headers and archives belong to packages
-of dpkg or pip. A package counts as inside unless the program takes it from a shared library when it runs: that is a
-dependency, of which a package's own fields tell. Libraries that a wheel brings along (auditwheel) are inside, too.
+of dpkg or pip. What a program takes from a shared library when it runs is not inside: it is a dependency, of which a
+package's own fields tell. Libraries that a wheel brings along (auditwheel) are inside.
 
 Left out are the C and C++ libraries of the compiler and the kernel's headers. A file that no package owns is an error, and
 so is a package whose license LICENSES does not have.
@@ -68,7 +68,8 @@ class Build:
         self.folder = folder
         if not (folder / "build.ninja").exists():
             raise SystemExit(f"{folder} is no build folder of Ninja (cmake -G Ninja), which knows what was compiled in")
-        self.targets = [line.rsplit(":", 1)[0] for line in self.ninja("targets", "all").splitlines()]
+        rows = [line.rsplit(": ", 1) for line in self.ninja("targets", "all").splitlines()]
+        self.targets = [name for name, rule in rows if rule != "phony"]
 
     def ninja(self, tool: str, *arguments: str) -> str:
         return output_of("ninja", "-C", str(self.folder), "-t", tool, *arguments)
@@ -158,30 +159,26 @@ def library(soname: str) -> Package | None:
     return None
 
 
-def needed(path: pathlib.Path) -> list[str]:
-    return re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", str(path)))
-
-
 def inside_target(build: Build, target: str) -> set[Package]:
-    """The packages whose code or headers were compiled or linked into a target."""
+    """The packages whose code was compiled or linked into a target. The headers of a library that has a shared one only say
+    how to call that; what counts then is whether one of its archives, or a schema of it, is among the inputs."""
     found: set[Package] = set()
+    own = (str(ROOT.resolve()), str(build.folder.resolve().parent))
     for path in sorted(build.made_of(target)):
-        if path.startswith((str(ROOT), str(build.folder.resolve().parent))) and "-packages/" not in path:
-            continue
-        if PYTHON_HEADER.search(path):
+        copied = re.match(r".*/libdlprim_(\w+\.a)$", path)  # cmake/StaticHdf5.cmake copies an archive
+        if copied and not build.target(os.path.basename(path)):
+            path = next((file for file in installed_files() if file.endswith("/lib" + copied.group(1))), path)
+        if (path.startswith(own) and "-packages/" not in path) or PYTHON_HEADER.search(path):
             continue
         package = owner(path)
         if package is None:
             raise SystemExit(f"{path}, of which {target} is made, belongs to no package of dpkg or pip")
-        if not TOOLCHAIN.match(package[3]):
+        if not TOOLCHAIN.match(package[3]) and (path.endswith((".a", ".proto")) or is_header_only(package)):
             found.add(package)
-    output = build.folder / target
-    if output.suffix == ".a":  # an archive takes from shared libraries what its programs will
-        return {one for one in found if is_header_only(one)}
-    sources = {one[3] for one in (library(soname) for soname in needed(output)) if one}
-    return {one for one in found if one[3] not in sources}
+    return found
 
 
+@functools.cache
 def is_header_only(package: Package) -> bool:
     """Whether a package of headers has no library that belongs to it."""
     return package[0] == "pypi" or not re.search(r"\.(a|so)$", output_of("dpkg", "-L", package[1]), re.MULTILINE)
@@ -203,7 +200,7 @@ def members_of(path: pathlib.Path) -> dict[str, bytes]:
                 if file:
                     members[one.name] = file.read()
     else:
-        members = {path.name: path.read_bytes()}
+        members = {path.resolve().name: path.read_bytes()}
     return {name: data for name, data in members.items() if data.startswith((b"\x7fELF", b"!<arch>\n"))}
 
 
