@@ -2,6 +2,7 @@
 // Types, lock and error text of the HDF5 library.
 #include "formats/hdf5_handle.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace dlprim::hdf5 {
@@ -141,6 +142,9 @@ std::string last_error() {
         },
         &text);
     H5Eclear2(H5E_DEFAULT);
+    // Where the system refuses a write, HDF5 describes it with the time, which ends a line.
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
     return text;
 }
 

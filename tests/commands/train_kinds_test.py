@@ -183,7 +183,8 @@ class Kinds(CommandTest):
 
         data = {"type": "folder", "std": 0.5, "mean": 0.5,
                 **{part: {"images": f"{part}/images", "masks": f"{part}/masks"} for part in ("train", "test")}}
-        how: dict[str, Any] = dict(data=data, batch=8, epochs=12, metrics=["mean_iou", "accuracy"], augmentation={"flip": True})
+        how: dict[str, Any] = dict(data=data, batch=8, epochs=12, metrics=["mean_iou", "accuracy"],
+                                   augmentation={"resize": [16, 16], "flip": True})
         for device in DEVICES:
             write_net(ignore_index=255)
             self.succeed("train", *self.config(device, **how), "-d", device)
