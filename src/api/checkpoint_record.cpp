@@ -4,6 +4,7 @@
 
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "graph/passes/run_again.hpp"
 
 #include <dlprim/error.hpp>
 
@@ -85,8 +86,13 @@ CheckpointRecord record_of(NetImpl& net) {
     record.precision = net.options().precision;
     for (const auto& [name, precision] : net.precisions())
         if (precision != *record.precision) record.precisions[name] = precision;
+    // What runs again has the engine of the node that it repeats.
+    const auto repeats = [](const Step& step) {
+        return step.part == Part::backward && step.name.ends_with(again_suffix);
+    };
     for (const Step& step : net.built().executor->plan().steps)
-        if (step.engine != nullptr && step.type != "Reorder" && step.type != "Pack")
+        if (step.engine != nullptr && step.type != "Reorder" && step.type != "Pack" &&
+            !repeats(step))
             record.engines[step.name] = step.engine->name();
     return record;
 }

@@ -399,7 +399,9 @@ class MemoryPlanner {
         const auto count = std::count_if(graph_.nodes.begin(), graph_.nodes.end(),
                                          [](const Node& node) { return node.again; });
         return count == 0 ? " and recomputing tensors does not help"
-                          : cat(" at least, with ", count, " nodes that recompute tensors");
+                          : cat(" at least, with ", count,
+                                count == 1 ? " node that recomputes tensors"
+                                           : " nodes that recompute tensors");
     }
 
     /// The first step whose tensors do not fit, with the largest one that it makes.

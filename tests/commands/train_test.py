@@ -223,11 +223,11 @@ class Train(CommandTest):
         self.assertFalse((self.folder / "no").exists())
 
     def test_a_limit_of_memory_changes_no_bit(self):
-        layers = [part for i in range(4) for part in (
+        layers = [part for i in range(8) for part in (
             operator("Convolution2D", f"c{i}", f"r{i - 1}" if i else "image", channels_out=16, kernel=3, pad=1),
             operator("Activation", f"r{i}", f"c{i}", activation="tanh"))]
         self.write("deep.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["score", "loss"], *layers,
-                                        operator("InnerProduct", "score", "r3", outputs=4),
+                                        operator("InnerProduct", "score", "r7", outputs=4),
                                         operator("SoftmaxWithLoss", "l", "score label", "loss")))
         how = dict(net="deep.json", batch=96)
         for device in DEVICES:

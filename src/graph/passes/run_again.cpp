@@ -142,14 +142,14 @@ Graph RunAgain::apply(const std::vector<char>& again, std::vector<NodeId>& origi
         origins[graph_.nodes[i].outputs[0]] = static_cast<NodeId>(i);
         if (!runs[i]) continue;
         Node copy = graph_.nodes[i];
-        copy.name += "/again";
+        copy.name += again_suffix;
         copy.part = Part::backward;
         copy.again = true;
         for (ValueId& id : copy.inputs)
             if (gone[at(id)]) id = copies.at(id);
         for (ValueId& id : copy.outputs) {
             Value value = graph_.value(id);
-            value.name += "/again";
+            value.name += again_suffix;
             value.producer = static_cast<NodeId>(graph.nodes.size());
             const ValueId made = graph.add_value(std::move(value));
             copies[id] = made;

@@ -14,9 +14,13 @@
 #include "graph/graph.hpp"
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace dlprim {
+
+/// What is appended to the names of nodes that run again, and of what they make.
+inline constexpr std::string_view again_suffix = "/again";
 
 class RunAgain {
   public:
