@@ -2,6 +2,7 @@
 // Convolution2D: options, shapes, parameters and gradient rule.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "graph/passes/passes.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
 
