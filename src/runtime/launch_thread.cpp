@@ -179,10 +179,10 @@ void LaunchThread::carry_out(Record& record) {
             ++unflushed_;
             break;
         case Kind::fill:
-            cl_check(clEnqueueFillBuffer(queue_, record.to, record.bytes.data(),
-                                         record.bytes.size(), record.to_offset, record.size, 0,
-                                         nullptr, nullptr),
-                     "filling ", record.size, " bytes on the device");
+            cl_check(
+                clEnqueueFillBuffer(queue_, record.to, record.bytes.data(), record.bytes.size(),
+                                    record.to_offset, record.size, 0, nullptr, nullptr),
+                "filling ", record.size, " bytes on the device");
             break;
         case Kind::copy:
             cl_check(clEnqueueCopyBuffer(queue_, record.from, record.to, record.from_offset,

@@ -4,7 +4,8 @@
 // A driver of a GPU takes 5 to 20 us to set a kernel's arguments and to enqueue it. Where eager
 // calls bound a program, the caller records its launches here and goes on to the next call, while
 // this thread calls the driver. Records are carried out in the order in which they were made.
-// Whoever needs the driver's queue calls settle() first, after which it holds all that was recorded.
+// Whoever needs the driver's queue calls settle() first, after which it holds all that was
+// recorded.
 #pragma once
 
 #include "runtime/cl.hpp"

@@ -7,8 +7,8 @@
 namespace dlprim {
 
 /// While it lives, launches, fills, copies and flushes of the calling thread may be recorded, where
-/// the context has a LaunchThread. Elsewhere the caller enqueues them, and an error is thrown by the
-/// call that it belongs to.
+/// the context has a LaunchThread. Elsewhere the caller enqueues them, and an error is thrown by
+/// the call that it belongs to.
 class LaunchesLater {
   public:
     /// `owner`: whose launches they are, for errors that are thrown after the call. It must outlive

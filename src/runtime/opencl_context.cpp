@@ -51,8 +51,8 @@ Live& live() {
 
 class OpenCLBuffer : public Buffer {
   public:
-    /// Takes ownership of `memory`. `account` (may be null) counts its bytes. `thread` (may be null)
-    /// may have launches that use it.
+    /// Takes ownership of `memory`. `account` (may be null) counts its bytes. `thread` (may be
+    /// null) may have launches that use it.
     OpenCLBuffer(std::uint64_t bytes, cl_mem memory, Gauge* account, LaunchThread* thread)
         : Buffer(bytes, nullptr, memory), account_(account), thread_(thread) {
         if (account_ != nullptr)

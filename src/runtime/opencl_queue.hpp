@@ -67,9 +67,8 @@ class OpenCLQueue : public Queue {
     }
     /// The thread, if the caller leaves its launches to it.
     LaunchThread* recorder() const noexcept {
-        return LaunchesLater::wanted() && recording_.load(std::memory_order_relaxed)
-                   ? thread_.get()
-                   : nullptr;
+        return LaunchesLater::wanted() && recording_.load(std::memory_order_relaxed) ? thread_.get()
+                                                                                     : nullptr;
     }
     cl_command_queue make(cl_command_queue_properties properties) const;
     void collect();

@@ -58,3 +58,21 @@ def test_training_in_half() -> None:
         scaler.update()
         losses.append(loss.item())
     assert losses[-1] < 0.3 * losses[0]
+
+
+def test_convolution_keeps_float_weights() -> None:
+    """Only the image is cast, and the gradient of the weight is float without rounding to half."""
+    torch.manual_seed(0)
+    layer = torch.nn.Conv2d(8, 8, 3, padding=1)
+    image = torch.randn(2, 8, 6, 6).half().float()
+    ours = torch.nn.Conv2d(8, 8, 3, padding=1).ocl()
+    ours.load_state_dict(layer.state_dict())
+    with torch.autocast("ocl", dtype=torch.float16):
+        result = ours(image.ocl())
+    assert result.dtype == torch.float16
+    result.float().square().sum().backward()
+    expected = layer(image)
+    expected.square().sum().backward()
+    assert ours.weight.grad is not None and ours.weight.grad.dtype == torch.float32
+    torch.testing.assert_close(result.float().cpu(), expected, rtol=5e-3, atol=5e-3)
+    torch.testing.assert_close(ours.weight.grad.cpu(), layer.weight.grad, rtol=2e-2, atol=2e-1)

@@ -25,8 +25,7 @@ class CastMerge {
         for (const auto& output : graph_.outputs) readers_[at(output.first)].push_back(none);
         for (const auto& assignment : graph_.assignments)
             readers_[at(assignment.source)].push_back(none);
-        for (const auto& gradient : graph_.gradients)
-            readers_[at(gradient.second)].push_back(none);
+        for (const auto& gradient : graph_.gradients) readers_[at(gradient.second)].push_back(none);
     }
 
     void run() {

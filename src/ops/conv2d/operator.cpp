@@ -2,6 +2,7 @@
 // Convolution2D: options, shapes, parameters and gradient rule.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "graph/passes/passes.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
 
@@ -85,9 +86,8 @@ class Convolution2D : public Operator {
                     inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " needs ",
                     wanted[i].spec.shape.str());
             const bool floats = has_16_bits(inputs[0].dtype) && inputs[i + 1].dtype == DType::f32;
-            require(floats || inputs[i + 1].dtype == inputs[0].dtype,
-                    i == 0 ? "weight" : "bias", " is ",
-                    name_of(inputs[i + 1].dtype), ", the input ", name_of(inputs[0].dtype));
+            require(floats || inputs[i + 1].dtype == inputs[0].dtype, i == 0 ? "weight" : "bias",
+                    " is ", name_of(inputs[i + 1].dtype), ", the input ", name_of(inputs[0].dtype));
         }
         require(is_float(inputs[0].dtype), "input must be of a floating-point type, not ",
                 name_of(inputs[0].dtype));

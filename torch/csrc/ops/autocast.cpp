@@ -67,9 +67,8 @@ TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) {
 }
 
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
-#define LOWER(...)                \
-    if (!is_convolution(#__VA_ARGS__)) \
-    KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define LOWER(...) \
+    if (!is_convolution(#__VA_ARGS__)) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define FLOAT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
 #define FLOAT_OR_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
 #define WIDEST(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)

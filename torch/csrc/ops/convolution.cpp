@@ -120,10 +120,8 @@ Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& inpu
     const dp::Tensor dy = view_of(as_image(grad_output, what.sequence));
     std::vector<dp::Tensor> params{view_of(as_image(weight, what.sequence))};
     if (mask[2])  // of which only the shape counts
-        params.push_back(
-            translated([&] {
-                return dp::Tensor(x.context(), {what.channels_out}, params[0].dtype());
-            }));
+        params.push_back(translated(
+            [&] { return dp::Tensor(x.context(), {what.channels_out}, params[0].dtype()); }));
     dp::ops::CallOptions how = how_for(input);
     how.wanted = {mask[0], mask[1]};
     if (mask[2]) how.wanted.push_back(true);
