@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
-#   scripts/install_deps.sh [build] [test] [run] [intel] [python]     (default: build)
+#   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs]     (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, protobuf
 #            and ONNX's schema
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
@@ -10,6 +10,7 @@
 #     intel  Intel's OpenCL runtime for CPUs from PyPI, into .cache/intel-opencl
 #     python what the Python module and its tests need (tests/python/requirements.txt), from PyPI into the virtual
 #            environment .cache/python; and graphviz
+#     docs   what builds the documentation's site: Doxygen, and mkdocs-material from PyPI into .cache/docs
 # Asks for nothing. Where packages cannot be installed (no network, no root), it says so and goes on:
 # the build says what it lacks.
 set -uo pipefail
@@ -65,6 +66,12 @@ python_packages() {
     python3 -c "import os, sys, sysconfig
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h')))" 2> /dev/null || want python3-dev
     has_program dot || want graphviz
+}
+
+docs_packages() {
+    has_program python3 || want python3
+    python3 -c "import ensurepip, venv" 2> /dev/null || want python3-venv
+    has_program doxygen || want doxygen
 }
 
 as_root() {
@@ -173,6 +180,24 @@ python_environment() {
     cp "$wants" "$venv/installed.txt"
 }
 
+docs_environment() {
+    local venv=.cache/docs wants=scripts/site/requirements.txt
+    if cmp -s "$wants" "$venv/installed.txt" && "$venv/bin/python" -c "import material, mkdocstrings" 2> /dev/null; then
+        echo "What the documentation's site needs is installed in $venv."
+        return
+    fi
+    echo "Installing what the documentation's site needs from PyPI into $venv"
+    rm -rf "$venv"
+    mkdir -p "$(dirname "$venv")"
+    if ! python3 -m venv "$venv" > /dev/null 2>&1; then
+        rm -rf "$venv"
+        echo "python3 cannot make a virtual environment (python3-venv is missing); the site is not built."
+        return
+    fi
+    pip_install "What the documentation's site needs" -r "$wants" || { echo "The site is not built."; return; }
+    cp "$wants" "$venv/installed.txt"
+}
+
 [ $# -gt 0 ] || set -- build
 for what in "$@"; do
     case "$what" in
@@ -181,10 +206,12 @@ for what in "$@"; do
         run) run_packages ;;
         intel) ;;
         python) python_packages ;;
-        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python]" >&2; exit 2 ;;
+        docs) docs_packages ;;
+        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs]" >&2; exit 2 ;;
     esac
 done
 install_packages
 case " $* " in *" intel "*) intel_runtime ;; esac
 case " $* " in *" python "*) python_environment ;; esac
+case " $* " in *" docs "*) docs_environment ;; esac
 exit 0

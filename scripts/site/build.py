@@ -7,7 +7,7 @@ Python package by mkdocstrings. A warning of any of them is an error.
     .cache/docs/bin/python scripts/site/build.py [--python FOLDER] OUT
 
 FOLDER holds the package with the stub of its compiled part, such as build/python; by default it is python in the sources,
-without that part. OUT gets `site`, which a browser opens from a disk, and what it was made of.
+without that part. OUT gets `site`, which a browser opens from a disk (searching wants a server, such as python3 -m http.server), and what it was made of.
 """
 import argparse
 import ast
@@ -88,11 +88,14 @@ class Pages:
 def nested(text):
     """Markdown with what belongs to an item of a list indented by four, as Python-Markdown wants it: GitHub takes the width
     of the item's mark, two or three."""
-    lines, width = [], 0
+    lines, width, apart = [], 0, False  # apart: an empty line came after the last item
     for line in text.split("\n"):
         item = re.match(r"(?:-|\d+\.) +", line)
         if item:
-            width = len(item[0])
+            # Behind a paragraph of the item before, which is no line of that item any more.
+            if width and lines[-1].startswith("    ") and apart:
+                lines.append("")
+            width, apart = len(item[0]), False
         elif line and not line.startswith(" "):
             width = 0
         elif width and line.startswith(" " * width) and not line.startswith("    "):
@@ -100,6 +103,7 @@ def nested(text):
             if re.match(r"(?:-|\d+\.) ", inner) and lines and not re.match(r"\s+(?:-|\d+\.) ", lines[-1]):
                 lines.append("")
             line = "    " + inner
+        apart = apart or not line
         lines.append(line)
     return "\n".join(lines)
 
