@@ -7,7 +7,7 @@
 function(dlprim_export_only_public target)
     find_package(Python3 QUIET COMPONENTS Interpreter)
     if(NOT Python3_Interpreter_FOUND)
-        set(dlprim_exports_all TRUE PARENT_SCOPE)
+        message(STATUS "No Python: the shared library exports its inner functions, too")
         return()
     endif()
     file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/dlprim/*.hpp)

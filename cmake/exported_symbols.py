@@ -5,8 +5,8 @@
     exported_symbols.py NODE OUTPUT HEADER...
 
 NODE is the version node, DLPRIM_0. The headers are read by a small parser that knows namespaces, classes and where a
-parenthesis follows a name: it takes a few names too many, of things that are no functions, which match no symbol. The test
-`exported_symbols` compares what the library exports with what Clang finds declared in the headers.
+parenthesis follows a name. It takes a few names too many, of things that are no functions, which match no symbol. The
+test `exported_symbols` compares what the library exports with what Clang finds declared in the headers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import re
 import sys
 
 TOKEN = re.compile(
-    r"""R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | [A-Za-z_]\w* | \d[\w.']* | :: | \S""",
+    r"""R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*'
+        | [A-Za-z_]\w* | \d[\w.']* | :: | \S""",
     re.VERBOSE | re.DOTALL,
 )
 CLOSING = {"(": ")", "{": "}"}
