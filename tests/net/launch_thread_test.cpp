@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Launches of eager calls by a thread of the context (DLPRIM_LAUNCH_THREAD): their order, the
+// memory and the kernels that they use, and who waits for them. The entry net_launch_thread runs
+// the other tests of eager calls with such a thread, too.
+#include "net/support.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+/// Sets DLPRIM_LAUNCH_THREAD, and puts it back.
+class LaunchThreadIs {
+  public:
+    explicit LaunchThreadIs(const char* value) {
+        if (const char* const before = std::getenv(name)) before_ = before;
+        ::setenv(name, value, 1);
+    }
+    ~LaunchThreadIs() {
+        if (before_)
+            ::setenv(name, before_->c_str(), 1);
+        else
+            ::unsetenv(name);
+    }
+    LaunchThreadIs(const LaunchThreadIs&) = delete;
+    LaunchThreadIs& operator=(const LaunchThreadIs&) = delete;
+
+  private:
+    static constexpr const char* name = "DLPRIM_LAUNCH_THREAD";
+    std::optional<std::string> before_;
+};
+
+/// The same device once more, with a thread ("1") or without one ("0").
+Context open(const Context& like, const char* by_thread) {
+    const LaunchThreadIs set(by_thread);
+    return Context(like.info().id);
+}
+
+/// One after the other, each reading what the one before wrote: x * y + x, in place.
+std::vector<float> chain(const Context& device, int calls) {
+    const Tensor x(device, Shape{300}, random_floats(300, 1));
+    const Tensor y(device, Shape{300}, random_floats(300, 2, -0.01, 0.01));
+    ops::CallOptions how;
+    how.out = {x};
+    for (int i = 0; i < calls; ++i) {
+        ops::call("Pointwise", R"({"code": "x0 * x1 + x0"})", {x, y}, {}, how);
+        if (i % 3 == 0) ops::call("Pointwise", R"({"code": "x0 + 0.001"})", {x}, {}, how);
+    }
+    return x.to_floats();
+}
+
+}  // namespace
+
+TEST_CASE("launches by a thread are made in their order", "[launch_thread]") {
+    ON_EVERY_DEVICE(device) {
+        // More than its ring of records holds.
+        CHECK(chain(open(device, "1"), 6000) == chain(open(device, "0"), 6000));
+    }
+}
+
+TEST_CASE("memory stays until launches by a thread have used it", "[launch_thread]") {
+    ON_EVERY_DEVICE(device) {
+        const auto run = [&](const Context& context) {
+            Tensor sum(context, Shape{1000}, std::vector<float>(1000, 0));
+            for (int i = 0; i < 500; ++i) {
+                // Both operands' memory is given back while the launch may still be waiting.
+                const Tensor step(context, Shape{1000}, std::vector<float>(1000, 1));
+                sum = ops::call("Pointwise", R"({"code": "x0 + x1"})", {sum, step}).at(0);
+                if (i % 100 == 99) context.release_cached();
+            }
+            return sum.to_floats();
+        };
+        CHECK(run(open(device, "1")) == std::vector<float>(1000, 500));
+    }
+}
+
+TEST_CASE("whoever waits sees what a thread has launched", "[launch_thread]") {
+    ON_EVERY_DEVICE(device) {
+        const Context context = open(device, "1");
+        const Tensor x(context, Shape{8}, std::vector<float>(8, 0));
+        ops::CallOptions how;
+        how.out = {x};
+        const auto add = [&](int calls) {
+            for (int i = 0; i < calls; ++i)
+                ops::call("Pointwise", R"({"code": "x0 + 1"})", {x}, {}, how);
+        };
+        add(50);
+        context.finish();
+        const Counters before = context.counters();
+        add(50);
+        CHECK(context.counters().launches == before.launches + 50);
+        CHECK(context.counters().waits == before.waits);
+        Event(context).wait();
+        CHECK(x.to_floats() == std::vector<float>(8, 100));
+        add(5);
+        std::vector<float> read(8);
+        x.copy_to_host_async(read.data(), read.size() * sizeof(float)).wait();
+        CHECK(read == std::vector<float>(8, 105));
+    }
+}
+
+TEST_CASE("a context with waiting launches ends cleanly", "[launch_thread]") {
+    ON_EVERY_DEVICE(device) {
+        for (int round = 0; round < 5; ++round) chain(open(device, "1"), 20);
+        const Context context = open(device, "1");
+        const Tensor x(context, Shape{8}, std::vector<float>(8, 0));
+        for (int i = 0; i < 100; ++i) ops::call("Pointwise", R"({"code": "x0 + 1"})", {x});
+    }
+}
+
+TEST_CASE("a wrong DLPRIM_LAUNCH_THREAD is an error", "[launch_thread]") {
+    for (const Context& device : test_devices())
+        if (!device.traits().host)
+            check_error(invalid, {"DLPRIM_LAUNCH_THREAD must be 0 or 1, not 'yes'"},
+                        [&] { open(device, "yes"); });
+}
