@@ -13,7 +13,7 @@
 #include "formats/json_net.hpp"
 #include "formats/json_tree.hpp"
 #include "support/catch.hpp"
-#include "train/report.hpp"
+#include "train/history.hpp"
 
 #include <cmath>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Launches of eager calls by a thread of the context (DLPRIM_LAUNCH_THREAD): their order, the
-// memory and the kernels that they use, and who waits for them. The entry net_launch_thread runs
-// the other tests of eager calls with such a thread, too.
+// memory and the kernels that they use, and who waits for them. The entry net_eager_launch_thread
+// runs the other tests of eager calls with such a thread, too.
 #include "net/support.hpp"
 
 #include <cstdlib>

@@ -31,25 +31,25 @@ std::string block(const std::string& n, const std::string& from, const std::stri
            R"("], "options": {"activation": "relu"}},)";
 }
 
-const char* const head = R"(
+const char* const scores_and_loss = R"(
     {"name": "scores", "type": "InnerProduct", "inputs": ["last"], "outputs": ["scores"],
      "options": {"outputs": 5}},
     {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["scores", "label"],
      "outputs": ["loss"]})";
-const char* const images =
+const char* const picture_inputs =
     R"({"name": "data", "shape": [8, 3, 16, 16]}, {"name": "label", "shape": [8], "dtype": "int"})";
 
 /// Blocks, a residual sum, a pooling and dropout. `more` stands behind each convolution's options.
 std::string blocks(const std::string& more = {}) {
-    return network(images, block("1", "data", more) + block("2", "b1", more) +
-                               block("3", "b2", more) + R"(
+    return network(picture_inputs, block("1", "data", more) + block("2", "b1", more) +
+                                       block("3", "b2", more) + R"(
     {"name": "sum", "type": "Elementwise", "inputs": ["b3", "b1"], "outputs": ["sum"],
      "options": {"activation": "relu"}},)" +
-                               block("4", "sum", more) + R"(
+                                       block("4", "sum", more) + R"(
     {"name": "pool", "type": "Pooling2D", "inputs": ["b4"], "outputs": ["pool"],
      "options": {"kernel": 2, "stride": 2}},
     {"name": "drop", "type": "Dropout", "inputs": ["pool"], "outputs": ["last"]},)" +
-                               head);
+                                       scores_and_loss);
 }
 
 /// LayerNorm, attention with dropout, a hidden layer, and a layer that shares its parameters.
@@ -70,7 +70,7 @@ std::string transformer() {
             product("up", "sum", R"(, "activation": "gelu"}, "params": ["w", "b"])") +
             product("shared", "up", R"(, "activation": "tanh"}, "params": ["w", "b"])") +
             R"({"name": "flat", "type": "Flatten", "inputs": ["shared"], "outputs": ["last"]},)" +
-            head);
+            scores_and_loss);
 }
 
 std::string lstm() {
@@ -80,7 +80,7 @@ std::string lstm() {
                        "options": {"hidden_size": 10, "num_layers": 2, "dropout": 0.3}},
                       {"name": "act", "type": "Activation", "inputs": ["states"], "outputs": ["last"],
                        "options": {"activation": "silu"}},)" +
-            std::string(head));
+            std::string(scores_and_loss));
 }
 
 /// The network with the mark on each operator that `wanted` names; on all where it is empty.
