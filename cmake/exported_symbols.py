@@ -63,10 +63,11 @@ def scope_of(declaration: list[str]) -> list[str] | None:
 
 
 class Declared:
-    """The qualified names of functions and classes in headers."""
+    """The qualified names of functions, function templates and classes in headers."""
 
     def __init__(self) -> None:
         self.functions: set[str] = set()
+        self.templates: set[str] = set()
         self.classes: set[str] = set()
 
     def read(self, tokens: list[str], at: int = 0, scope: tuple[str, ...] = ()) -> int:
@@ -79,7 +80,8 @@ class Declared:
             if token == "(":
                 name = called(declaration)
                 if name and scope:
-                    self.functions.add("::".join((*scope, name)))
+                    kind = self.templates if declaration[0] == "template" else self.functions
+                    kind.add("::".join((*scope, name)))
                 declaration.append(token)
                 at = skip(tokens, at)
             elif token == "{":
@@ -101,9 +103,11 @@ def version_script(node: str, declared: Declared) -> str:
     """Patterns over demangled names.
 
     The linker takes names in quotes to the letter. In a pattern it knows letters, ::, ? (any sign) and [!...] (any but
-    these), but no parenthesis: behind a function's name stands no letter, digit or colon.
+    these), but no parenthesis: behind a function's name stands no letter, digit or colon. What a template makes, such as
+    ops::call() for each operator, begins with the type that it returns.
     """
     patterns = [re.sub(r"[^\w:]", "?", name) + "[!a-zA-Z0-9_::]*;" for name in sorted(declared.functions)]
+    patterns += [f"*?{re.sub(r'[^a-zA-Z0-9_:]', '?', name)}?dlprim::*;" for name in sorted(declared.templates)]
     for name in sorted(declared.classes):
         patterns += [f'"{kind} for {name}";' for kind in ("typeinfo", "typeinfo name", "vtable")]
     lines = "".join(f"        {pattern}\n" for pattern in patterns)

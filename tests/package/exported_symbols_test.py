@@ -16,6 +16,7 @@ import sys
 # Functions of the library's own that have the name of a public one in the same namespace, which the patterns of the version
 # script do not tell apart by arguments. A new one is better called something else.
 OVERLOADS = {"dlprim::name_of(dlprim::MatrixUnit)"}
+INSTANCE = re.compile(r" dlprim::ops::(call|backward)<dlprim::ops::(\w+)>\(")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include"
 
@@ -61,6 +62,16 @@ def declared():
     return found
 
 
+def check_operators(symbols):
+    """Fails where call() or backward() of an operator's options, which are instances of templates, is missing."""
+    options = (HEADERS / "dlprim" / "op_options.hpp").read_text()
+    wanted = {(function, operator) for operator in re.findall(r"struct (\w+) \{\s+static constexpr std::string_view type", options)
+              for function in ("call", "backward")}
+    assert len(wanted) > 100, f"op_options.hpp has only {len(wanted) // 2} operators"
+    missing = wanted - {found.groups() for found in map(INSTANCE.search, symbols.values()) if found}
+    assert not missing, f"declared by a header, but not exported: {sorted(missing)[:5]}"
+
+
 def plain(name):
     """One name for the two or three functions that a compiler makes of a constructor or a destructor."""
     return re.sub(r"(?<=[a-z0-9])[CD][0-3](?=E)", "*", name)
@@ -75,6 +86,8 @@ def main():
     library, node = sys.argv[1:]
     symbols = exported(library, node)
     assert len(symbols) > 100, f"only {len(symbols)} symbols are exported"
+    check_operators(symbols)
+    symbols = {mangled: name for mangled, name in symbols.items() if not INSTANCE.search(name)}
     foreign = [name for name in symbols.values() if not re.match(r"((typeinfo|typeinfo name|vtable) for )?dlprim::", name)]
     assert not foreign, f"exported without being of dlprim: {foreign[:5]}"
     try:
