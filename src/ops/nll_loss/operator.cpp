@@ -53,7 +53,9 @@ void NLLLoss::gradient(GradientContext& context) const {
     ValueId dy = context.output_gradients[0];
     if (dy == no_value) return;
     if (options.weighs(node.inputs.size())) {
-        std::vector<ValueId> inputs{dy, node.inputs[1], total_weight(graph, node, options)};
+        // Without the dimension of classes that labels may keep, since it knows the shape by them.
+        const ValueId label = graph.reshape(at + "/label", node.inputs[1], options.label);
+        std::vector<ValueId> inputs{dy, label, total_weight(graph, node, options)};
         inputs.insert(inputs.end(), node.inputs.begin() + 2, node.inputs.end());
         context.input_gradients[0] = graph.add1("NLLLossBackward", at, inputs,
                                                 Attrs{{"reduce", node.attrs.text("reduce")},
