@@ -66,7 +66,7 @@ void RankThreads::serve(const std::shared_ptr<State>& state, std::size_t rank) {
     }
 }
 
-void RankThreads::run(std::function<void(std::size_t)> work,
+void RankThreads::run(const std::function<void(std::size_t)>& work,
                       std::chrono::duration<double> deadline) {
     if (threads_.empty()) return work(0);  // whose errors need no name
     state_->barrier->check();

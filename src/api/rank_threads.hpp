@@ -27,7 +27,7 @@ class RankThreads {
     /// Calls work(rank) on all threads at once. If one throws, the barrier fails with its name, and
     /// that is thrown when all have ended. A thread that has not ended `deadline` after the first
     /// rank is left behind, and no other work can be done.
-    void run(std::function<void(std::size_t)> work, std::chrono::duration<double> deadline);
+    void run(const std::function<void(std::size_t)>& work, std::chrono::duration<double> deadline);
 
   private:
     /// What a thread shares with the team, and keeps if it is left behind.

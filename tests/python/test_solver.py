@@ -77,6 +77,7 @@ def test_every_option_is_a_keyword(host: dlprim.Context) -> None:
         "clip_norm": 1.0,
         "clip_value": 2.0,
         "accumulate": 2,
+        "shards": 1,
         "loss_scale": 128.0,
         "loss_scale_steps": 3,
         "average": 0.5,
@@ -103,6 +104,8 @@ def test_every_option_is_a_keyword(host: dlprim.Context) -> None:
         ({"learning_rate": float("nan")}, ValueError, "(?i)learning rate .*nan"),
         ({"beta1": 1}, ValueError, "beta1"),
         ({"accumulate": 0}, ValueError, "accumulate"),
+        ({"shards": 0}, ValueError, "shards"),
+        ({"shards": 2, "accumulate": 2}, ValueError, "only one of them"),
         ({"nesterov": True}, ValueError, "momentum"),
         ({"learning_rate": "fast"}, TypeError, "incompatible"),
         ({"momentun": 1}, TypeError, "momentun"),
@@ -113,6 +116,21 @@ def test_an_option_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(error, match=says):
         dlprim.Solver(make_net(host), **options)
+
+
+def test_shards_are_added_before_an_update(context: dlprim.Context) -> None:
+    """Two shards are two accumulated batches, bit for bit: dividing by 2 rounds nothing."""
+    results = []
+    for options in ({"shards": 2}, {"accumulate": 2}):
+        net = make_net(context)
+        solver = dlprim.Solver(net, "sgd", learning_rate=0.1, **options)
+        for step in range(4):
+            feed(net, step)
+            solver.step()
+        assert solver.steps == 2
+        results.append(net.weights())
+    for name, values in results[0].items():
+        assert values.tobytes() == results[1][name].tobytes()
 
 
 def test_a_solver_wants_a_net_in_training(host: dlprim.Context) -> None:
