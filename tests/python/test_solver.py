@@ -121,7 +121,8 @@ def test_an_option_that_makes_no_sense_is_refused(
 def test_shards_are_added_before_an_update(context: dlprim.Context) -> None:
     """Two shards are two accumulated batches, bit for bit: dividing by 2 rounds nothing."""
     results = []
-    for options in ({"shards": 2}, {"accumulate": 2}):
+    ways: list[dict[str, Any]] = [{"shards": 2}, {"accumulate": 2}]
+    for options in ways:
         net = make_net(context)
         solver = dlprim.Solver(net, "sgd", learning_rate=0.1, **options)
         for step in range(4):
