@@ -17,6 +17,7 @@ PICTURE = ROOT / "docs/rooms.svg"
 NOTES = {
     "base": "shapes, types, errors, text",
     "runtime": "devices, memory, queues, programs",
+    "collective": "sums over several devices",
     "engine": "engines, databases, generated kernels",
     "graph": "graph, operators' contract, passes",
     "ops": "one folder per operator, its engines",

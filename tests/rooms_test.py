@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 
-ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "formats", "exec", "train", "api"]
+ROOMS = ["base", "runtime", "collective", "engine", "graph", "ops", "plan", "formats", "exec", "train", "api"]
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
@@ -24,7 +24,7 @@ PUBLIC = {
     "image": "formats", "onnx_value": "formats", "preprocessing": "formats", "tensor_file": "formats",
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "dlprim": "api", "net": "api", "onnx": "api", "onnx_session": "api",
-    "report": "api", "solver": "api", "trainer": "api",
+    "report": "api", "solver": "api", "team": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

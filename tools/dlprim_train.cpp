@@ -74,6 +74,14 @@ int main(int argc, char** argv) {
         "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     tools::add_device_option(app, device);
+    app.add_option("--shares", call.shards_of_devices,
+                   "how many shards of a batch each of several devices computes, as 3,1; as even "
+                   "as possible if not given")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1000000000));
+    app.add_option("--deadline", call.deadline_seconds,
+                   "how many seconds devices wait for each other at most (600)")
+        ->check(CLI::Range(0.001, 1e9));
     app.add_option("--resume", call.resume,
                    "checkpoint to go on from, or 'latest': the last one in the folder, if any");
     app.add_flag("--replace", call.replace, "remove results of an earlier run from the folder");
@@ -97,14 +105,18 @@ int main(int argc, char** argv) {
         handle(SIGINT, end_run);
         handle(SIGTERM, end_run);
         handle(SIGUSR1, ask_run);
-        const Context context(device);
-        std::printf("device: %s\n", context.info().str().c_str());
+        const std::vector<Context> contexts = open_devices(device);
+        std::string devices;
+        for (const Context& context : contexts) {
+            std::printf("device: %s\n", context.info().str().c_str());
+            devices += (devices.empty() ? "" : "; ") + context.info().str();
+        }
         std::fflush(stdout);
         tools::TrainDisplay display;
         if (memory || !memory_html.empty())
             call.memory = [&](const MemoryMap& map) {
                 tools::report_memory(map,
-                                     call.config + " on " + context.info().str() + ", batch " +
+                                     call.config + " on " + devices + ", batch " +
                                          std::to_string(map.batch) + ", a training step",
                                      memory, memory_html);
             };
@@ -121,7 +133,7 @@ int main(int argc, char** argv) {
             if (shown) shown(what, done, total);
         };
         call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };
-        const TrainResult result = train(context, call);
+        const TrainResult result = train(contexts, call);
         display.clear();
         finished = report(result, call.out);
     });

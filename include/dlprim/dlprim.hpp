@@ -30,6 +30,7 @@
 #include <dlprim/settings.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>
+#include <dlprim/team.hpp>
 #include <dlprim/tensor.hpp>
 #include <dlprim/tensor_file.hpp>
 #include <dlprim/trainer.hpp>

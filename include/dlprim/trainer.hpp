@@ -88,6 +88,9 @@ struct TrainCall {
     std::function<std::map<std::string, HostTensor>(const std::string& path)> read_weights;
     /// Called once, before the training net allocates, with what its steps will take.
     std::function<void(const MemoryMap&)> memory;
+    /// As TeamOptions::shards and TeamOptions::deadline_seconds.
+    std::vector<int> shards_of_devices;
+    double deadline_seconds = 600;
 };
 
 struct TrainResult {
@@ -107,5 +110,9 @@ struct TrainResult {
 /// operator whose output is not (unless the configuration has "on_nan": "continue", which skips the
 /// batch).
 TrainResult train(const Context& context, const TrainCall& call);
+/// The same on several devices, which compute the configuration's shards together
+/// (dlprim/team.hpp); what() of an Error begins with the device that it comes from. The first one
+/// judges the test set. Throws Error(invalid_argument) as Team does.
+TrainResult train(const std::vector<Context>& contexts, const TrainCall& call);
 
 }  // namespace dlprim

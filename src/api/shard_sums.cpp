@@ -93,8 +93,25 @@ std::uint64_t ShardSums::waiting_bytes(const Plan& plan, int shards) {
 
 void ShardSums::attach(NetImpl& net, int shards) {
     shards_ = shards;
+    part_ = {0, shards};
     tree_ = ShardTree(shards);
-    if (shards == 1) return;
+    if (shards > 1) reserve(net, ShardTree::most_pending(shards, part_));
+}
+
+void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank) {
+    exchange_ = std::move(exchange);
+    rank_ = rank;
+    shards_ = exchange_->shards();
+    part_ = exchange_->part(rank);
+    tree_ = ShardTree(shards_);
+    // The sum of the last shard waits, too.
+    reserve(net, ShardTree::most_pending(shards_, {part_.first, part_.count + 1}));
+}
+
+void ShardSums::reserve(NetImpl& net, std::size_t most) {
+    lasting_.clear();
+    losses_.clear();
+    waiting_.clear();
     const NetImpl::Built& built = net.built();
     const Executor& executor = *built.executor;
     const Plan& plan = executor.plan();
@@ -112,7 +129,6 @@ void ShardSums::attach(NetImpl& net, int shards) {
         losses_.push_back(name);
         tensors.push_back(built.outputs.at(name));
     }
-    const std::size_t most = ShardTree::most_pending(shards, {0, shards});
     for (const Tensor& tensor : tensors) {
         Waiting waiting;
         for (std::size_t i = 0; i < most; ++i)
@@ -128,15 +144,28 @@ void ShardSums::restart() {
 
 bool ShardSums::add(NetImpl& net) {
     if (shards_ == 1) return true;
-    const std::size_t joined = tree_.take({taken_, 1});
-    const bool is_last = ++taken_ == shards_;
+    const std::size_t joined = tree_.take({next(), 1});
+    const bool is_last = ++taken_ == part_.count;
+    for (std::size_t i = 0; i < waiting_.size(); ++i)
+        add(own(net, i), waiting_[i], joined, is_last && is_alone());
+    if (!is_last) return false;
+    if (!is_alone()) meet(net);
+    restart();
+    return true;
+}
+
+Tensor ShardSums::own(NetImpl& net, std::size_t index) const {
+    if (index < lasting_.size()) return lasting_[index];
+    return net.built().outputs.at(losses_[index - lasting_.size()]);
+}
+
+void ShardSums::meet(NetImpl& net) {
+    std::vector<Exchange::Term> terms;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
-        const bool lasts = i < lasting_.size();
-        add(lasts ? lasting_[i] : net.built().outputs.at(losses_[i - lasting_.size()]), waiting_[i],
-            joined, is_last);
+        const auto end = static_cast<std::ptrdiff_t>(tree_.pending().size());
+        terms.push_back({{waiting_[i].begin(), waiting_[i].begin() + end}, own(net, i)});
     }
-    if (is_last) restart();
-    return is_last;
+    exchange_->add_up(rank_, terms);
 }
 
 void ShardSums::add(const Tensor& own, const Waiting& waiting, std::size_t joined,

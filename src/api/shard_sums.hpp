@@ -5,11 +5,13 @@
 #pragma once
 
 #include "base/shard_tree.hpp"
+#include "collective/exchange.hpp"
 
 #include <dlprim/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,13 +25,18 @@ class ShardSums {
     /// For batches of so many shards; with 1 there is nothing to add. Allocates what holds the sums
     /// that wait for others. The net has a solver, and keeps its blocks of parameters.
     void attach(NetImpl& net, int shards);
+    /// The same for a device that computes some of the shards, as a rank of an exchange.
+    void attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank);
 
     int shards() const { return shards_; }
     int taken() const { return taken_; }  ///< shards of the present batch that were added
+    int next() const { return part_.first + taken_; }  ///< index of the next shard
+    bool is_alone() const { return !exchange_; }
 
     /// Enqueues what follows the backward part of the next shard; shards come in the order of their
-    /// index. Returns whether it was the last: then the net's tensors hold the sums in the order of
-    /// ShardTree, multiplied by 1 / shards.
+    /// index. Returns whether it was the last of the device: then the net's tensors hold the sums
+    /// in the order of ShardTree, multiplied by 1 / shards. In an exchange that waits for the
+    /// others.
     bool add(NetImpl& net);
     /// Forgets a batch that is not finished.
     void restart();
@@ -40,9 +47,15 @@ class ShardSums {
   private:
     /// Sums of one of the net's tensors that wait for others, by their number.
     using Waiting = std::vector<Tensor>;
+    void reserve(NetImpl& net, std::size_t most);
+    void meet(NetImpl& net);
+    Tensor own(NetImpl& net, std::size_t index) const;
     void add(const Tensor& own, const Waiting& waiting, std::size_t joined, bool is_last) const;
 
     int shards_ = 1, taken_ = 0;
+    ShardRange part_{0, 1};
+    std::shared_ptr<Exchange> exchange_;
+    std::size_t rank_ = 0;
     ShardTree tree_{1};
     std::vector<Tensor> lasting_;      ///< gradients and running statistics
     std::vector<std::string> losses_;  ///< outputs, which each plan has anew

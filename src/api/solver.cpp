@@ -93,6 +93,8 @@ void Solver::step() {
 }
 
 bool Solver::step_if(const std::function<bool()>& proceed) {
+    require(!proceed || impl_->sums.is_alone(),
+            "step_if() is for one device: the others of the team would not know of its decision");
     NetImpl& net = *impl_->shared_net;
     Executor& executor = *net.built().executor;
     const auto t = static_cast<double>(impl_->updates + 1);
@@ -113,6 +115,9 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
         if (proceed || guarded || sharded) executor.keep_states(impl_->batch_slot);
         impl_->present = {impl_->updates, impl_->batches, net.step_count};
     }
+    if (sharded)
+        net.step_count =
+            impl_->present.random_step + static_cast<std::uint64_t>(impl_->sums.next());
     net.forward();
     if (proceed && !proceed()) {
         net.built().executor->restore_states(impl_->batch_slot);  // running statistics
@@ -137,6 +142,7 @@ void SolverImpl::finish_shard() {
         net.built().executor->restore_states(batch_slot);  // each shard begins with the same ones
         return;
     }
+    if (sums.shards() > 1) forget_shards();
     if (options.accumulate > 1) net.run(Part::accumulate);
     if (++batches < static_cast<std::uint64_t>(options.accumulate)) return;
     net.run(Part::update);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace dlprim {
 
@@ -40,6 +41,10 @@ class SolverImpl {
     /// Enqueues what follows the backward part: the sums over the shards of the batch, and after
     /// the last of them the update.
     void finish_shard();
+    /// Makes the solver one of several that compute the shards of a batch.
+    void share(std::shared_ptr<Exchange> exchange, std::size_t rank) {
+        sums.attach(*shared_net, std::move(exchange), rank);
+    }
     /// Forgets the shards of the present batch. Random numbers go on as if it had been whole.
     void forget_shards();
     /// Sets random numbers to those of a shard of the batch that was called off, for first_nan().

@@ -22,6 +22,7 @@
 
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
+#include <dlprim/team.hpp>
 
 #include <chrono>
 #include <filesystem>
@@ -46,16 +47,17 @@ TrainConfig config_of(const TrainCall& call) {
 
 class Trainer {
   public:
-    Trainer(const Context& context, const TrainCall& call)
+    Trainer(const std::vector<Context>& contexts, const TrainCall& call)
         : call_(call),
           config_(config_of(call)),
-          context_(context),
+          contexts_(contexts),
           folder_(call.out),
           from_(resolve_resume(call, folder_)),
           feeder_(config_),
           state_(Schedule(config_.schedule, config_.solver.learning_rate, config_.epochs),
                  settings_of(config_)),
           checkpoints_(config_.checkpoints, folder_, call.note) {
+        require(!contexts_.empty(), "train() needs a device");
         open();
     }
 
@@ -70,15 +72,15 @@ class Trainer {
             throw;
         }
         report_->end("finished");
-        if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, *solver_);
+        if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, solver());
         tell_after();
-        if (config_.solver.average > 0 && solver_->steps() > 0) solver_->use_averages();
+        if (config_.solver.average > 0 && solver().steps() > 0) solver().use_averages();
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
         if (const auto how = feeder_.preprocessing())
-            net_->save_weights(result.model, *how);
+            net().save_weights(result.model, *how);
         else
-            net_->save_weights(result.model);
+            net().save_weights(result.model);
         return result;
     }
 
@@ -90,29 +92,44 @@ class Trainer {
         options.seed = config_.seed;
         set_precision(options);
         options.progress = planning();
-        if (feeder_.has_test()) evaluator_.emplace(context_, config_, options, feeder_);
+        if (feeder_.has_test()) evaluator_.emplace(contexts_[0], config_, options, feeder_);
         options.memory_limit = call_.memory_limit > 0
                                    ? call_.memory_limit
                                    : static_cast<std::uint64_t>(config_.memory_limit * (1 << 20));
-        net_.emplace(open_training_net(context_, config_, options));
         config_.solver.guard_loss = true;  // losses are read after the next step has started
-        if (call_.memory) call_.memory(net_->plan_memory(&config_.solver));
-        solver_.emplace(*net_, config_.solver);
-        const Roles roles = roles_of(*net_);
-        initial_notes_ = set_initial_values(*net_, config_, call_.read_weights);
-        stepper_.emplace(*net_, *solver_, roles);
-        feeder_.attach(*net_, roles);
+        open_team(options);
+        const Roles roles = roles_of(net());
+        initial_notes_ = set_initial_values(net(), config_, call_.read_weights);
+        for (int rank = 0; rank < team_->size(); ++rank)
+            steppers_.emplace_back(team_->net(rank), roles, team_->first_shard(rank),
+                                   team_->shards(rank));
+        feeder_.attach(net(), roles);
         state_.batches = feeder_.batches();
         state_.history.metrics = metrics_for(roles, feeder_.data().target_kind(), config_);
         state_.history.tested = evaluator_.has_value();
         state_.sums.judges = Judges(state_.history.metrics);
         judging_.emplace(config_, state_.history.metrics);
         if (evaluator_)
-            evaluator_->attach(*net_, roles, state_.history.metrics, config_.report.mistakes);
-        report_.emplace(RunReport::Parts{context_, config_, call_, folder_, state_, feeder_,
+            evaluator_->attach(net(), roles, state_.history.metrics, config_.report.mistakes);
+        report_.emplace(RunReport::Parts{contexts_, config_, call_, folder_, state_, feeder_,
                                          evaluator_ ? &*evaluator_ : nullptr},
-                        *net_);
+                        net());
     }
+
+    void open_team(const NetOptions& options) {
+        const auto open_net = [&](const Context& context, int rank) {
+            NetOptions own = options;
+            if (rank > 0) own.progress = {};  // the calling thread tells of the first one
+            Net net = open_training_net(context, config_, own);
+            if (rank == 0 && call_.memory) call_.memory(net.plan_memory(&config_.solver));
+            return net;
+        };
+        team_.emplace(contexts_, open_net, config_.solver,
+                      TeamOptions{call_.shards_of_devices, call_.deadline_seconds});
+    }
+
+    Net& net() { return team_->net(0); }
+    Solver& solver() { return team_->solver(0); }
 
     /// Sets the precisions. The command line takes precedence over the checkpoint's record, and
     /// that over the configuration.
@@ -149,7 +166,7 @@ class Trainer {
         folder_.make();
         for (const std::string& text : from_.notes) note(text);
         if (!from_.path.empty()) {
-            const std::string changed = load_run(from_.path, call_.out, state_, *solver_);
+            const std::string changed = load_run(from_.path, call_.out, state_, solver());
             checkpoints_.resumed_from(from_, state_);
             report_->go_on();
             if (!changed.empty()) note(changed);
@@ -157,9 +174,11 @@ class Trainer {
         if (from_.path.empty())
             for (const std::string& text : initial_notes_) note(text);
         checkpoints_.clear_way(from_, state_);
+        team_->share_state();
+        for (const std::string& text : team_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
-        for (const std::string& text : net_->notes()) note(text);
-        const Precision precision = Access::impl(*net_).options().precision;
+        for (const std::string& text : net().notes()) note(text);
+        const Precision precision = Access::impl(net()).options().precision;
         if (!call_.precision && config_.precision.value_or(precision) != precision)
             note(cat("'", from_.path, "' continues in ", name_of(precision),
                      ", in which it was trained, although the configuration says ",
@@ -184,7 +203,7 @@ class Trainer {
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             state_.sums.seconds = before + passed.count();
         };
-        Epoch epoch({*net_, *solver_, *stepper_, feeder_}, config_, state_);
+        Epoch epoch({*team_, steppers_, feeder_}, config_, state_);
         const auto tell = [&](const TrainProgress& progress) {
             report_->progress(progress);
             if (call_.progress) call_.progress(progress);
@@ -195,11 +214,11 @@ class Trainer {
         while (epoch.run(tell, pauses)) {
             count_seconds();
             if (is_stopped()) return false;
-            checkpoints_.save(state_, *solver_);
+            checkpoints_.save(state_, solver());
         }
         EpochMetrics metrics = epoch.metrics();
         if (evaluator_) {
-            const auto test = evaluator_->run(*net_, Access::impl(*solver_).averages(),
+            const auto test = evaluator_->run(net(), Access::impl(solver()).averages(),
                                               [this] { return is_stopped(); });
             count_seconds();
             if (!test) return false;
@@ -222,8 +241,8 @@ class Trainer {
         const bool best = judging_->take(metrics, state_);
         write_results();
         if (checkpoints_.is_due_after_epoch(state_) || is_over())
-            checkpoints_.save(state_, *solver_);
-        if (best && config_.checkpoints.keep_best) checkpoints_.save_best(state_, *solver_);
+            checkpoints_.save(state_, solver());
+        if (best && config_.checkpoints.keep_best) checkpoints_.save_best(state_, solver());
         if (judging_->is_enough(state_)) note(judging_->reason(state_));
     }
 
@@ -235,7 +254,7 @@ class Trainer {
             if (error.kind() != ErrorKind::io) throw;
             note(cat(error.what(), "; the training goes on"));
         }
-        report_->examine(*net_);
+        report_->examine(net());
         report_->epoch_done(is_over());
     }
 
@@ -262,7 +281,7 @@ class Trainer {
     TrainResult stopped() {
         tell_after();
         report_->end("stopped");
-        if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, *solver_))
+        if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, solver()))
             fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
                  checkpoints_.last().empty() ? "of which there is none"
                                              : cat("'", checkpoints_.last(), "'"),
@@ -288,15 +307,14 @@ class Trainer {
 
     const TrainCall& call_;
     TrainConfig config_;
-    Context context_;
+    std::vector<Context> contexts_;
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;
     RunState state_;
     Checkpoints checkpoints_;
-    std::optional<Net> net_;
-    std::optional<Solver> solver_;
-    std::optional<Stepper> stepper_;
+    std::optional<Team> team_;
+    std::vector<Stepper> steppers_;       ///< by rank
     std::optional<Evaluator> evaluator_;  ///< if there is a test set
     std::optional<Judging> judging_;
     std::optional<EventFile> events_;
@@ -308,8 +326,12 @@ class Trainer {
 }  // namespace
 
 TrainResult train(const Context& context, const TrainCall& call) {
+    return train(std::vector<Context>{context}, call);
+}
+
+TrainResult train(const std::vector<Context>& contexts, const TrainCall& call) {
     try {
-        return Trainer(context, call).run();
+        return Trainer(contexts, call).run();
     } catch (const StoppedWhilePlanning&) {
         TrainResult result;
         result.finished = false;

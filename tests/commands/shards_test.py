@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train with "shards": the same bits again and after a resume, near the bits of whole batches, and errors."""
 import csv
+import re
 
 import h5py
 import numpy as np
@@ -51,6 +52,38 @@ class Shards(CommandTest):
             self.train("three", "-d", device, "--resume", self.folder / "one/checkpoint_1_2.h5", **how)
             self.assert_same_run("one", "three")
             self.assertGreater(float(self.rows("one")[-1]["test_accuracy"]), 0.5)
+
+    def test_devices_train_the_bits_of_one(self):
+        """Two contexts of each device, evenly and not, and a resume with another number of them."""
+        how = dict(shards=4, checkpoints={"every_steps": 5, "keep": 9})
+        for device in DEVICES:
+            self.train("one", "-d", device, **how)
+            result = self.train("two", "-d", f"{device},{device}", **how)
+            self.assertEqual(len(re.findall("(?m)^device: ", result.out)), 2)
+            self.assertIn("note: rank 1: shards 2 to 3 on ", result.out)
+            self.assertIn(" host memory\n", result.out)
+            self.assert_same_run("one", "two")
+            self.train("uneven", "-d", f"{device},{device}", "--shares", "3,1", **how)
+            self.assert_same_run("one", "uneven")
+            self.train("three", "-d", ",".join(3 * [device]), "--resume", self.folder / "one/checkpoint_1_2.h5", **how)
+            self.assert_same_run("one", "three")
+
+    def test_devices_of_two_kinds(self):
+        if len(DEVICES) < 2:
+            self.skipTest("there is one device")
+        for out in ("a", "b"):
+            result = self.train(out, "-d", ",".join(DEVICES), shards=2)
+            self.assertIn("several kinds", result.out)
+        self.assert_same_run("a", "b")
+        self.assertGreater(float(self.rows("a")[-1]["test_accuracy"]), 0.5)
+
+    def test_errors_of_several_devices(self):
+        out = ("--out", self.folder / "no")
+        self.refuse(["2 devices and 1 shard", '"shards" to 2'], "train", self.config(), "-d", "cpu,cpu", *out)
+        self.refuse(["given 5 shards in all", "has 4"], "train", self.config(shards=4), "-d", "cpu,cpu", "--shares", "4,1", *out)
+        self.refuse(["given for 1 devices"], "train", self.config(shards=4), "-d", "cpu,cpu", "--shares", "4", *out)
+        self.refuse(["no device 'nothing'"], "train", self.config(shards=4), "-d", "cpu,nothing", *out)
+        self.refuse(["--shares"], "train", self.config(shards=4), "-d", "cpu,cpu", "--shares", "4,0", *out, code=2)
 
     def test_one_shard_is_the_batch_itself(self):
         self.train("plain", "-d", "cpu")

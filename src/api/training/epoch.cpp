@@ -40,20 +40,39 @@ Epoch::Batch Epoch::start(std::int64_t number) {
     batch.learning_rate = state_.schedule.rate(
         state_.epochs_done + static_cast<double>(number) / static_cast<double>(state_.batches));
     const int shards = config_.solver.shards;
-    for (int shard = 0; shard < shards; ++shard) {
-        if (batch.targets.examples > 0) parts_.feeder.upload(parts_.net, shard, shards);
-        parts_.stepper.start(batch.learning_rate, shard);
-    }
+    Team& team = parts_.team;
+    team.set_learning_rate(batch.learning_rate);
+    team.step(
+        [&](int rank, int shard) {
+            if (batch.targets.examples > 0) parts_.feeder.upload(team.net(rank), shard, shards);
+        },
+        [&](int rank, int shard) { parts_.steppers[static_cast<std::size_t>(rank)].keep(shard); });
     return batch;
+}
+
+Stepper::Outcome Epoch::take() {
+    Stepper::Outcome whole = parts_.steppers.front().take();  // every rank has the mean of losses
+    for (std::size_t rank = 1; rank < parts_.steppers.size(); ++rank) {
+        const Stepper::Outcome part = parts_.steppers[rank].take();
+        whole.scores.insert(whole.scores.end(), part.scores.begin(), part.scores.end());
+    }
+    return whole;
+}
+
+Shape Epoch::scores_shape() const {
+    Shape shape = parts_.steppers.front().scores_shape();
+    std::int64_t rows = 0;
+    for (const Stepper& stepper : parts_.steppers) rows += stepper.scores_shape()[0];
+    return parts_.steppers.size() == 1 ? shape : shape.with(0, rows);
 }
 
 bool Epoch::settle(const Batch& batch, std::optional<Batch>& next) {
     EpochSums& sums = state_.sums;
-    const Stepper::Outcome outcome = parts_.stepper.take();
+    const Stepper::Outcome outcome = take();
     sums.learning_rate = batch.learning_rate;
     if (!outcome.finite) {
-        if (next) parts_.stepper.take();
-        parts_.solver.call_off(next ? 2 : 1);
+        if (next) take();
+        parts_.team.call_off(next ? 2 : 1);
         next.reset();
         if (!config_.continue_on_nan) stop_on_nan(batch.number, outcome.loss);
         state_.batches_done = batch.number + 1;
@@ -61,8 +80,7 @@ bool Epoch::settle(const Batch& batch, std::optional<Batch>& next) {
         return false;
     }
     sums.loss += outcome.loss;
-    if (!outcome.scores.empty())
-        sums.judges.add(outcome.scores, parts_.stepper.scores_shape(), batch.targets);
+    if (!outcome.scores.empty()) sums.judges.add(outcome.scores, scores_shape(), batch.targets);
     ++sums.counted;
     state_.batches_done = batch.number + 1;
     return true;
@@ -92,9 +110,9 @@ void Epoch::stop_on_nan(std::int64_t batch, double loss) {
     std::string origin;
     parts_.feeder.take();
     for (int shard = 0; shard < shards && origin.empty(); ++shard) {
-        parts_.feeder.upload(parts_.net, shard, shards);
-        Access::impl(parts_.solver).repeat_shard(shard);
-        origin = parts_.net.first_nan();
+        parts_.feeder.upload(parts_.team.net(0), shard, shards);
+        Access::impl(parts_.team.solver(0)).repeat_shard(shard);
+        origin = parts_.team.net(0).first_nan();
     }
     // Print NaN without its sign, which differs among devices and means nothing.
     fail(ErrorKind::numeric, "the loss is ", std::isnan(loss) ? std::abs(loss) : loss, " in epoch ",

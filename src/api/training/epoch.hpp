@@ -7,8 +7,7 @@
 #include "api/training/stepper.hpp"
 #include "train/config.hpp"
 
-#include <dlprim/net.hpp>
-#include <dlprim/solver.hpp>
+#include <dlprim/team.hpp>
 #include <dlprim/trainer.hpp>
 
 #include <chrono>
@@ -27,9 +26,8 @@ class Epoch {
   public:
     /// What works on it.
     struct Parts {
-        Net& net;
-        Solver& solver;
-        Stepper& stepper;
+        Team& team;
+        std::vector<Stepper>& steppers;  ///< by rank
         Feeder& feeder;
     };
     Epoch(const Parts& parts, const TrainConfig& config, RunState& state);
@@ -57,6 +55,9 @@ class Epoch {
         Targets targets;
     };
     Batch start(std::int64_t number);
+    /// The result of the oldest batch that was not taken yet, of all devices.
+    Stepper::Outcome take();
+    Shape scores_shape() const;
     /// Takes the result of `batch`. Returns whether its loss is finite; otherwise `next` is undone.
     bool settle(const Batch& batch, std::optional<Batch>& next);
     [[noreturn]] void stop_on_nan(std::int64_t batch, double loss);

@@ -80,8 +80,10 @@ RunReport::RunReport(const Parts& parts, Net& net) : parts_(parts) {
 
 void RunReport::describe(Net& net) {
     const TrainConfig& config = parts_.config;
-    const DeviceInfo device = parts_.context.info();
-    data_ = {{"title", config.net}, {"device", device.str()}, {"status", "running"}};
+    const DeviceInfo device = parts_.contexts.front().info();
+    std::vector<std::string> devices;
+    for (const Context& context : parts_.contexts) devices.push_back(context.info().str());
+    data_ = {{"title", config.net}, {"device", join(devices, "; ")}, {"status", "running"}};
     const Rows settings = configuration_rows(config, net.options().precision);
     Rows data{{"training set", parts_.feeder.data().source()},
               {"examples", cat(parts_.feeder.size())},
@@ -129,7 +131,7 @@ void RunReport::examine(Net& net) {
     examined_ = true;
     try {
         data_["memory"] = to_json(net.plan_memory());
-        put_nodes(data_, net.profile(true), parts_.context.traits());
+        put_nodes(data_, net.profile(true), parts_.contexts.front().traits());
     } catch (const std::exception& error) {
         if (parts_.call.note)
             parts_.call.note(cat("the report has no times by operator: ", error.what()));

@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 #include <string_view>
 
 namespace dlprim {
@@ -26,7 +27,7 @@ class RunReport {
     using Note = std::function<void(std::string_view)>;
     /// What it is about, all of which outlives it.
     struct Parts {
-        const Context& context;
+        const std::vector<Context>& contexts;  ///< the first one's times are shown
         const TrainConfig& config;
         const TrainCall& call;
         const RunFolder& folder;

@@ -9,8 +9,8 @@
 
 namespace dlprim {
 
-Stepper::Stepper(Net& net, Solver& solver, const Roles& roles)
-    : solver_(solver), shards_(solver.options().shards) {
+Stepper::Stepper(Net& net, const Roles& roles, int first_shard, int shards)
+    : first_(first_shard), shards_(shards) {
     losses_.emplace_back(net.output(roles.loss));
     for (const std::string& name : net.loss_names())
         if (name != roles.loss) losses_.emplace_back(net.output(name));
@@ -26,19 +26,18 @@ Stepper::Stepper(Net& net, Solver& solver, const Roles& roles)
     scores_.emplace(batch_scores_);
 }
 
-void Stepper::start(double learning_rate, int shard) {
-    solver_.set_learning_rate(learning_rate);
-    solver_.step();
+void Stepper::keep(int shard) {
+    const int index = shard - first_;
     if (scores_ && shards_ > 1) {
         const std::uint64_t bytes = shard_scores_.bytes();
         Access::impl(shard_scores_.context())
             .queue()
             .copy({Access::buffer(shard_scores_).get(), shard_scores_.byte_offset()},
                   {Access::buffer(batch_scores_).get(),
-                   batch_scores_.byte_offset() + bytes * static_cast<std::uint64_t>(shard)},
+                   batch_scores_.byte_offset() + bytes * static_cast<std::uint64_t>(index)},
                   bytes);
     }
-    if (shard + 1 < shards_) return;
+    if (index + 1 < shards_) return;
     for (LateOutput& loss : losses_) loss.read();
     if (scores_) scores_->read();
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Stepper: training steps whose results are read while later steps run, so that no step waits for
-// the host.
+// Stepper: reads the results of a net's training steps while later steps run, so that no step waits
+// for the host.
 #pragma once
 
 #include "api/training/late_output.hpp"
 #include "api/training/roles.hpp"
 
 #include <dlprim/net.hpp>
-#include <dlprim/solver.hpp>
 
 #include <optional>
 #include <vector>
@@ -16,11 +15,12 @@ namespace dlprim {
 
 class Stepper {
   public:
-    Stepper(Net& net, Solver& solver, const Roles& roles);
+    /// For a net that computes so many shards of each batch, from this one on.
+    Stepper(Net& net, const Roles& roles, int first_shard, int shards);
 
-    /// Enqueues a step on the net's inputs, which are a shard of a batch, and after the last shard
-    /// reads of the batch's results.
-    void start(double learning_rate, int shard);
+    /// Must be called after the step of each shard. Enqueues what keeps its results, and after the
+    /// last one reads of all.
+    void keep(int shard);
 
     struct Outcome {
         double loss = 0;  ///< the first loss that is not finite, or else the first loss
@@ -32,9 +32,8 @@ class Stepper {
     const Shape& scores_shape() const { return scores_shape_; }
 
   private:
-    Solver& solver_;
     std::vector<LateOutput> losses_;  ///< the first is the loss that is reported
-    int shards_;
+    int first_, shards_;
     /// The output to judge, and what gathers it over the shards; the same where there is one.
     Tensor shard_scores_, batch_scores_;
     std::optional<LateOutput> scores_;

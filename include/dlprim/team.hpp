@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Team: trains one network on several devices of this host, each with a context of its own. The
+// shards of a batch (SolverOptions::shards) are spread over the devices, and what is summed over
+// them is added in the order that their index gives. So devices of a kind train the same bits,
+// however many they are. docs/engines/shards.md describes the method.
+//
+// Ownership: a Team owns a Net and a Solver for each device, its ranks. They hold the same
+// parameters and solver state.
+//
+// Threads: one thread at a time calls a Team. Each rank has a thread of its own for the team's
+// work. While no call runs, the calling thread may use nets and solvers as dlprim/net.hpp says.
+//
+// Waiting: step() returns when every device has the sums of the batch, and the updates are
+// enqueued.
+//
+// Errors: what goes wrong on a device ends the call with an Error whose what() begins with the
+// device's name, also if it does not answer within TeamOptions::deadline_seconds. The team cannot
+// be used any more then, and a thread that never answers is left behind with what it uses.
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/internal.hpp>
+#include <dlprim/namespace.hpp>
+#include <dlprim/net.hpp>
+#include <dlprim/solver.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+struct TeamOptions {
+    /// How many shards each device computes; their sum is SolverOptions::shards. Empty: as evenly
+    /// as possible, the first devices one more.
+    std::vector<int> shards;
+    /// How long devices wait for each other at most. It must be longer than a device takes for its
+    /// shards.
+    double deadline_seconds = 600;
+};
+
+class TeamImpl;
+
+class Team {
+  public:
+    /// `open` makes the net of a device, in training mode, whose batch is a shard's; it is called
+    /// by the ranks' threads, for all at once. All ranks then have the first one's parameters.
+    /// Throws Error(invalid_argument) for no device, for one context given twice, for more devices
+    /// than shards, and for TeamOptions::shards that do not fit; Error(device) where data do not
+    /// travel between two devices; and what Solver's constructor throws.
+    Team(const std::vector<Context>& devices,
+         const std::function<Net(const Context&, int rank)>& open, const SolverOptions& solver,
+         const TeamOptions& options = {});
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    int size() const;
+    Net& net(int rank);
+    Solver& solver(int rank);
+    /// The first of the rank's shards, and their number.
+    int first_shard(int rank) const;
+    int shards(int rank) const;
+
+    /// Gives solver state and parameters of rank 0 to all, as after Solver::load_checkpoint() or
+    /// Net::load_weights() on it.
+    void share_state();
+
+    /// Computes a batch: calls `feed(rank, shard)` for every shard, by the thread of its rank,
+    /// which sets the inputs of net(rank) to that shard, and then makes the step of the shard.
+    /// `done(rank, shard)`, if given, is called after that, and may enqueue reads of its outputs.
+    void step(const std::function<void(int rank, int shard)>& feed,
+              const std::function<void(int rank, int shard)>& done = {});
+    /// Calls `work(rank)` by the threads of all ranks at once, and waits for them.
+    void for_each(const std::function<void(int rank)>& work);
+    /// Solver::set_learning_rate() and Solver::call_off() of every rank.
+    void set_learning_rate(double rate);
+    void call_off(int back);
+
+    /// Sentences on how the team works: by what way data travel, and devices of several kinds.
+    std::vector<std::string> notes() const;
+
+  private:
+    std::shared_ptr<TeamImpl> impl_;
+};
+
+/// Opens devices by a text: names as Context(name) takes them, separated by commas, or "gpus" for
+/// all GPUs. Each gets a context of its own. Throws what Context's constructor throws.
+std::vector<Context> open_devices(std::string_view names);
+
+}  // namespace dlprim

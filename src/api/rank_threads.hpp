@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// RankThreads: a thread for each rank of a team but the first, whose work the calling thread does.
+#pragma once
+
+#include "collective/barrier.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace dlprim {
+
+class RankThreads {
+  public:
+    explicit RankThreads(std::shared_ptr<Barrier> barrier);
+    /// Waits for threads that work, up to the deadline; later they are left behind.
+    ~RankThreads();
+    RankThreads(const RankThreads&) = delete;
+    RankThreads& operator=(const RankThreads&) = delete;
+
+    /// Calls work(rank) on all threads at once. If one throws, the barrier fails with its name, and
+    /// that is thrown when all have ended. A thread that has not ended `deadline` after the first
+    /// rank is left behind, and no other work can be done.
+    void run(const std::function<void(std::size_t)>& work, std::chrono::duration<double> deadline);
+
+  private:
+    /// What a thread shares with the team, and keeps if it is left behind.
+    struct State {
+        std::shared_ptr<Barrier> barrier;
+        std::mutex mutex;
+        std::condition_variable changed;
+        std::function<void(std::size_t)> work;
+        std::size_t generation = 0, busy = 0;
+        bool ends = false;
+        std::exception_ptr thrown;  ///< by a function of the caller, if it is no Error
+    };
+    static void serve(const std::shared_ptr<State>& state, std::size_t rank);
+    static void call(State& state, const std::function<void(std::size_t)>& work, std::size_t rank);
+    bool wait(std::chrono::duration<double> deadline);
+
+    std::shared_ptr<State> state_;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Barrier.
+#include "collective/barrier.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim {
+
+Barrier::Barrier(std::vector<std::string> names, std::chrono::duration<double> deadline)
+    : names_(std::move(names)), deadline_(deadline), here_(names_.size(), false) {}
+
+void Barrier::throw_failure() const {
+    throw Error(kind_, failure_);
+}
+
+void Barrier::set_failure(ErrorKind kind, std::string text) {
+    if (failed_) return;
+    failed_ = true;
+    kind_ = kind;
+    failure_ = std::move(text);
+    changed_.notify_all();
+}
+
+void Barrier::arrive(std::size_t rank, const std::string& what) {
+    std::unique_lock lock(mutex_);
+    if (failed_) throw_failure();
+    const std::size_t before =
+        static_cast<std::size_t>(std::count(here_.begin(), here_.end(), true));
+    if (before == 0) {
+        what_ = what;
+        first_ = rank;
+    }
+    if (what_ != what) {
+        set_failure(ErrorKind::device,
+                    cat(names_[rank], " waits ", what, ", but ", names_[first_], " waits ", what_,
+                        ": the devices do not run the same steps"));
+        throw_failure();
+    }
+    here_[rank] = true;
+    if (before + 1 == names_.size()) {
+        here_.assign(names_.size(), false);
+        ++passed_;
+        changed_.notify_all();
+        return;
+    }
+    const std::uint64_t mine = passed_;
+    const bool came =
+        changed_.wait_for(lock, deadline_, [&] { return failed_ || passed_ != mine; });
+    if (passed_ != mine) return;
+    if (!came) {
+        std::vector<std::string> missing;
+        for (std::size_t i = 0; i < names_.size(); ++i)
+            if (!here_[i]) missing.push_back(names_[i]);
+        set_failure(ErrorKind::device,
+                    cat(join(missing, ", "), " did not come ", what, " within ", deadline_.count(),
+                        " seconds: look after the device, or set a longer deadline"));
+    }
+    throw_failure();
+}
+
+void Barrier::fail(std::size_t rank, const Error& error) {
+    const std::lock_guard lock(mutex_);
+    set_failure(error.kind(), cat(names_.at(rank), ": ", error.what()));
+}
+
+void Barrier::check() {
+    const std::lock_guard lock(mutex_);
+    if (failed_) throw_failure();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Exchange. Host memory of a rank is written by that rank alone. It writes to it again only after a
+// barrier that the others pass when they have read it.
+#include "collective/exchange.hpp"
+
+#include "base/text.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+/// Slices begin at multiples of so many elements.
+constexpr std::int64_t grain = 1024;
+
+BufferRef place_of(const Tensor& tensor) {
+    return {Access::buffer(tensor).get(), tensor.byte_offset()};
+}
+
+/// Elements of a row-major tensor, as a vector.
+Tensor elements_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
+    return Access::tensor(
+        tensor.context(), Access::buffer(tensor),
+        tensor.byte_offset() + static_cast<std::uint64_t>(begin) * size_of(tensor.dtype()),
+        Shape{count}, tensor.dtype());
+}
+
+std::uint64_t bytes_of(const Tensor& tensor, std::int64_t elements) {
+    return static_cast<std::uint64_t>(elements) * size_of(tensor.dtype());
+}
+
+}  // namespace
+
+Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
+                   std::shared_ptr<Barrier> barrier, AddPair add)
+    : contexts_(std::move(contexts)),
+      shards_(shards),
+      parts_(std::move(parts)),
+      barrier_(std::move(barrier)),
+      add_(std::move(add)),
+      rooms_(contexts_.size()) {
+    int next = 0;
+    for (const ShardRange& part : parts_) {
+        require(part.first == next && part.count > 0,
+                "devices must have shards that follow each "
+                "other, at least one each");
+        next = part.end();
+        ShardTree tree(shards_);
+        for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
+        pending_.push_back(tree.pending());
+    }
+    require(next == shards_ && parts_.size() == contexts_.size(), "the devices have ", next,
+            " shards of ", shards_);
+    for (const Context& context : contexts_) ways_.push_back(choose_way(context, contexts_));
+}
+
+Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t rank) const {
+    const auto ranks = static_cast<std::int64_t>(size()), index = static_cast<std::int64_t>(rank);
+    const std::int64_t grains = (elements + grain - 1) / grain;
+    return {std::min(elements, grains * index / ranks * grain),
+            std::min(elements, grains * (index + 1) / ranks * grain)};
+}
+
+void Exchange::make_rooms(std::size_t rank, const std::vector<Term>& terms) {
+    std::vector<Room>& rooms = rooms_[rank];
+    if (!rooms.empty()) return;
+    std::size_t others = 0;
+    for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
+    for (const Term& term : terms) {
+        const Tensor& tensor = term.mean;
+        const std::int64_t own = slice(tensor.shape().numel(), rank).size();
+        Room room;
+        for (std::size_t i = 0; i < pending_[rank].size(); ++i)
+            room.sums.emplace_back(tensor.context(), tensor.bytes(), ways_[rank]);
+        room.mean = HostMemory(tensor.context(), bytes_of(tensor, own), ways_[rank]);
+        for (std::size_t i = 0; i < others && own > 0; ++i)
+            room.staging.emplace_back(tensor.context(), Shape{own}, tensor.dtype());
+        rooms.push_back(std::move(room));
+    }
+}
+
+void Exchange::send_sums(std::size_t rank, const std::vector<Term>& terms) {
+    Queue& queue = Access::impl(contexts_[rank]).queue();
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        for (std::size_t i = 0; i < pending_[rank].size(); ++i) {
+            const Tensor& sum = terms[t].waiting.at(i);
+            queue.read(place_of(sum), rooms_[rank][t].sums[i].data(), sum.bytes(), false);
+        }
+    queue.finish();
+}
+
+void Exchange::add_slice(std::size_t rank, std::size_t tensor, const Term& term) {
+    const Slice own = slice(term.mean.shape().numel(), rank);
+    if (own.size() == 0) return;
+    Queue& queue = Access::impl(contexts_[rank]).queue();
+    Room& room = rooms_[rank][tensor];
+    ShardTree tree(shards_);
+    std::vector<Tensor> sums;
+    std::size_t staged = 0;
+    for (std::size_t q = 0; q < size(); ++q) {
+        for (std::size_t i = 0; i < pending_[q].size(); ++i) {
+            if (q == rank) {
+                sums.push_back(elements_of(term.waiting[i], own.begin, own.size()));
+            } else {
+                sums.push_back(room.staging[staged++]);
+                queue.write(place_of(sums.back()),
+                            rooms_[q][tensor].sums[i].data() + bytes_of(term.mean, own.begin),
+                            sums.back().bytes(), false);
+            }
+            for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
+                const Tensor right = std::move(sums.back());
+                sums.pop_back();
+                const bool is_last = joined == 1 && tree.pending().front().count == shards_;
+                add_(sums.back(), right, sums.back(), is_last ? 1.0 / shards_ : 1.0);
+            }
+        }
+    }
+    queue.read(place_of(sums.front()), room.mean.data(), sums.front().bytes(), false);
+}
+
+void Exchange::receive_means(std::size_t rank, std::size_t tensor, const Tensor& mean) {
+    Queue& queue = Access::impl(contexts_[rank]).queue();
+    for (std::size_t q = 0; q < size(); ++q) {
+        const Slice part = slice(mean.shape().numel(), q);
+        if (part.size() == 0) continue;
+        const Tensor target = elements_of(mean, part.begin, part.size());
+        queue.write(place_of(target), rooms_[q][tensor].mean.data(), target.bytes(), false);
+    }
+}
+
+void Exchange::add_up(std::size_t rank, const std::vector<Term>& terms) {
+    make_rooms(rank, terms);
+    send_sums(rank, terms);
+    barrier_->arrive(rank, "to add sums over shards");
+    for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, t, terms[t]);
+    Access::impl(contexts_[rank]).queue().finish();
+    barrier_->arrive(rank, "to receive sums over shards");
+    for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, t, terms[t].mean);
+}
+
+void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
+    Queue& queue = Access::impl(contexts_[rank]).queue();
+    if (rank == 0) {
+        if (broadcast_bytes_ < tensor.bytes()) {
+            broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
+            broadcast_bytes_ = tensor.bytes();
+        }
+        queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
+    }
+    barrier_->arrive(rank, "to share values of the first device");
+    if (rank != 0) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
+    barrier_->arrive(rank, "to go on with values of the first device");
+}
+
+}  // namespace dlprim

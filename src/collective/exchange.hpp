@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Exchange: adds tensors up over the shards of a batch that several devices of this process have
+// computed, in the order of ShardTree. Every device owns a slice of each tensor. It gets that slice
+// of all sums that wait for others, adds them, and all devices get the result:
+//
+//   device 0   sums of its shards --> host memory --\  /--> slice 0: additions --> host --\  /-->
+//   all device 1   sums of its shards --> host memory ---><---> slice 1: additions --> host
+//   ---><---> all
+//
+// Threads: each rank calls from a thread of its own, all for the same things in the same order. The
+// calls wait for the others, up to the deadline of the barrier, and throw what the barrier throws.
+#pragma once
+
+#include "base/shard_tree.hpp"
+#include "collective/barrier.hpp"
+#include "collective/host_memory.hpp"
+
+#include <dlprim/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace dlprim {
+
+/// Enqueues out = factor * (left + right); `out` may be `left`.
+using AddPair =
+    std::function<void(const Tensor& left, const Tensor& right, const Tensor& out, double factor)>;
+
+class Exchange {
+  public:
+    /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
+    /// between the devices. Throws Error(device) where there is none.
+    Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
+             std::shared_ptr<Barrier> barrier, AddPair add);
+
+    std::size_t size() const { return contexts_.size(); }
+    int shards() const { return shards_; }
+    const ShardRange& part(std::size_t rank) const { return parts_.at(rank); }
+    Way way(std::size_t rank) const { return ways_.at(rank); }
+    Barrier& barrier() { return *barrier_; }
+
+    /// A tensor of a rank: the sums of its shards that wait for others, by ShardTree::pending(),
+    /// and where the mean over all shards is to be. All are row-major. The sums are overwritten.
+    struct Term {
+        std::vector<Tensor> waiting;
+        Tensor mean;
+    };
+    /// `terms` are the same tensors, by shape and type, in all calls of all ranks.
+    void add_up(std::size_t rank, const std::vector<Term>& terms);
+
+    /// Gives a tensor of rank 0 to `tensor` of every rank.
+    void broadcast(std::size_t rank, const Tensor& tensor);
+
+  private:
+    struct Slice {
+        std::int64_t begin = 0, end = 0;
+        std::int64_t size() const { return end - begin; }
+    };
+    Slice slice(std::int64_t elements, std::size_t rank) const;
+    /// Memory of a rank for one tensor.
+    struct Room {
+        std::vector<HostMemory> sums;  ///< its waiting sums
+        HostMemory mean;               ///< its slice
+        std::vector<Tensor> staging;   ///< slices of other ranks' sums
+    };
+    void make_rooms(std::size_t rank, const std::vector<Term>& terms);
+    void send_sums(std::size_t rank, const std::vector<Term>& terms);
+    void add_slice(std::size_t rank, std::size_t tensor, const Term& term);
+    void receive_means(std::size_t rank, std::size_t tensor, const Tensor& mean);
+
+    std::vector<Context> contexts_;
+    int shards_;
+    std::vector<ShardRange> parts_;
+    std::vector<std::vector<ShardRange>> pending_;  ///< by rank
+    std::shared_ptr<Barrier> barrier_;
+    AddPair add_;
+    std::vector<Way> ways_;
+    std::vector<std::vector<Room>> rooms_;  ///< by rank, tensor
+    HostMemory broadcast_;
+    std::uint64_t broadcast_bytes_ = 0;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Teams: the shards of a batch on several devices. Devices of a kind train the bits of one; a
+// device that fails ends the call with its name, and nobody hangs.
+#include "net/support.hpp"
+#include "net/two_layers.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+using Bits = std::map<std::string, Bytes>;
+
+/// So many contexts on devices like this one: on different ones as far as there are.
+std::vector<Context> devices_like(const Context& device, std::size_t count) {
+    std::vector<std::string> ids;
+    for (const DeviceInfo& info : Context::devices())
+        if (info.name == device.info().name && info.platform == device.info().platform)
+            ids.push_back(info.id);
+    std::vector<Context> contexts;
+    for (std::size_t i = 0; i < count; ++i) contexts.emplace_back(ids[i % ids.size()]);
+    return contexts;
+}
+
+SolverOptions adam(int shards) {
+    SolverOptions options;
+    options.learning_rate = 0.01;
+    options.clip_norm = 1;
+    options.shards = shards;
+    return options;
+}
+
+Net open_small(const Context& context, int) {
+    return make_net(context, small_network, training(4));
+}
+
+unsigned number(int step, int shard) {
+    return static_cast<unsigned>(step * 100 + shard);
+}
+
+/// Parameters and the loss after three batches of a team.
+Bits bits_of_team(const std::vector<Context>& devices, int shards,
+                  const TeamOptions& options = {}) {
+    Team team(devices, open_small, adam(shards), options);
+    for (int step = 0; step < 3; ++step)
+        team.step(
+            [&](int rank, int shard) { feed_small_network(team.net(rank), number(step, shard)); });
+    Bits first = all_bits(team.net(0));
+    for (int rank = 1; rank < team.size(); ++rank) CHECK((all_bits(team.net(rank)) == first));
+    first["loss"] = bits(team.net(0).output("loss"));
+    return first;
+}
+
+Bits bits_of_one(const Context& device, int shards) {
+    Net net = open_small(device, 0);
+    Solver solver(net, adam(shards));
+    for (int step = 0; step < 3; ++step)
+        for (int shard = 0; shard < shards; ++shard) {
+            feed_small_network(net, number(step, shard));
+            solver.step();
+        }
+    Bits all = all_bits(net);
+    all["loss"] = bits(net.output("loss"));
+    return all;
+}
+
+Net open_two_layers(const Context& context, int) {
+    return make_net(context, TwoLayers::json(4), training());
+}
+
+void feed_two_layers(Net& net, unsigned number) {
+    set_floats(net, "data", random_floats(12, 10 + number));
+    set_floats(net, "target", random_floats(8, 50 + number));
+}
+
+}  // namespace
+
+TEST_CASE("devices of a kind train the bits of one device", "[team]") {
+    const int shards = GENERATE(4, 7);
+    ON_EVERY_DEVICE(device) {
+        const Bits one = bits_of_one(device, shards);
+        for (const std::size_t count : {1, 2, 4}) {
+            INFO(count << " devices");
+            CHECK((bits_of_team(devices_like(device, count), shards) == one));
+        }
+    }
+}
+
+TEST_CASE("uneven devices compute uneven numbers of shards, and the same bits", "[team]") {
+    ON_EVERY_DEVICE(device) {
+        const Bits one = bits_of_one(device, 5);
+        CHECK((bits_of_team(devices_like(device, 2), 5, {{4, 1}}) == one));
+        CHECK((bits_of_team(devices_like(device, 3), 5, {{1, 1, 3}}) == one));
+    }
+}
+
+TEST_CASE("devices of several kinds train together", "[team]") {
+    std::vector<Context> devices;
+    std::set<std::string> kinds;
+    for (const Context& device : test_devices())
+        if (kinds.insert(device.info().platform + device.info().name).second)
+            devices.push_back(device);
+    if (devices.size() < 2) return;
+    const int shards = static_cast<int>(devices.size()) + 1;
+    const auto train = [&] {
+        Team team(devices, open_two_layers, adam(shards));
+        for (int step = 0; step < 4; ++step)
+            team.step(
+                [&](int rank, int shard) { feed_two_layers(team.net(rank), number(step, shard)); });
+        const Bits first = all_bits(team.net(0));
+        for (int rank = 1; rank < team.size(); ++rank) CHECK((all_bits(team.net(rank)) == first));
+        return first;
+    };
+    const Bits found = train();
+    CHECK((train() == found));
+    Net net = open_two_layers(devices[0], 0);
+    Solver solver(net, adam(shards));
+    for (int step = 0; step < 4; ++step)
+        for (int shard = 0; shard < shards; ++shard) {
+            feed_two_layers(net, number(step, shard));
+            solver.step();
+        }
+    for (const auto& [name, bytes] : found) {
+        INFO("parameter " << name);
+        std::vector<float> values(bytes.size() / sizeof(float));
+        std::memcpy(values.data(), bytes.data(), bytes.size());
+        check_close(values, doubles(net.param(name).to_floats()), 1e-4);
+    }
+}
+
+TEST_CASE("a team goes on from a checkpoint of one device", "[team]") {
+    const Context device("cpu");
+    const Folder folder;
+    const auto step = [](Team& team, int number_of_step) {
+        team.step([&](int rank, int shard) {
+            feed_small_network(team.net(rank), number(number_of_step, shard));
+        });
+    };
+    Team one({device}, open_small, adam(4));
+    step(one, 0);
+    one.solver(0).save_checkpoint(folder.file("run.h5"));
+    step(one, 1);
+
+    Team two(devices_like(device, 2), open_small, adam(4));
+    two.solver(0).load_checkpoint(folder.file("run.h5"));
+    two.share_state();
+    step(two, 1);
+    CHECK((all_bits(two.net(1)) == all_bits(one.net(0))));
+    CHECK(two.solver(1).steps() == 2);
+}
+
+TEST_CASE("a team is checked before it works", "[team]") {
+    const Context device("cpu"), other("cpu");
+    check_error(invalid, {"2 devices and 1 shard", "\"shards\" to 2"}, [&] {
+        Team({device, other}, open_two_layers, adam(1));
+    });
+    check_error(invalid, {"given twice"}, [&] {
+        Team({device, device}, open_two_layers, adam(2));
+    });
+    check_error(invalid, {"needs a device"}, [&] { Team({}, open_two_layers, adam(2)); });
+    check_error(invalid, {"given 5 shards in all", "has 4"}, [&] {
+        Team({device, other}, open_two_layers, adam(4), {{3, 2}});
+    });
+    check_error(invalid, {"given for 1 devices"}, [&] {
+        Team({device, other}, open_two_layers, adam(4), {{4}});
+    });
+    check_error(invalid, {"device 1", "0 shards"}, [&] {
+        Team({device, other}, open_two_layers, adam(4), {{4, 0}});
+    });
+}
+
+TEST_CASE("a device that fails is named, and the others do not wait for it", "[team]") {
+    const std::vector<Context> devices{Context("cpu"), Context("cpu"), Context("cpu")};
+    const int bad = GENERATE(0, 1, 2);
+    Team team(devices, open_two_layers, adam(3));
+    const std::string name = "rank " + std::to_string(bad);
+    const auto fails = [&] {
+        team.step([&](int rank, int shard) {
+            if (rank == bad) team.net(rank).input("nothing");
+            feed_two_layers(team.net(rank), number(0, shard));
+        });
+    };
+    check_error(ErrorKind::not_found, {name, "no input 'nothing'"}, fails);
+    check_error(ErrorKind::not_found, {name}, [&] { team.call_off(1); });
+}
+
+TEST_CASE("a device that does not answer ends the step after the deadline", "[team]") {
+    const std::vector<Context> devices{Context("cpu"), Context("cpu")};
+    Team team(devices, open_two_layers, adam(2), {{}, 0.3});
+    const auto begin = std::chrono::steady_clock::now();
+    check_error(ErrorKind::device, {"rank 1", "0.3 seconds"}, [&] {
+        team.step([&](int rank, int shard) {
+            if (rank == 1) std::this_thread::sleep_for(std::chrono::seconds(2));
+            feed_two_layers(team.net(rank), number(0, shard));
+        });
+    });
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // it still uses what the step was given
+}
+
+TEST_CASE("random delays change no bits", "[team]") {
+    const Context device("cpu");
+    const auto train = [&](bool delays) {
+        Team team(devices_like(device, 3), open_two_layers, adam(5));
+        std::atomic<unsigned> state{1};
+        for (int step = 0; step < 100; ++step)
+            team.step([&](int rank, int shard) {
+                const unsigned random = state = state * 1664525u + 1013904223u;
+                if (delays) std::this_thread::sleep_for(std::chrono::microseconds(random >> 22));
+                feed_two_layers(team.net(rank), number(step, shard));
+            });
+        return all_bits(team.net(2));
+    };
+    CHECK((train(true) == train(false)));
+}
