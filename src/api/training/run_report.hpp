@@ -16,8 +16,8 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 namespace dlprim {
 
