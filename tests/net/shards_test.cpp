@@ -58,11 +58,6 @@ SolverOptions sgd(int shards, double rate = 0.05) {
     return options;
 }
 
-void feed_two_layers(Net& net, unsigned number) {
-    set_floats(net, "data", random_floats(12, 10 + number));
-    set_floats(net, "target", random_floats(8, 50 + number));
-}
-
 }  // namespace
 
 TEST_CASE("sums over shards have the bits of separate nets added in the tree", "[shards]") {

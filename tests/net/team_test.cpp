@@ -74,11 +74,6 @@ Net open_two_layers(const Context& context, int) {
     return make_net(context, TwoLayers::json(4), training());
 }
 
-void feed_two_layers(Net& net, unsigned number) {
-    set_floats(net, "data", random_floats(12, 10 + number));
-    set_floats(net, "target", random_floats(8, 50 + number));
-}
-
 }  // namespace
 
 TEST_CASE("devices of a kind train the bits of one device", "[team]") {

@@ -5,6 +5,8 @@
 //   target)^2)
 #pragma once
 
+#include "net/support.hpp"
+
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -65,5 +67,11 @@ struct TwoLayers {
         return g;
     }
 };
+
+/// Feeds four examples, which are the same everywhere for a given number.
+inline void feed_two_layers(Net& net, unsigned number) {
+    set_floats(net, "data", random_floats(4 * TwoLayers::inputs, 10 + number));
+    set_floats(net, "target", random_floats(4 * TwoLayers::outputs, 50 + number));
+}
 
 }  // namespace dlprim::testing
