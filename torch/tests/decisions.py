@@ -59,6 +59,7 @@ FUNCTIONS: dict[Any, Callable[..., Pieces]] = {
     F.hardsigmoid: hardsigmoid,
     F.hardswish: hardswish,
 }
+POOLINGS = (F.max_pool2d, torch.max_pool2d)
 
 
 class Recorder(TorchFunctionMode):
@@ -76,8 +77,8 @@ class Recorder(TorchFunctionMode):
             options = {name: value for name, value in kwargs.items() if name != "inplace"}
             points, _ = FUNCTIONS[func](*args[1:], **options)
             self.taken.append([(args[0].detach() > point).cpu() for point in points])
-        elif func is torch.max_pool2d:
-            places = F.max_pool2d(args[0].detach(), *args[1:], return_indices=True, **kwargs)[1]
+        elif func in POOLINGS:
+            places = F.max_pool2d(args[0].detach(), *args[1:], **(kwargs | {"return_indices": True}))[1]
             self.taken.append([places.cpu()])
         return func(*args, **kwargs)
 
@@ -107,9 +108,11 @@ class Replay(TorchFunctionMode):
             self.count += 1
             kwargs.pop("inplace", None)
             return self.branch(number, args[0], *FUNCTIONS[func](*args[1:], **kwargs))
-        if func is torch.max_pool2d:
+        if func in POOLINGS:
             self.count += 1
-            return self.pool(number, args[0], (args[1:], kwargs))
+            indices = kwargs.pop("return_indices", False)
+            result = self.pool(number, args[0], (args[1:], kwargs))
+            return (result, self.taken[number][0]) if indices else result
         return func(*args, **kwargs)
 
     def branch(self, number: int, x: Tensor, points: list[float], function: Callable[..., Tensor]) -> Tensor:
