@@ -83,10 +83,11 @@ class Reader {
         : root_(document.root()), folder_(folder), given_epochs_(epochs) {}
 
     TrainConfig read() {
-        root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
-                      "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
-                      "metrics", "judge_by", "initial", "tensorboard", "on_nan", "precision",
-                       "report", "shards", "memory_limit"});
+        root_.object({"net",         "weights",        "data",      "batch",    "epochs",
+                      "seed",        "initialization", "solver",    "schedule", "augmentation",
+                      "checkpoints", "early_stopping", "metrics",   "judge_by", "initial",
+                      "tensorboard", "on_nan",         "precision", "report",   "shards",
+                      "memory_limit"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);

@@ -73,11 +73,15 @@ def data_of(page: pathlib.Path) -> Any:
 
 
 def results_of(page: pathlib.Path) -> Any:
-    """The same without what is measured (seconds, and when it was written) and the text of the configuration."""
+    """The same without what is measured (seconds, and when it was written), how the step is planned (its memory and
+    precision), and the text of the configuration."""
     data = data_of(page)
-    for key in ("written", "waits", "nodes", "text"):
+    for key in ("written", "waits", "nodes", "memory", "text"):
         data.pop(key, None)
+    for table in data["tables"]:
+        table["rows"] = [row for row in table["rows"] if row[0] != "precision"]
     for run in data["runs"]:
+        run["facts"] = [row for row in run["facts"] if row[0] != "precision"]
         assert run["columns"].pop() == "seconds"
         for row in run["rows"]:
             row.pop()
