@@ -48,8 +48,8 @@ std::vector<float> chain(const Context& device, int calls) {
     ops::CallOptions how;
     how.out = {x};
     for (int i = 0; i < calls; ++i) {
-        ops::call("Pointwise", R"({"code": "x0 * x1 + x0"})", {x, y}, {}, how);
-        if (i % 3 == 0) ops::call("Pointwise", R"({"code": "x0 + 0.001"})", {x}, {}, how);
+        ops::call("Pointwise", R"({"code": "y0 = x0 * x1 + x0"})", {x, y}, {}, how);
+        if (i % 3 == 0) ops::call("Pointwise", R"({"code": "y0 = x0 + 0.001"})", {x}, {}, how);
     }
     return x.to_floats();
 }
@@ -70,7 +70,7 @@ TEST_CASE("memory stays until launches by a thread have used it", "[launch_threa
             for (int i = 0; i < 500; ++i) {
                 // Both operands' memory is given back while the launch may still be waiting.
                 const Tensor step(context, Shape{1000}, std::vector<float>(1000, 1));
-                sum = ops::call("Pointwise", R"({"code": "x0 + x1"})", {sum, step}).at(0);
+                sum = ops::call("Pointwise", R"({"code": "y0 = x0 + x1"})", {sum, step}).at(0);
                 if (i % 100 == 99) context.release_cached();
             }
             return sum.to_floats();
@@ -87,7 +87,7 @@ TEST_CASE("whoever waits sees what a thread has launched", "[launch_thread]") {
         how.out = {x};
         const auto add = [&](int calls) {
             for (int i = 0; i < calls; ++i)
-                ops::call("Pointwise", R"({"code": "x0 + 1"})", {x}, {}, how);
+                ops::call("Pointwise", R"({"code": "y0 = x0 + 1"})", {x}, {}, how);
         };
         add(50);
         context.finish();
@@ -109,7 +109,7 @@ TEST_CASE("a context with waiting launches ends cleanly", "[launch_thread]") {
         for (int round = 0; round < 5; ++round) chain(open(device, "1"), 20);
         const Context context = open(device, "1");
         const Tensor x(context, Shape{8}, std::vector<float>(8, 0));
-        for (int i = 0; i < 100; ++i) ops::call("Pointwise", R"({"code": "x0 + 1"})", {x});
+        for (int i = 0; i < 100; ++i) ops::call("Pointwise", R"({"code": "y0 = x0 + 1"})", {x});
     }
 }
 
