@@ -10,7 +10,7 @@
 
 namespace dlprim {
 
-const char* name_of(Way way) {
+const char* text_of(Way way) {
     return way == Way::pinned ? "pinned host memory" : "host memory";
 }
 

@@ -14,7 +14,7 @@
 namespace dlprim {
 
 enum class Way : std::uint8_t { pinned, plain };
-const char* name_of(Way way);
+const char* text_of(Way way);
 
 class HostMemory {
   public:
