@@ -22,7 +22,8 @@ def test_layer_norm(shape: tuple[int, ...], affine: str) -> None:
         params = {"both": 2, "weight": 1, "none": 0}[affine]
         operands = [torch.randn(size) for _ in range(params)]
         compare(lambda x, *p, size=size: F.layer_norm(x, size, *p), x, *operands)
-    compare(lambda x: F.layer_norm(x.transpose(0, -1), x.shape[:1]), x)
+    # Of two nearly equal numbers the gradient is large, and so is its rounding, where eps is small.
+    compare(lambda x: F.layer_norm(x.transpose(0, -1), x.shape[:1], eps=0.1), x)
     compare(lambda x: F.layer_norm(x[:0], shape[1:] or (0,)), x)
 
 
