@@ -254,7 +254,11 @@ class Trainer {
             if (error.kind() != ErrorKind::io) throw;
             note(cat(error.what(), "; the training goes on"));
         }
-        report_->examine(net());
+        try {
+            report_->examine(net());
+        } catch (const StoppedWhilePlanning&) {
+            // The epoch is saved as any other. What the callback saw, the next epoch finds.
+        }
         report_->epoch_done(is_over());
     }
 

@@ -4,6 +4,8 @@
 #include "net/support.hpp"
 #include "net/training_set.hpp"
 
+#include <exception>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -112,6 +114,43 @@ TEST_CASE("a callback that throws ends a training; its checkpoints are there", "
     call.progress = nullptr;
     call.resume = folder.file("out") + "/checkpoint_1.h5";
     CHECK(train(host, call).epochs == 2);
+}
+
+TEST_CASE("a callback that throws while the report is made ends a training", "[interruption]") {
+    // As Python's KeyboardInterrupt, which is a std::exception, too.
+    struct Interrupted : std::exception {};
+    const Folder folder;
+    write_training_set(folder);
+    TrainCall call;
+    call.config = folder.file("train.json");
+    call.out = folder.file("out");
+    bool profiled = false;
+    call.planning = [&](std::string_view what, int, int) {
+        if (!what.starts_with("profiling")) return;
+        profiled = true;
+        throw Interrupted();
+    };
+    CHECK_THROWS_AS(train(Context("cpu"), call), Interrupted);
+    CHECK(profiled);
+}
+
+TEST_CASE("a run that is asked to stop while the report is made saves and stops",
+          "[interruption]") {
+    const Folder folder;
+    write_training_set(folder);
+    TrainCall call;
+    call.config = folder.file("train.json");
+    call.out = folder.file("out");
+    bool stops = false;
+    call.planning = [&](std::string_view what, int, int) {
+        stops = stops || what.starts_with("profiling");
+    };
+    call.request = [&] { return stops ? TrainRequest::stop : TrainRequest::go_on; };
+    const TrainResult result = train(Context("cpu"), call);
+    CHECK(stops);
+    CHECK_FALSE(result.finished);
+    CHECK(result.epochs == 1);
+    CHECK(std::filesystem::exists(result.checkpoint));
 }
 
 TEST_CASE("a training takes its configuration as a text", "[interruption]") {

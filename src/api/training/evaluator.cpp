@@ -26,8 +26,9 @@ void Evaluator::attach(Net& trained, const Roles& roles, const std::vector<std::
     roles_ = roles;
     judges_ = Judges(metrics);
     feeder_.attach(trained, roles);
-    if (!roles.scores.empty())
-        findings_.emplace(feeder_.data().target_kind(), static_cast<std::size_t>(mistakes));
+    if (roles.scores.empty()) return;
+    found_.emplace(feeder_.data().target_kind(), static_cast<std::size_t>(mistakes));
+    finding_ = found_;
 }
 
 void Evaluator::copy_parameters(Net& trained, const std::map<std::string, Tensor>& instead) {
@@ -49,8 +50,7 @@ std::optional<Evaluator::Result> Evaluator::run(Net& trained,
     copy_parameters(trained, instead);
     feeder_.start(0, 0);
     judges_.reset();
-    complete_ = false;
-    if (findings_) findings_->restart();
+    if (finding_) finding_->restart();
     double loss = 0;
     std::int64_t seen = 0;
     for (std::int64_t number = 0; number < feeder_.batches(); ++number) {
@@ -66,11 +66,12 @@ std::optional<Evaluator::Result> Evaluator::run(Net& trained,
             const Tensor scores = net_.output(roles_.scores);
             const std::vector<float> values = scores.to_floats();
             judges_.add(values, scores.shape(), targets);
-            findings_->add(values, scores.shape(), targets);
+            finding_->add(values, scores.shape(), targets);
         }
         seen += batch;
     }
-    complete_ = findings_.has_value();
+    std::swap(found_, finding_);
+    complete_ = found_.has_value();
     return Result{loss / static_cast<double>(seen), judges_.values()};
 }
 

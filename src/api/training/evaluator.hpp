@@ -39,8 +39,8 @@ class Evaluator {
                               const std::function<bool()>& is_stopped);
 
     const Feeder& feeder() const { return feeder_; }
-    /// Of the last run(), if that came to its end and outputs are judged; else null.
-    const Findings* findings() const { return complete_ ? &*findings_ : nullptr; }
+    /// Of the last run() that came to its end. Null if there is none, or outputs are not judged.
+    const Findings* findings() const { return complete_ ? &*found_ : nullptr; }
 
   private:
     void copy_parameters(Net& trained, const std::map<std::string, Tensor>& instead);
@@ -49,8 +49,9 @@ class Evaluator {
     Net net_;
     Roles roles_;
     Judges judges_;
-    std::optional<Findings> findings_;  ///< if there is an output to judge
-    bool complete_ = false;
+    // Both are there if there is an output to judge. A run() that is stopped leaves found_ alone.
+    std::optional<Findings> found_, finding_;
+    bool complete_ = false;  ///< whether found_ is of a run
 };
 
 }  // namespace dlprim

@@ -72,7 +72,7 @@ std::int64_t now_ms() {
 RunReport::RunReport(const Parts& parts, Net& net) : parts_(parts) {
     try {
         describe(net);
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
         if (parts_.call.note)
             parts_.call.note(cat("the report lacks a description of the run: ", error.what()));
     }
@@ -132,11 +132,9 @@ void RunReport::examine(Net& net) {
     try {
         data_["memory"] = to_json(net.plan_memory());
         put_nodes(data_, net.profile(true), parts_.contexts.front().traits());
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
         if (parts_.call.note)
             parts_.call.note(cat("the report has no times by operator: ", error.what()));
-    } catch (...) {
-        // Planning and timing end so when the run is asked to stop, which the next step finds.
     }
 }
 

@@ -21,7 +21,8 @@
 
 namespace dlprim {
 
-/// All of its functions tell `note` what goes wrong, and throw nothing: no report ends a training.
+/// All of its functions tell `note` what goes wrong, and throw no Error: no report ends a training.
+/// Exceptions of the caller's own callbacks pass.
 class RunReport {
   public:
     using Note = std::function<void(std::string_view)>;
