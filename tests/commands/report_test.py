@@ -7,6 +7,7 @@ import signal
 import time
 from typing import Any
 
+import numpy as np
 from browser import data_of
 from commands import SECONDS, CommandTest, call, main, network, operator
 from report_runs import HOSTILE, Runs
@@ -117,6 +118,21 @@ class Report(Runs):
         self.assertEqual(finished["status"], "finished")
         self.assertEqual(finished["judged"], stopped["judged"], "of the epoch that was over")
         self.assertEqual(finished["nodes"], stopped["nodes"])
+
+    def test_a_run_that_is_stopped_while_it_is_judged(self) -> None:
+        """Nearly all of the run's time is spent on its test set; the findings are those of the last epoch that was over."""
+        x = np.random.default_rng(1).normal(size=(4000, 6)).astype(np.float32)
+        data = self.numbers()
+        np.savez(self.folder / "test.npz", x=x, y=x[:, :2] * 3)
+        config = self.config("long", data=data | {"test": data["test"] | {"file": "test.npz"}}, epochs=1000000)
+        with self.running(config, self.folder / "out") as run:
+            time.sleep(0.5)
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=SECONDS)
+        stopped = data_of(self.folder / "out/report.html")
+        self.assertEqual(stopped["status"], "stopped")
+        self.assertGreater(len(stopped["runs"][0]["rows"]), 1)
+        self.assertEqual(stopped["judged"]["epoch"], len(stopped["runs"][0]["rows"]))
 
     def test_a_run_that_fails_says_so(self) -> None:
         """The loss becomes infinite some epochs after the first report."""
