@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dlprim_doctor on systems that lack things: what it says, and that it always ends."""
+import grp
 import json
 import os
 import shutil
@@ -109,6 +110,8 @@ class Doctor(DoctorTest):
         self.assertIn("DLPRIM_CACHE_DIR", self.advice(report, "compiled kernels"))
         self.assertFalse(report["system"]["storage"][0]["writable"])
         self.assertIn("DLPRIM_THREDS=2", self.text)
+        groups = [grp.getgrgid(group).gr_name for group in {os.getegid(), *os.getgroups()}]
+        self.assertEqual(sorted(report["system"]["device_files"]["groups"]), sorted(groups))
 
     def test_the_output(self):
         result = self.succeed("doctor", "-d", "cpu", "--quick", "--json", "-", **NO_PLATFORM)

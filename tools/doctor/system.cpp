@@ -108,6 +108,9 @@ Json device_files() {
     std::vector<gid_t> ids(static_cast<std::size_t>(std::max(0, getgroups(0, nullptr))));
     const int got = getgroups(static_cast<int>(ids.size()), ids.data());
     ids.resize(static_cast<std::size_t>(std::max(0, got)));
+    // POSIX leaves open whether getgroups() lists the effective group, which counts as well.
+    if (std::find(ids.begin(), ids.end(), getegid()) == ids.end())
+        ids.insert(ids.begin(), getegid());
     Json groups = Json::array();
     for (const gid_t id : ids) groups.push_back(group_name(id));
     Json files = Json::array();
