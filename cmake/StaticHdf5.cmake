@@ -33,6 +33,8 @@ function(dlprim_static_hdf5)
         endif()
     endforeach()
 
+    install(FILES ${CMAKE_SOURCE_DIR}/web/chartjs/LICENSE DESTINATION licenses RENAME chart.js.txt COMPONENT python EXCLUDE_FROM_ALL)
+
     target_sources(dlprim_core_shared PRIVATE ${folder}/streams.c)
     target_link_options(dlprim_core_shared PRIVATE -Wl,--exclude-libs,libdlprim_hdf5.a:libsz.a:libaec.a)
     target_link_libraries(dlprim_core_shared PRIVATE ${folder}/libdlprim_hdf5.a ${szip_archive} ${aec_archive}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # For scripts that try what is to be installed on bare systems of Debian 12, made by debootstrap from the mirror that apt uses
-# here. They set `folder`, which keeps the systems and what was downloaded for them, and source this. Needs root.
+# here. They set `folder`, which keeps the systems and what was downloaded for them, and source this in the source's root.
+# Needs root.
 
 #   find_mirror: sets `mirror`, and installs debootstrap where it is missing
 find_mirror() {
@@ -34,19 +35,62 @@ inside() {
     local root=$folder/$1
     shift
     unshare --mount --net --fork bash -c 'mount -t proc proc "$0/proc" && mount -t sysfs sysfs "$0/sys" 2> /dev/null
-        exec chroot "$0" env -i PATH=/opt/python/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 PIP_NO_INDEX=1 \
-            PIP_FIND_LINKS=/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore "$@"' "$root" "$@"
+        exec chroot "$0" env -i PATH=/opt/python/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+            PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore "$@"' "$root" "$@"
 }
 
-#   apt_install NAME PACKAGE...: apt installs packages in a system, files that lie there among them, with what they depend on
-#   and recommend. It alone has the network.
-apt_install() {
+#   online NAME COMMAND...: in a system, with the network and with apt set up as it is here
+online() {
     local root=$folder/$1
     shift
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2> /dev/null || true
     cp -rL /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2> /dev/null || true
     unshare --mount --fork bash -c 'mount -t proc proc "$0/proc"
         exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-            "$@"' "$root" bash -c 'apt-get update -q && apt-get install -y -q --reinstall "$@"' apt "$@" \
-        > "$root.apt.log" 2>&1 || { tail -5 "$root.apt.log"; echo "apt-get could not install $*." >&2; exit 1; }
+            "$@"' "$root" "$@"
+}
+
+#   apt_install NAME PACKAGE...: apt installs packages in a system, files that lie there among them, with what they depend on
+#   and recommend. It has the network.
+apt_install() {
+    local name=$1
+    shift
+    online "$name" bash -c 'apt-get update -q && apt-get install -y -q --reinstall "$@"' apt "$@" > "$folder/$name.apt.log" 2>&1 ||
+        { tail -5 "$folder/$name.apt.log"; echo "apt-get could not install $*." >&2; exit 1; }
+}
+
+library_version() { sed -n 's/^#define DLPRIM_VERSION "\(.*\)"$/\1/p' include/dlprim/version.hpp; }
+
+#   expect TEXT COMMAND...: the command succeeds, and prints the text
+expect() {
+    local text=$1 output
+    shift
+    output=$("$@" 2>&1) || { echo "$output" | tail -5; echo "This failed: $*" >&2; exit 1; }
+    case "$output" in
+        *"$text"*) echo "$output" | tail -1 ;;
+        *) echo "$output" | tail -5; echo "'$text' is missing in what this printed: $*" >&2; exit 1 ;;
+    esac
+}
+
+#   expect_compile_program NAME PATTERN: the executable that compiles for the library is there, and runs: it ends with status 2
+#   where its input is no socket
+expect_compile_program() {
+    local status=0
+    inside "$1" sh -c "exec $2 < /dev/null" || status=$?
+    [ "$status" = 2 ] || { echo "dlprim_compile does not run there: status $status" >&2; exit 1; }
+}
+
+#   try_first_program NAME: builds README.md's first program outside the source, by CMake and by pkg-config, and runs both
+try_first_program() {
+    local root=$folder/$1/root/program
+    rm -rf "$root"
+    mkdir -p "$root"
+    cp examples/first_program/main.cpp "$root/"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(first CXX)' "find_package(dlprim $(library_version) REQUIRED)" \
+        'add_executable(first_program main.cpp)' 'target_link_libraries(first_program dlprim::core)' > "$root/CMakeLists.txt"
+    inside "$1" sh -c 'cd /root/program && cmake -S . -B build > log 2>&1 && cmake --build build >> log 2>&1 || { tail log; exit 1; }'
+    expect "of 64 right" inside "$1" /root/program/build/first_program cpu
+    expect "of 64 right" inside "$1" /root/program/build/first_program
+    inside "$1" sh -c 'cd /root/program && c++ -std=c++20 main.cpp $(pkg-config --cflags --libs dlprim) -o by_pkg_config'
+    expect "of 64 right" inside "$1" /root/program/by_pkg_config cpu
 }

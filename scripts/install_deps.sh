@@ -152,20 +152,25 @@ pip_install() {
         { echo "$what could not be installed: $(grep ERROR "$venv/pip.log" | tail -1)"; return 1; }
 }
 
-python_environment() {
-    local venv=.cache/python wants=tests/python/requirements.txt
-    if cmp -s "$wants" "$venv/installed.txt" && "$venv/bin/python" -c "import nanobind, numpy, pytest" 2> /dev/null; then
-        echo "What the Python module's tests need is installed in $venv."
-        return
+#   fresh_environment WHAT MODULES WITHOUT: makes the virtual environment $venv, where it does not have these modules of what
+#   the file $wants asks for. Fails where there is nothing to install, or no environment; WITHOUT says what then is left out.
+fresh_environment() {
+    if cmp -s "$wants" "$venv/installed.txt" && "$venv/bin/python" -c "import $2" 2> /dev/null; then
+        echo "What $1 is installed in $venv."
+        return 1
     fi
-    echo "Installing what the Python module and its tests need from PyPI into $venv"
+    echo "Installing what $1 from PyPI into $venv"
     rm -rf "$venv"
     mkdir -p "$(dirname "$venv")"
-    if ! python3 -m venv "$venv" > /dev/null 2>&1; then
-        rm -rf "$venv"
-        echo "python3 cannot make a virtual environment (python3-venv is missing); the Python module is left out."
-        return
-    fi
+    python3 -m venv "$venv" > /dev/null 2>&1 && return
+    rm -rf "$venv"
+    echo "python3 cannot make a virtual environment (python3-venv is missing); $3."
+    return 1
+}
+
+python_environment() {
+    local venv=.cache/python wants=tests/python/requirements.txt
+    fresh_environment "the Python module and its tests need" "nanobind, numpy, pytest" "the Python module is left out" || return
     pip_install "What the Python module needs" -r "$wants" ||
         pip_install "The least that it needs" nanobind numpy pytest || { echo "The Python module is left out."; return; }
     # PyTorch's build for processors, which PyPI has for ARM alone; its build for x86-64 there is one for GPUs, of several
@@ -182,18 +187,7 @@ python_environment() {
 
 docs_environment() {
     local venv=.cache/docs wants=scripts/site/requirements.txt
-    if cmp -s "$wants" "$venv/installed.txt" && "$venv/bin/python" -c "import material, mkdocstrings" 2> /dev/null; then
-        echo "What the documentation's site needs is installed in $venv."
-        return
-    fi
-    echo "Installing what the documentation's site needs from PyPI into $venv"
-    rm -rf "$venv"
-    mkdir -p "$(dirname "$venv")"
-    if ! python3 -m venv "$venv" > /dev/null 2>&1; then
-        rm -rf "$venv"
-        echo "python3 cannot make a virtual environment (python3-venv is missing); the site is not built."
-        return
-    fi
+    fresh_environment "the documentation's site needs" "material, mkdocstrings" "the site is not built" || return
     pip_install "What the documentation's site needs" -r "$wants" || { echo "The site is not built."; return; }
     cp "$wants" "$venv/installed.txt"
 }

@@ -16,7 +16,7 @@ if [ -z "$folder" ]; then
 fi
 . scripts/bare_systems.sh
 find_mirror
-version=$(sed -n 's/^#define DLPRIM_VERSION "\(.*\)"$/\1/p' include/dlprim/version.hpp)
+version=$(library_version)
 
 #   packages NAME PACKAGE...: copies packages into a system, and prints their paths there
 packages() {
@@ -31,28 +31,6 @@ packages() {
     done
 }
 
-#   expect TEXT COMMAND...: the command succeeds, and prints the text
-expect() {
-    local text=$1 output
-    shift
-    output=$("$@" 2>&1) || { echo "$output" | tail -5; echo "This failed: $*" >&2; exit 1; }
-    case "$output" in
-        *"$text"*) echo "$output" | tail -1 ;;
-        *) echo "$output" | tail -5; echo "'$text' is missing in what this printed: $*" >&2; exit 1 ;;
-    esac
-}
-
-# What a program outside the source does, by CMake and by pkg-config: README.md's first program.
-cp_program() {
-    rm -rf "$folder/$1/root/program"
-    mkdir -p "$folder/$1/root/program"
-    cp examples/first_program/main.cpp "$folder/$1/root/program/"
-    printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(first CXX)' "find_package(dlprim $version REQUIRED)" \
-        'add_executable(first_program main.cpp)' 'target_link_libraries(first_program dlprim::core)' \
-        > "$folder/$1/root/program/CMakeLists.txt"
-}
-build_program='cd /root/program && cmake -S . -B build > log 2>&1 && cmake --build build >> log 2>&1 || { tail log; exit 1; }'
-
 make_system tools ca-certificates
 echo "== libdlprim0 and dlprim-tools, with PoCL as they recommend"
 # shellcheck disable=SC2046
@@ -64,17 +42,13 @@ for command in dlprim_run dlprim_train dlprim_benchmark dlprim_flops dlprim_tune
 done
 expect ms inside tools dlprim_benchmark -B1 -i2 -w1 cpu /root/resnet18.json
 expect ms inside tools dlprim_benchmark -B1 -i2 -w1 opencl /root/resnet18.json
+expect_compile_program tools '/usr/libexec/dlprim-*/dlprim_compile'
 
 make_system development g++,cmake,pkg-config,make,ca-certificates
 echo "== libdlprim-dev"
 # shellcheck disable=SC2046
 apt_install development $(packages development libdlprim0 libdlprim-dev)
-cp_program development
-inside development sh -c "$build_program"
-expect "of 64 right" inside development /root/program/build/first_program cpu
-expect "of 64 right" inside development /root/program/build/first_program
-inside development sh -c 'cd /root/program && c++ -std=c++20 main.cpp $(pkg-config --cflags --libs dlprim) -o by_pkg_config'
-expect "of 64 right" inside development /root/program/by_pkg_config cpu
+try_first_program development
 expect "$version" inside development pkg-config --modversion dlprim
 expect "libdlprim_core.so.0" inside development sh -c 'ldd /root/program/by_pkg_config'
 echo "The packages work on bare systems."

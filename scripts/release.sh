@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Makes a release: source archive, wheel and Debian packages, a bill of materials for each, and SHA256SUMS, all in one
-# folder; then tries them on bare systems of Debian 12. docs/releasing.md says how a release is made.
+# folder; then tries each of them on bare systems of Debian 12. docs/releasing.md says how a release is made.
 #   scripts/release.sh [--snapshot] [--no-test] [--output DIR]
 #     --snapshot   of a commit that no tag names, and of a tree with changes, which are left out: the last commit counts
 #     --no-test    leaves out the bare systems, which only root can make
@@ -103,6 +103,7 @@ write_sums() {
 }
 
 try_packages() { bash scripts/packages_test.sh "$output" "$work/systems"; }
+try_archive() { bash scripts/archive_test.sh "$archive" "$work/systems"; }
 try_wheel() { bash scripts/wheel_test.sh "$output"/*.whl "$work/systems"; }
 
 echo "dlprim $version of commit $commit, into $output"
@@ -114,5 +115,6 @@ step write_sums "SHA256SUMS"
 if [ -n "$try" ]; then
     step try_packages "Debian packages on bare systems"
     step try_wheel "Wheel on bare systems"
+    step try_archive "Source archive on a bare system"
 fi
 cat "$output/SHA256SUMS"

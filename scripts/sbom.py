@@ -7,8 +7,9 @@
 FILE is a Debian package, a wheel, a source archive, or a program or library itself; BUILD is the build folder (of Ninja)
 that it was made in. What is inside is not a list kept by hand. For every program and library in FILE the script asks Ninja
 which objects and archives it was linked of, and which headers each object has read. Headers and archives belong to packages
-of dpkg or pip. What a program takes from a shared library when it runs is not inside: it is a dependency, of which a
-package's own fields tell. Libraries that a wheel brings along (auditwheel) are inside.
+of dpkg or pip; files of a folder of the source that VENDORED names belong to what it says. What a program takes from a
+shared library when it runs is not inside: it is a dependency, of which a package's own fields tell. Libraries that a wheel
+brings along (auditwheel) are inside.
 
 Left out are the C and C++ libraries of the compiler and the kernel's headers. A file that no package owns is an error, and
 so is a package whose license LICENSES does not have.
@@ -34,6 +35,8 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # By the name of the source, of Debian or PyPI. Names with a space are no SPDX identifiers but expressions or titles.
 LICENSES = {
+    "@kurkle/color": "MIT",
+    "chart.js": "MIT",
     "cli11": "BSD-3-Clause",
     "hdf5": "HDF5 license (BSD style)",
     "khronos-opencl-headers": "Apache-2.0",
@@ -47,10 +50,13 @@ LICENSES = {
     "protobuf": "BSD-3-Clause",
     "zlib": "Zlib",
 }
+# Folders of the source that hold what others wrote: every folder below its root that has a LICENSE. By name and version; the
+# first is also the first line of the folder's README.md. Chart.js's build has the library of colors inside.
+VENDORED = {"web/chartjs": {"chart.js": "4.4.0", "@kurkle/color": "0.3.2"}}
 # What every program has of its compiler and system, and Python's headers, which declare what the interpreter brings.
 TOOLCHAIN = re.compile(r"^(glibc|linux|libxcrypt|gcc-\d+.*|cross-toolchain-base.*|python3(\.\d+)?(-defaults)?)$")
 PYTHON_HEADER = re.compile(r"/include/python3[.\d]*/")
-Package = tuple[str, str, str, str]  # kind (deb or pypi), name, version, source
+Package = tuple[str, str, str, str]  # kind (deb, pypi or npm), name, version, source
 
 
 def output_of(*command: str) -> str:
@@ -159,6 +165,15 @@ def library(soname: str) -> Package | None:
     return None
 
 
+def vendored(path: str) -> set[Package]:
+    """What others wrote that a file of the source belongs to."""
+    found: set[Package] = set()
+    for folder, packages in VENDORED.items():
+        if path.startswith(folder + "/"):
+            found |= {("npm", name, version, name) for name, version in packages.items()}
+    return found
+
+
 def inside_target(build: Build, target: str) -> set[Package]:
     """The packages whose code was compiled or linked into a target. The headers of a library that has a shared one only say
     how to call that; what counts then is whether one of its archives, or a schema of it, is among the inputs."""
@@ -169,6 +184,7 @@ def inside_target(build: Build, target: str) -> set[Package]:
         if copied and not build.target(os.path.basename(path)):
             path = next((file for file in installed_files() if file.endswith("/lib" + copied.group(1))), path)
         if (path.startswith(own) and "-packages/" not in path) or PYTHON_HEADER.search(path):
+            found |= vendored(path.removeprefix(own[1] + "/").removeprefix(own[0] + "/"))
             continue
         package = owner(path)
         if package is None:
@@ -184,16 +200,28 @@ def is_header_only(package: Package) -> bool:
     return package[0] == "pypi" or not re.search(r"\.(a|so)$", output_of("dpkg", "-L", package[1]), re.MULTILINE)
 
 
+def bundled_in_source(path: pathlib.Path) -> dict[Package, set[str]]:
+    """What others wrote in a source archive. A folder with a LICENSE of its own that VENDORED lacks is an error."""
+    found: dict[Package, set[str]] = {}
+    with tarfile.open(path) as tar:
+        names = sorted(one.name.partition("/")[2] for one in tar if one.isfile())
+    for name in names:
+        packages = vendored(name)
+        if "/" in name and os.path.basename(name).startswith(("LICENSE", "COPYING")) and not packages:
+            raise SystemExit(f"scripts/sbom.py: VENDORED lacks '{os.path.dirname(name)}', which has a license of its own")
+        for package in packages:
+            found.setdefault(package, set()).add(name)
+    return found
+
+
 def members_of(path: pathlib.Path) -> dict[str, bytes]:
     """The programs and libraries in a package, by name."""
     members: dict[str, bytes] = {}
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
-    elif path.suffix == ".deb" or path.name.endswith(".tar.gz"):
-        data = path.read_bytes()
-        if path.suffix == ".deb":
-            data = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=True).stdout
+    elif path.suffix == ".deb":
+        data = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=True).stdout
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             for one in tar:
                 file = tar.extractfile(one) if one.isfile() else None
@@ -219,6 +247,8 @@ def brought_along(name: str) -> Package | None:
 
 def bundled_in(path: pathlib.Path, build: Build | None) -> dict[Package, set[str]]:
     """What is inside, and in which files."""
+    if path.name.endswith(".tar.gz"):
+        return bundled_in_source(path)
     found: dict[Package, set[str]] = {}
     for name in members_of(path):
         package = brought_along(name)
@@ -249,7 +279,7 @@ def component(package: Package, files: set[str]) -> dict[str, object]:
     kind, name, version, source = package
     # + of a version is written %2B in such an address, and an epoch's colon %3A.
     escaped = version.replace("+", "%2B").replace(":", "%3A")
-    purl = f"pkg:deb/debian/{name}@{escaped}?distro=debian-12" if kind == "deb" else f"pkg:pypi/{name}@{escaped}"
+    purl = f"pkg:deb/debian/{name}@{escaped}?distro=debian-12" if kind == "deb" else f"pkg:{kind}/{name.replace('@', '%40')}@{escaped}"
     return {
         "type": "library",
         "bom-ref": purl,

@@ -26,7 +26,7 @@ echo "Building; $out/build.log has what the compiler says"
 PATH=$(dirname "$python"):$PATH "$python" -m auditwheel repair -w "$out" "$out"/raw/*.whl >> "$out/build.log" 2>&1
 wheel=$(ls "$out"/*.whl)
 "$python" - "$wheel" << 'END'
-import sys, zipfile
+import re, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     files = {info.filename: info.file_size for info in wheel.infolist()}
     executables = [info.filename for info in wheel.infolist() if info.external_attr >> 16 & 0o111]
@@ -37,7 +37,7 @@ for name, size in sorted(libraries.items(), key=lambda item: -item[1]):
 print(f"{packed / 1e6:8.2f} MB  in the wheel, {sum(files.values()) / 1e6:.2f} MB installed")
 if sum(name.endswith("libdlprim_core.so") for name in files) != 1 or any("libdlprim_core.so." in name for name in files):
     sys.exit("the wheel holds its library more than once")
-if not any(name.endswith("/libexec/dlprim/dlprim_compile") for name in executables):
+if not any(re.search(r"/libexec/dlprim-\d+/dlprim_compile$", name) for name in executables):
     sys.exit("the wheel lacks dlprim_compile, or has it without its execute bit")
 END
 echo "$wheel"

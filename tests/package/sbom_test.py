@@ -5,6 +5,7 @@
     sbom_test.py BUILD COMMAND LIBRARY
 
 COMMAND has CLI11 and nlohmann/json compiled in, LIBRARY nlohmann/json but not CLI11, and takes HDF5 from a shared library.
+Both have Chart.js, which lies in the source. What else lies there with a license of its own is an error.
 CycloneDX's own library, where Python has it, checks the documents against the schema.
 """
 import json
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,6 +31,22 @@ def bill_of(build, file, folder, times):
         texts.append((folder / name).read_text())
     assert len(set(texts)) == 1, f"the bill of {file} is not the same twice"
     return texts[0]
+
+
+def check_source_archive(folder):
+    """Chart.js is named with the version that its folder says, and a license that the script does not know is an error."""
+    version = re.match(r"# Chart\.js ([0-9.]+)\n", (ROOT / "web/chartjs/README.md").read_text()).group(1)
+    for other, fails in (("LICENSE", False), ("web/new/LICENSE", True)):
+        archive = folder / "dlprim-0.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            for name in ("web/chartjs/LICENSE", "web/chartjs/chart.umd.js", other):
+                tar.add(ROOT / "LICENSE", f"dlprim-0/{name}")
+        command = [sys.executable, ROOT / "scripts/sbom.py", archive, "--output", folder / "source.json"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert bool(done.returncode) == fails, done.stdout + done.stderr
+        assert not fails or "VENDORED lacks 'web/new'" in done.stderr, done.stderr
+    found = {one["purl"] for one in json.loads((folder / "source.json").read_text())["components"]}
+    assert found == {f"pkg:npm/chart.js@{version}", "pkg:npm/%40kurkle/color@0.3.2"}, found
 
 
 def check_schema(text):
@@ -54,9 +72,10 @@ def main():
         print("bills of materials want Ninja, dpkg and readelf: skipped")
         return 77
     version = re.search(r'DLPRIM_VERSION "([0-9.]+)"', (ROOT / "include/dlprim/version.hpp").read_text()).group(1)
-    wanted = {command: {"nlohmann-json3", "cli11"}, library: {"nlohmann-json3"}}
+    wanted = {command: {"nlohmann-json3", "cli11", "chart.js"}, library: {"nlohmann-json3", "chart.js", "@kurkle/color"}}
     validated = False
     with tempfile.TemporaryDirectory() as temporary:
+        check_source_archive(pathlib.Path(temporary))
         for file, inside in wanted.items():
             text = bill_of(build, file, pathlib.Path(temporary), 2 if file == library else 1)
             validated = check_schema(text)
