@@ -4,7 +4,8 @@
 #   scripts/fuzz.sh [--minutes N] [NAME...]     e.g. --minutes 60, or --minutes 5 csv npy
 # NAME is the part of tests/fuzz/NAME_fuzz.cpp; without one: json config csv idx hdf5 npy image. Default: 60 minutes.
 # Each may take 1 GiB. Corpora, logs and what was found stay in DLPRIM_FUZZ_DIR (/tmp/dlprim-fuzz), from where the next
-# run goes on. DLPRIM_FUZZ_PRIORITY=idle runs them when the machine has nothing else to do.
+# run goes on. DLPRIM_FUZZ_PRIORITY=idle runs them when the machine has nothing else to do. DLPRIM_FUZZ_OPTIONS are more of
+# libFuzzer's options, e.g. -timeout=600 where the programs may be stopped for minutes.
 # Debian: apt-get install clang libclang-rt-14-dev
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +18,7 @@ while [ $# -gt 0 ]; do
             shift
             ;;
         -*)
-            sed -n '3,8s/^# \?//p' "$0"
+            sed -n '3,9s/^# \?//p' "$0"
             exit 2
             ;;
         *) names+=("$1") ;;
@@ -41,10 +42,11 @@ TIMEFORMAT='%U %S'
 jobs=()
 for name in "${names[@]}"; do
     mkdir -p "$folder/$name" "$folder/seeds/$name" "$folder/found-$name"
+    # shellcheck disable=SC2086
     {
         time "${priority[@]}" "build-fuzz/tests/fuzz/${name}_fuzz" -max_total_time=$((minutes * 60)) -rss_limit_mb=1024 \
             -max_len=4096 -timeout=60 -print_final_stats=1 -artifact_prefix="$folder/found-$name/" \
-            "$folder/$name" "$folder/seeds/$name" > "$folder/$name.log" 2>&1
+            ${DLPRIM_FUZZ_OPTIONS:-} "$folder/$name" "$folder/seeds/$name" > "$folder/$name.log" 2>&1
     } 2> "$folder/$name.time" < /dev/null &
     jobs+=($!)
 done

@@ -42,20 +42,47 @@ def png(depth: int, colour: int, row: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + palette + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
+def jpeg(components: int, progressive: bool, exif: bytes = b"") -> bytes:
+    """A grey picture of 16 x 9 pixels: all coefficients are 0, and a block takes a bit or two."""
+
+    def segment(marker: int, data: bytes) -> bytes:
+        return struct.pack(">BBH", 0xFF, marker, len(data) + 2) + data
+
+    numbers = range(1, components + 1)
+    frame = struct.pack(">BHHB", 8, 9, 16, components) + b"".join(bytes((i, 0x11, 0)) for i in numbers)
+    scan = bytes([components]) + b"".join(bytes((i, 0)) for i in numbers) + (b"\0\0\0" if progressive else b"\0\x3f\0")
+    one_code = bytes([1]) + bytes(15) + b"\0"  # of one bit, for 0 or the block's end
+    bits = "0" * (4 * components * (1 if progressive else 2))
+    pixels = bytes(int(bits[i : i + 8].ljust(8, "1"), 2) for i in range(0, len(bits), 8))
+    return b"".join(
+        (
+            b"\xff\xd8",
+            segment(0xE1, b"Exif\0\0" + exif) if exif else b"",
+            segment(0xEE, b"Adobe\0\x64\0\0\0\0\0") if components == 4 else b"",
+            segment(0xDB, bytes(1) + bytes([1] * 64)),
+            segment(0xC2 if progressive else 0xC0, frame),
+            segment(0xC4, b"\0" + one_code + b"\x10" + one_code),
+            segment(0xDA, scan),
+            pixels,
+            b"\xff\xd9",
+        )
+    )
+
+
+def exif(order: str, orientation: int, before: int = 0) -> bytes:
+    """Exif data with an orientation, and `before` other entries ahead of it; order is > or <."""
+    entries = [struct.pack(order + "HHIHH", 0x0100 + i, 3, 1, 16, 0) for i in range(before)]
+    entries.append(struct.pack(order + "HHIHH", 0x0112, 3, 1, orientation, 0))
+    head = (b"MM" if order == ">" else b"II") + struct.pack(order + "HI", 42, 8)
+    return head + struct.pack(order + "H", len(entries)) + b"".join(entries) + bytes(4)
+
+
 def jpegs() -> dict[str, bytes]:
-    """Pictures with and without an orientation, where Pillow is installed."""
-    try:
-        from PIL import Image
-    except ImportError:
-        return {}
-    files = {}
-    for mode in ("L", "RGB", "CMYK"):
-        for orientation in (0, 6):
-            file, exif = io.BytesIO(), Image.Exif()
-            if orientation:
-                exif[0x0112] = orientation
-            Image.new(mode, (16, 9)).save(file, "JPEG", exif=exif, progressive=mode == "RGB")
-            files[f"{mode}{orientation}.jpg"] = file.getvalue()
+    """Pictures of all kinds of pixels and all orientations."""
+    files = {f"{n}{'p' if p else ''}.jpg": jpeg(n, p) for n in (1, 3, 4) for p in (False, True)}
+    for number in range(1, 9):
+        order = "<>"[number % 2]
+        files[f"turned{number}.jpg"] = jpeg((1, 3, 4)[number % 3], number % 4 < 2, exif(order, number, number % 3))
     return files
 
 
