@@ -24,6 +24,7 @@
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,6 +40,9 @@ struct TeamOptions {
     /// How long devices wait for each other at most. It must be longer than a device takes for its
     /// shards.
     double deadline_seconds = 600;
+    /// Gradients leave a device in ranges of about so many bytes, each as soon as the backward part
+    /// has completed it.
+    std::uint64_t range_bytes = 4 << 20;
 };
 
 class TeamImpl;

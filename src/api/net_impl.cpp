@@ -389,16 +389,16 @@ void NetImpl::forward() {
     built().ran_forward = true;
 }
 
-void NetImpl::run(Part part) {
+void NetImpl::run(Part part, const Executor::AfterStep& after) {
     bool forward_first = false;
     try {
-        return built().executor->run(part);
+        return built().executor->run(part, after);
     } catch (const EngineFailure& failure) {
         forward_first = failure.rerun_forward;
     }
     plan_anew();
     if (forward_first) run(Part::forward);
-    run(part);
+    run(part, after);
 }
 
 void NetImpl::pack() {
@@ -466,12 +466,12 @@ std::string NetImpl::first_nan() {
     return name;
 }
 
-void NetImpl::backward() {
+void NetImpl::backward(const Executor::AfterStep& after) {
     require(options_.mode != Mode::inference,
             "backward() needs a net in evaluation or training mode");
     require(built().ran_forward,
             "backward() needs a forward() of these shapes before it, whose results it reads");
-    run(Part::backward);
+    run(Part::backward, after);
 }
 
 }  // namespace dlprim

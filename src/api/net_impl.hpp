@@ -112,9 +112,10 @@ class NetImpl : private ParamSupply {
 
     /// Enqueue without a flush. The caller flushes, because a step may consist of more commands.
     void forward();
-    void backward();
+    /// `after` as for Executor::run().
+    void backward(const Executor::AfterStep& after = {});
     /// If an engine fails at its first run, makes a new plan without it and continues.
-    void run(Part part);
+    void run(Part part, const Executor::AfterStep& after = {});
     /// Runs the forward part again on the same inputs. Returns the operator of the description
     /// whose result is the first that is not finite, or an empty name if all are finite.
     std::string first_nan();

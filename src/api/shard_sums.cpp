@@ -4,8 +4,10 @@
 
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "collective/second_queue.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/event_impl.hpp"
 
 #include <dlprim/ops.hpp>
 
@@ -98,7 +100,8 @@ void ShardSums::attach(NetImpl& net, int shards) {
     if (shards > 1) reserve(net, ShardTree::most_pending(shards, part_));
 }
 
-void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank) {
+void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank,
+                       std::uint64_t range_bytes) {
     exchange_ = std::move(exchange);
     rank_ = rank;
     shards_ = exchange_->shards();
@@ -106,6 +109,8 @@ void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::si
     tree_ = ShardTree(shards_);
     // The sum of the last shard waits, too.
     reserve(net, ShardTree::most_pending(shards_, {part_.first, part_.count + 1}));
+    cut(net.built().executor->plan(), range_bytes);
+    exchange_->expect(rank_, ranges_.size() + 1);
 }
 
 void ShardSums::reserve(NetImpl& net, std::size_t most) {
@@ -140,18 +145,24 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
 void ShardSums::restart() {
     tree_.restart();
     taken_ = 0;
+    leaving_ = false;
+    sent_ = 0;
 }
 
 bool ShardSums::add(NetImpl& net) {
     if (shards_ == 1) return true;
+    const bool is_last = taken_ + 1 == part_.count;
+    if (is_last && !is_alone()) {
+        meet(net);
+        restart();
+        return true;
+    }
     const std::size_t joined = tree_.take({next(), 1});
-    const bool is_last = ++taken_ == part_.count;
+    ++taken_;
     for (std::size_t i = 0; i < waiting_.size(); ++i)
-        add(own(net, i), waiting_[i], joined, is_last && is_alone());
-    if (!is_last) return false;
-    if (!is_alone()) meet(net);
-    restart();
-    return true;
+        add(own(net, i), waiting_[i], joined, is_last);
+    if (is_last) restart();
+    return is_last;
 }
 
 Tensor ShardSums::own(NetImpl& net, std::size_t index) const {
@@ -159,13 +170,82 @@ Tensor ShardSums::own(NetImpl& net, std::size_t index) const {
     return net.built().outputs.at(losses_[index - lasting_.size()]);
 }
 
-void ShardSums::meet(NetImpl& net) {
-    std::vector<Exchange::Term> terms;
-    for (std::size_t i = 0; i < waiting_.size(); ++i) {
-        const auto end = static_cast<std::ptrdiff_t>(tree_.pending().size());
-        terms.push_back({{waiting_[i].begin(), waiting_[i].begin() + end}, own(net, i)});
+void ShardSums::cut(const Plan& plan, std::uint64_t range_bytes) {
+    // The same on all devices, whatever their plans: by the sizes of parameters alone.
+    ranges_.clear();
+    const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(range_bytes / 4, 1));
+    const std::vector<GradientMark>& marks = plan.gradient_marks;
+    auto end = static_cast<std::int64_t>(marks.empty() ? 0 : marks.back().end / 4);
+    for (std::size_t i = marks.size(); i-- > 0;) {
+        const auto begin = static_cast<std::int64_t>(marks[i].begin / 4);
+        if (end - begin < most && i > 0) continue;
+        // A large parameter, whose gradient is complete as a whole, still moves in pieces.
+        const std::int64_t pieces = std::max<std::int64_t>((end - begin) / most, 1);
+        for (std::int64_t piece = pieces; piece-- > 0; end = ranges_.back().begin)
+            ranges_.push_back({begin + (end - begin) * piece / (piece + 1) / 64 * 64, end});
     }
-    exchange_->add_up(rank_, terms);
+    if (!ranges_.empty()) ranges_.back().begin = 0;
+}
+
+void ShardSums::find_last_steps(const Plan& plan) {
+    const std::vector<GradientMark>& marks = plan.gradient_marks;
+    std::size_t next = marks.size(), last = 0;
+    for (Range& range : ranges_) {
+        const auto begin = static_cast<std::uint64_t>(range.begin) * 4;
+        // A mark that begins before the range may reach into it.
+        while (next > 0 && marks[next - 1].begin >= begin)
+            last = std::max(last, marks[--next].last_step);
+        if (next > 0 && marks[next - 1].end > begin)
+            last = std::max(last, marks[next - 1].last_step);
+        range.last_step = last;
+    }
+}
+
+Executor::AfterStep ShardSums::watch(NetImpl& net) {
+    if (is_alone() || taken_ + 1 < part_.count || ranges_.empty()) return {};
+    return [this, &net](std::size_t step) {
+        if (!leaving_) find_last_steps(net.built().executor->plan());
+        while (sent_ < ranges_.size() && ranges_[sent_].last_step <= step) send_range();
+    };
+}
+
+Exchange::Term ShardSums::term_of(const Tensor& own, const Waiting& waiting) const {
+    const auto end = static_cast<std::ptrdiff_t>(tree_.pending().size());
+    return {{waiting.begin(), waiting.begin() + end}, own};
+}
+
+void ShardSums::leave() {
+    if (leaving_) return;
+    leaving_ = true;
+    joined_ = tree_.take({next(), 1});
+}
+
+void ShardSums::send_range() {
+    leave();
+    const Range& range = ranges_[sent_];
+    const Context& context = lasting_.front().context();
+    const auto part = [&](const Tensor& tensor) {
+        return elements_of(context, tensor, range.begin, range.end - range.begin);
+    };
+    Waiting waiting;
+    for (const Tensor& tensor : waiting_.front()) waiting.push_back(part(tensor));
+    const Tensor own = part(lasting_.front());
+    add(own, waiting, joined_, false);
+    exchange_->start(rank_, sent_++, {term_of(own, waiting)}, Access::impl(context).record({}));
+}
+
+void ShardSums::meet(NetImpl& net) {
+    while (sent_ < ranges_.size()) send_range();
+    leave();
+    std::vector<Exchange::Term> terms;
+    for (std::size_t i = ranges_.empty() ? 0 : 1; i < waiting_.size(); ++i) {
+        add(own(net, i), waiting_[i], joined_, false);
+        terms.push_back(term_of(own(net, i), waiting_[i]));
+    }
+    // Waiting for this event reports what kernels of the step have refused.
+    exchange_->start(rank_, ranges_.size(), std::move(terms),
+                     Access::impl(net.context()).record({.looks = true}));
+    exchange_->finish(rank_);
 }
 
 void ShardSums::add(const Tensor& own, const Waiting& waiting, std::size_t joined,

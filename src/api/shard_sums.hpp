@@ -2,10 +2,15 @@
 // ShardSums: what a solver adds up over the shards of a batch, on one device: gradients, running
 // statistics and losses. They lie in the net's own tensors, where each shard leaves what is its
 // own, and where after the last shard the means over all of them are found.
+//
+// In an exchange the block of gradients leaves in ranges. The gradients of the last operators,
+// which lie at the block's end, are complete first, so that the exchange adds them up while the
+// backward part of the device's last shard still runs.
 #pragma once
 
 #include "base/shard_tree.hpp"
 #include "collective/exchange.hpp"
+#include "exec/executor.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -25,14 +30,19 @@ class ShardSums {
     /// For batches of so many shards; with 1 there is nothing to add. Allocates what holds the sums
     /// that wait for others. The net has a solver, and keeps its blocks of parameters.
     void attach(NetImpl& net, int shards);
-    /// The same for a device that computes some of the shards, as a rank of an exchange.
-    void attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank);
+    /// The same for a device that computes some of the shards, as a rank of an exchange. Gradients
+    /// leave in ranges of about `range_bytes` bytes.
+    void attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank,
+                std::uint64_t range_bytes);
 
     int shards() const { return shards_; }
     int taken() const { return taken_; }  ///< shards of the present batch that were added
     int next() const { return part_.first + taken_; }  ///< index of the next shard
     bool is_alone() const { return !exchange_; }
 
+    /// What the backward part of the next shard is to call after each step. Empty unless it is the
+    /// last one of a rank.
+    Executor::AfterStep watch(NetImpl& net);
     /// Enqueues what follows the backward part of the next shard; shards come in the order of their
     /// index. Returns whether it was the last of the device: then the net's tensors hold the sums
     /// in the order of ShardTree, multiplied by 1 / shards. In an exchange that waits for the
@@ -47,8 +57,22 @@ class ShardSums {
   private:
     /// Sums of one of the net's tensors that wait for others, by their number.
     using Waiting = std::vector<Tensor>;
+    /// Elements of the block of gradients that leave together.
+    struct Range {
+        std::int64_t begin = 0, end = 0;
+        std::size_t last_step = 0;  ///< of the present plan, after which it and those before it are
+                                    ///< complete
+    };
     void reserve(NetImpl& net, std::size_t most);
+    void cut(const Plan& plan, std::uint64_t range_bytes);
+    void find_last_steps(const Plan& plan);
+    /// Lets the tree take the last shard of the rank.
+    void leave();
+    /// Gives the next range to the exchange.
+    void send_range();
+    /// Gives all that the others have not yet, and waits for the means.
     void meet(NetImpl& net);
+    Exchange::Term term_of(const Tensor& own, const Waiting& waiting) const;
     Tensor own(NetImpl& net, std::size_t index) const;
     void add(const Tensor& own, const Waiting& waiting, std::size_t joined, bool is_last) const;
 
@@ -60,6 +84,10 @@ class ShardSums {
     std::vector<Tensor> lasting_;      ///< gradients and running statistics
     std::vector<std::string> losses_;  ///< outputs, which each plan has anew
     std::vector<Waiting> waiting_;     ///< of these tensors, and then of these outputs
+    std::vector<Range> ranges_;        ///< in an exchange, the block's end first
+    bool leaving_ = false;             ///< whether the tree has taken the last shard of the rank
+    std::size_t joined_ = 0;           ///< then: how many sums it is added to
+    std::size_t sent_ = 0;             ///< and how many ranges have left
 };
 
 }  // namespace dlprim

@@ -130,7 +130,7 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     }
     if (guarded && impl_->sums.taken() == 0)
         impl_->before[impl_->guarded++ % impl_->before.size()] = impl_->present;
-    net.backward();
+    net.backward(impl_->sums.watch(net));
     impl_->finish_shard();
     Access::impl(net.context()).queue().flush();
     return true;

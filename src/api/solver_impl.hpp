@@ -42,8 +42,8 @@ class SolverImpl {
     /// the last of them the update.
     void finish_shard();
     /// Makes the solver one of several that compute the shards of a batch.
-    void share(std::shared_ptr<Exchange> exchange, std::size_t rank) {
-        sums.attach(*shared_net, std::move(exchange), rank);
+    void share(std::shared_ptr<Exchange> exchange, std::size_t rank, std::uint64_t range_bytes) {
+        sums.attach(*shared_net, std::move(exchange), rank, range_bytes);
     }
     /// Forgets the shards of the present batch. Random numbers go on as if it had been whole.
     void forget_shards();

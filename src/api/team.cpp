@@ -105,6 +105,7 @@ Team::Team(const std::vector<Context>& devices,
     }
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
+    require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
     team.barrier = std::make_shared<Barrier>(
         names_of(devices), std::chrono::duration<double>(options.deadline_seconds));
     if (devices.size() > 1)
@@ -116,7 +117,8 @@ Team::Team(const std::vector<Context>& devices,
         TeamImpl::Rank& mine = team.ranks[index];
         mine.net.emplace(open(devices[index], static_cast<int>(index)));
         mine.solver.emplace(*mine.net, solver);
-        if (team.exchange) Access::impl(*mine.solver).share(team.exchange, index);
+        if (team.exchange)
+            Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
 }

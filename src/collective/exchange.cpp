@@ -4,7 +4,9 @@
 #include "collective/exchange.hpp"
 
 #include "base/text.hpp"
+#include "collective/second_queue.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/event_impl.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,14 +20,6 @@ constexpr std::int64_t grain = 1024;
 
 BufferRef place_of(const Tensor& tensor) {
     return {Access::buffer(tensor).get(), tensor.byte_offset()};
-}
-
-/// Elements of a row-major tensor, as a vector.
-Tensor elements_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
-    return Access::tensor(
-        tensor.context(), Access::buffer(tensor),
-        tensor.byte_offset() + static_cast<std::uint64_t>(begin) * size_of(tensor.dtype()),
-        Shape{count}, tensor.dtype());
 }
 
 std::uint64_t bytes_of(const Tensor& tensor, std::int64_t elements) {
@@ -54,7 +48,15 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     }
     require(next == shards_ && parts_.size() == contexts_.size(), "the devices have ", next,
             " shards of ", shards_);
-    for (const Context& context : contexts_) ways_.push_back(choose_way(context, contexts_));
+    for (const Context& context : contexts_) second_.push_back(beside(context));
+    for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
+    // A barrier may take as long as the deadline, and a job passes two.
+    for (std::size_t rank = 0; rank < size(); ++rank)
+        movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
+}
+
+Queue& Exchange::queue(std::size_t rank) {
+    return Access::impl(second_[rank]).queue();
 }
 
 Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t rank) const {
@@ -64,8 +66,8 @@ Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t rank) const {
             std::min(elements, grains * (index + 1) / ranks * grain)};
 }
 
-void Exchange::make_rooms(std::size_t rank, const std::vector<Term>& terms) {
-    std::vector<Room>& rooms = rooms_[rank];
+void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
+    Rooms& rooms = rooms_[rank].at(group);
     if (!rooms.empty()) return;
     std::size_t others = 0;
     for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
@@ -74,41 +76,41 @@ void Exchange::make_rooms(std::size_t rank, const std::vector<Term>& terms) {
         const std::int64_t own = slice(tensor.shape().numel(), rank).size();
         Room room;
         for (std::size_t i = 0; i < pending_[rank].size(); ++i)
-            room.sums.emplace_back(tensor.context(), tensor.bytes(), ways_[rank]);
-        room.mean = HostMemory(tensor.context(), bytes_of(tensor, own), ways_[rank]);
+            room.sums.emplace_back(second_[rank], tensor.bytes(), ways_[rank]);
+        room.mean = HostMemory(second_[rank], bytes_of(tensor, own), ways_[rank]);
         for (std::size_t i = 0; i < others && own > 0; ++i)
-            room.staging.emplace_back(tensor.context(), Shape{own}, tensor.dtype());
+            room.staging.emplace_back(second_[rank], Shape{own}, tensor.dtype());
         rooms.push_back(std::move(room));
     }
 }
 
-void Exchange::send_sums(std::size_t rank, const std::vector<Term>& terms) {
-    Queue& queue = Access::impl(contexts_[rank]).queue();
+void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
         for (std::size_t i = 0; i < pending_[rank].size(); ++i) {
             const Tensor& sum = terms[t].waiting.at(i);
-            queue.read(place_of(sum), rooms_[rank][t].sums[i].data(), sum.bytes(), false);
+            queue(rank).read(place_of(sum), rooms[t].sums[i].data(), sum.bytes(), false);
         }
-    queue.finish();
+    queue(rank).finish();
 }
 
-void Exchange::add_slice(std::size_t rank, std::size_t tensor, const Term& term) {
+void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
+                         const Term& term) {
     const Slice own = slice(term.mean.shape().numel(), rank);
     if (own.size() == 0) return;
-    Queue& queue = Access::impl(contexts_[rank]).queue();
-    Room& room = rooms_[rank][tensor];
+    Room& room = rooms_[rank][group][tensor];
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
     for (std::size_t q = 0; q < size(); ++q) {
         for (std::size_t i = 0; i < pending_[q].size(); ++i) {
             if (q == rank) {
-                sums.push_back(elements_of(term.waiting[i], own.begin, own.size()));
+                sums.push_back(elements_of(second_[rank], term.waiting[i], own.begin, own.size()));
             } else {
+                const Room& theirs = rooms_[q][group][tensor];
                 sums.push_back(room.staging[staged++]);
-                queue.write(place_of(sums.back()),
-                            rooms_[q][tensor].sums[i].data() + bytes_of(term.mean, own.begin),
-                            sums.back().bytes(), false);
+                queue(rank).write(place_of(sums.back()),
+                                  theirs.sums[i].data() + bytes_of(term.mean, own.begin),
+                                  sums.back().bytes(), false);
             }
             for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
                 const Tensor right = std::move(sums.back());
@@ -118,27 +120,51 @@ void Exchange::add_slice(std::size_t rank, std::size_t tensor, const Term& term)
             }
         }
     }
-    queue.read(place_of(sums.front()), room.mean.data(), sums.front().bytes(), false);
+    queue(rank).read(place_of(sums.front()), room.mean.data(), sums.front().bytes(), false);
 }
 
-void Exchange::receive_means(std::size_t rank, std::size_t tensor, const Tensor& mean) {
-    Queue& queue = Access::impl(contexts_[rank]).queue();
+void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
+                             const Tensor& mean) {
     for (std::size_t q = 0; q < size(); ++q) {
         const Slice part = slice(mean.shape().numel(), q);
         if (part.size() == 0) continue;
-        const Tensor target = elements_of(mean, part.begin, part.size());
-        queue.write(place_of(target), rooms_[q][tensor].mean.data(), target.bytes(), false);
+        const Tensor target = elements_of(second_[rank], mean, part.begin, part.size());
+        queue(rank).write(place_of(target), rooms_[q][group][tensor].mean.data(), target.bytes(),
+                          false);
     }
 }
 
-void Exchange::add_up(std::size_t rank, const std::vector<Term>& terms) {
-    make_rooms(rank, terms);
-    send_sums(rank, terms);
-    barrier_->arrive(rank, "to add sums over shards");
-    for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, t, terms[t]);
-    Access::impl(contexts_[rank]).queue().finish();
-    barrier_->arrive(rank, "to receive sums over shards");
-    for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, t, terms[t].mean);
+void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
+    std::int64_t elements = 0;
+    for (const Term& term : terms) elements += term.mean.shape().numel();
+    const std::string what =
+        cat("over shards (part ", group, " of the step, ", elements, " elements)");
+    make_rooms(rank, group, terms);
+    send_sums(rank, rooms_[rank][group], terms);
+    barrier_->arrive(rank, "to add sums " + what);
+    for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, group, t, terms[t]);
+    queue(rank).finish();
+    barrier_->arrive(rank, "to receive sums " + what);
+    for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
+}
+
+void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> terms,
+                     std::shared_ptr<EventImpl> ready) {
+    movers_[rank]->post([self = shared_from_this(), rank, group, terms = std::move(terms),
+                         ready = std::move(ready)] {
+        try {
+            ready->wait();
+            self->add_up(rank, group, terms);
+        } catch (const Error& error) {
+            self->barrier_->fail(rank, error);  // at once, since the rank's own thread may be busy
+            throw;
+        }
+    });
+}
+
+void Exchange::finish(std::size_t rank) {
+    movers_[rank]->wait();
+    queue(rank).finish();  // whose last work are the means that were received
 }
 
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {

@@ -5,15 +5,21 @@
 //
 //   device 0   sums of its shards --> host memory --\  /--> slice 0: additions --> host --\  /-->
 //   all device 1   sums of its shards --> host memory ---><---> slice 1: additions --> host
-//   ---><---> all
+//   ---><--> all
 //
-// Threads: each rank calls from a thread of its own, all for the same things in the same order. The
-// calls wait for the others, up to the deadline of the barrier, and throw what the barrier throws.
+// That is done by a thread and a second queue of each device (collective/mover.hpp,
+// second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
+// soon as the device has made it.
+//
+// Threads: each rank calls from a thread of its own, all for the same things in the same order.
+// finish() and broadcast() wait for the others, up to the deadline of the barrier, and throw what
+// the barrier throws.
 #pragma once
 
 #include "base/shard_tree.hpp"
 #include "collective/barrier.hpp"
 #include "collective/host_memory.hpp"
+#include "collective/mover.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -25,11 +31,14 @@
 
 namespace dlprim {
 
+class EventImpl;
+class Queue;
+
 /// Enqueues out = factor * (left + right); `out` may be `left`.
 using AddPair =
     std::function<void(const Tensor& left, const Tensor& right, const Tensor& out, double factor)>;
 
-class Exchange {
+class Exchange : public std::enable_shared_from_this<Exchange> {
   public:
     /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
     /// between the devices. Throws Error(device) where there is none.
@@ -48,8 +57,15 @@ class Exchange {
         std::vector<Tensor> waiting;
         Tensor mean;
     };
-    /// `terms` are the same tensors, by shape and type, in all calls of all ranks.
-    void add_up(std::size_t rank, const std::vector<Term>& terms);
+    /// Says how many groups of tensors each step of the rank has. To be called before any step.
+    void expect(std::size_t rank, std::size_t groups) { rooms_.at(rank).resize(groups); }
+    /// Begins to add up a group of tensors, which `ready` says are there. Returns at once. A step
+    /// has groups 0, 1, ... in this order, which consist of the same tensors, by shape and type, in
+    /// all steps of all ranks. Until finish() nobody else uses the tensors.
+    void start(std::size_t rank, std::size_t group, std::vector<Term> terms,
+               std::shared_ptr<EventImpl> ready);
+    /// Waits until all groups of the step are added up and their means are where they were wanted.
+    void finish(std::size_t rank);
 
     /// Gives a tensor of rank 0 to `tensor` of every rank.
     void broadcast(std::size_t rank, const Tensor& tensor);
@@ -66,21 +82,26 @@ class Exchange {
         HostMemory mean;               ///< its slice
         std::vector<Tensor> staging;   ///< slices of other ranks' sums
     };
-    void make_rooms(std::size_t rank, const std::vector<Term>& terms);
-    void send_sums(std::size_t rank, const std::vector<Term>& terms);
-    void add_slice(std::size_t rank, std::size_t tensor, const Term& term);
-    void receive_means(std::size_t rank, std::size_t tensor, const Tensor& mean);
+    using Rooms = std::vector<Room>;  ///< by tensor of a group
+    void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    void send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms);
+    void add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
+    void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
+    Queue& queue(std::size_t rank);  ///< the second one
 
     std::vector<Context> contexts_;
+    std::vector<Context> second_;  ///< beside these: what movers use
     int shards_;
     std::vector<ShardRange> parts_;
     std::vector<std::vector<ShardRange>> pending_;  ///< by rank
     std::shared_ptr<Barrier> barrier_;
     AddPair add_;
     std::vector<Way> ways_;
-    std::vector<std::vector<Room>> rooms_;  ///< by rank, tensor
+    std::vector<std::vector<Rooms>> rooms_;  ///< by rank, group
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
+    std::vector<std::unique_ptr<Mover>> movers_;  ///< by rank; last, so that they end first
 };
 
 }  // namespace dlprim

@@ -357,7 +357,7 @@ void Executor::enqueue(const Step& step, Bound& bound) {
     step.launch->enqueue(Access::impl(context_).queue(), bound.operands);
 }
 
-void Executor::run(Part part) {
+void Executor::run(Part part, const AfterStep& after) {
     bool& proven = proven_[static_cast<std::size_t>(part)];
     const bool trial = !proven || (part == Part::forward && has_backward_ &&
                                    !proven_[static_cast<std::size_t>(Part::backward)]);
@@ -366,7 +366,8 @@ void Executor::run(Part part) {
     running_ = nullptr;
     states_changed_ = false;
     try {
-        run_steps(part);
+        static const AfterStep nothing;
+        run_steps(part, proven ? after : nothing);
     } catch (const Error& error) {
         if (running_ != nullptr && blames_values(error)) {
             if (whole && !proven) restore_states();
@@ -380,7 +381,7 @@ void Executor::run(Part part) {
     proven = true;
 }
 
-void Executor::run_steps(Part part) {
+void Executor::run_steps(Part part, const AfterStep& after) {
     prepare_run();
     const auto find_memory = [this](const Place& place) { return resolve(place); };
     std::size_t next = 0;  // the next chain
@@ -396,6 +397,9 @@ void Executor::run_steps(Part part) {
         running_ = &plan_->steps[i];
         enqueue(plan_->steps[i], step_bound_[i]);
         states_changed_ = states_changed_ || part >= Part::accumulate;
+        if (!after) continue;
+        running_ = nullptr;  // an error here is not one of the step
+        after(i);
     }
     touch_written();
 }

@@ -95,10 +95,13 @@ class Executor {
     /// Must be called when parameters have changed: the next run then repeats setup.
     void params_changed() { setup_done_ = false; }
 
+    /// Called with the index of a step of the plan that has been enqueued. May enqueue more.
+    using AfterStep = std::function<void(std::size_t step)>;
     /// Enqueues the steps of one part in order, after setup and scalars if these are needed. Does
     /// not flush, because a training step consists of several parts and one flush. Throws
-    /// EngineFailure.
-    void run(Part part);
+    /// EngineFailure. `after` is called only where the part is proven: what another plan might have
+    /// to repeat has no steps that are over.
+    void run(Part part, const AfterStep& after = {});
     /// Whether run(part) has succeeded, so that no engine of the part is new.
     bool proven(Part part) const noexcept { return proven_[static_cast<std::size_t>(part)]; }
     /// Copies what the next forward run changes (running statistics), for restore_states(). There
@@ -144,7 +147,7 @@ class Executor {
     void prepare_run();
     void run_setup();
     void fetch(int external);
-    void run_steps(Part part);
+    void run_steps(Part part, const AfterStep& after);
     /// Memory that is kept between runs, with its saved contents.
     struct Saved {
         BufferRef place;

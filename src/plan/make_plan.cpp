@@ -8,6 +8,7 @@
 #include "plan/choose.hpp"
 #include "plan/compile_stage.hpp"
 #include "plan/engine_failed.hpp"
+#include "plan/gradient_marks.hpp"
 #include "plan/joined_steps.hpp"
 #include "plan/memory.hpp"
 #include "plan/recompute.hpp"
@@ -147,6 +148,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     take_memory(*plan, std::move(memory), graph, schedule);
     add_steps(*plan, device, graph, choices, schedule, options);
     plan->graph = std::move(graph);
+    plan->gradient_marks = find_gradient_marks(*plan);
     return plan;
 }
 

@@ -87,6 +87,12 @@ struct ChainRange {
     std::size_t first, last;
 };
 
+/// The gradient of one parameter in the block of gradients, and where it is complete.
+struct GradientMark {
+    std::uint64_t begin = 0, end = 0;  ///< bytes of the block, up to the next gradient
+    std::size_t last_step = 0;         ///< the last of Plan::steps before the update that uses it
+};
+
 struct Plan {
     Graph graph;                       ///< as planned
     std::vector<Place> places;         ///< by ValueId: place of the plain form
@@ -97,6 +103,7 @@ struct Plan {
     std::vector<Step> setup;  ///< run after parameters change: packing, constant folding
     std::vector<Step> steps;  ///< run every time: forward, backward, update
     std::vector<ChainRange> chains;
+    std::vector<GradientMark> gradient_marks;  ///< in the order of the block; none without one
     std::vector<EngineUse> unchecked;  ///< engines that are checked when chains are compiled
     /// Bytes of slabs, blocks and externals, without externals that only setup reads.
     std::uint64_t peak_bytes = 0;

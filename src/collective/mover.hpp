@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Mover: a thread of a rank that moves data beside what the rank's own thread enqueues.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace dlprim {
+
+class Mover {
+  public:
+    /// `patience`: how long a job may take before wait() and the destructor leave it behind.
+    explicit Mover(std::chrono::duration<double> patience);
+    /// Drops jobs that have not begun, and waits for the one that runs.
+    ~Mover();
+    Mover(const Mover&) = delete;
+    Mover& operator=(const Mover&) = delete;
+
+    /// Jobs run in the order in which they are posted. They keep what they use, since a job that
+    /// hangs outlives this object. After one has thrown, others are dropped until wait().
+    void post(std::function<void()> job);
+    /// Waits until all jobs have ended, and throws what the first of them has thrown. Throws
+    /// Error(device) if none has ended within the patience.
+    void wait();
+
+  private:
+    struct State;
+    static void serve(const std::shared_ptr<State>& state);
+
+    std::shared_ptr<State> state_;
+    std::chrono::duration<double> patience_;
+    std::thread thread_;
+};
+
+}  // namespace dlprim
