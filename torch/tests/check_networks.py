@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """A training step of whole networks on the device, against float64 on the CPU.
 
-    PYTHONPATH=build/torch/python python torch/tests/check_networks.py [-o table.md] [NAME...]
+    PYTHONPATH=build/torch/python python torch/tests/check_networks.py [--results FILE.jsonl] [NAME...]
+    python torch/tests/check_networks.py --results FILE.jsonl --page docs/torch.md
 
 Loss and every gradient are compared: the largest difference over the largest magnitude of the exact tensor, beside
 that of PyTorch's own float32. A network passes plainly within 1e-4 or twice PyTorch's error; a fallback to the CPU is
 an error. Names are those of torchvision's classification networks (all of them by default) and of OTHERS below. Dropout
-and stochastic depth are left out. With -o a table is kept, and networks that it has are not run again.
+and stochastic depth are left out. The cheapest networks come first.
+
+A network is a line of FILE.jsonl, and one that FILE has is not run again; --retry runs those that did not pass. With
+--page the page's table of networks is made anew from FILE, and nothing is run.
 
 A network that does not pass plainly may pass matched: float64 evaluates it with the decisions of ReLU and max pooling
 that the device took, and each that float64 would have taken otherwise must be marginal (decisions.py says why and how).
@@ -18,17 +22,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import json
 import pathlib
+import re
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from decisions import Recorder, Replay
 from networks import errors
 from torch import nn
 from torch.overrides import TorchFunctionMode
+from torch.utils.flop_counter import FlopCounterMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -256,36 +263,111 @@ def check(name: str, seed: int) -> Result:
     )
 
 
-def main() -> int:
-    """Checks the networks that are named."""
+def record(name: str, seed: int) -> dict[str, Any]:
+    """A network's line of the results: how it passes, how it differs, or the error."""
+    start = time.time()
+    line: dict[str, Any] = {
+        "name": name,
+        "seed": seed,
+        "torch": torch.__version__,
+        "device": torch.ocl.get_device_name(),
+    }
+    try:
+        result = check(name, seed)
+        line |= result._asdict()
+    except Exception as problem:  # one network's failure is a line of the table
+        line |= {"passes": False, "failed": f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"}
+    return line | {"seconds": round(time.time() - start)}
+
+
+def state(line: dict[str, Any]) -> str:
+    """What a line of the results says, in words."""
+    if "failed" in line:
+        return f"fails: {line['failed']}"
+    if line["passes"]:
+        return f"passes {line['how']}"
+    return f"differs in {line['tensor']} ({line['how']})"
+
+
+def read(path: pathlib.Path | None) -> dict[str, dict[str, Any]]:
+    """The results by name; of two the later counts."""
+    text = path.read_text() if path and path.exists() else ""
+    return {line["name"]: line for line in map(json.loads, text.splitlines())}
+
+
+def table(found: dict[str, dict[str, Any]]) -> str:
+    """All networks and their state, also of those that were not run."""
+    names = [*OTHERS, *all_networks()]
+    lines = ["| network | worst error | of PyTorch's float32 | state |", "|---|---:|---:|---|"]
+    for name in names:
+        line = found.get(name, {})
+        errors_ = [f"{line[key]:.1e}" if key in line else "" for key in ("error", "reference")]
+        lines.append(f"| {name} | {errors_[0]} | {errors_[1]} | {state(line) if line else 'not run'} |")
+    passed = [found[name]["how"] for name in names if found.get(name, {}).get("passes")]
+    plainly, run = passed.count("plainly"), sum(name in found for name in names)
+    summary = (
+        f"Of {len(names)} networks {run} were run: {plainly} pass plainly, {len(passed) - plainly} matched, "
+        f"{run - len(passed)} not."
+    )
+    return summary + "\n\n" + "\n".join(lines)
+
+
+def write_page(page: pathlib.Path, found: dict[str, dict[str, Any]]) -> None:
+    """Puts the table between the page's marks."""
+    marks = r"(?s)(<!-- networks -->\n).*(<!-- end of networks -->)"
+    text, count = re.subn(marks, lambda mark: f"{mark[1]}{table(found)}\n{mark[2]}", page.read_text())
+    assert count == 1, f"{page} needs one pair of marks, <!-- networks --> and <!-- end of networks -->"
+    page.write_text(text)
+
+
+def cost(name: str) -> int:
+    """The operations of a forward, as PyTorch counts them."""
     import torchvision_net
 
+    if name in OTHERS:
+        return 10**9 if "resnet" in name else 0
+    model = torchvision_net.make_model(name, device="meta").to("meta").eval()
+    size = SIZES.get(name, 128)
+    with FlopCounterMode(display=False) as counter:
+        model(torch.empty(1, 3, size, size, device="meta"))
+    return counter.get_total_flops()
+
+
+def all_networks() -> list[str]:
+    """Those of torchvision."""
+    import torchvision_net
+
+    names: list[str] = torchvision_net.all_networks()
+    return names
+
+
+def main() -> int:
+    """Checks the networks that are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("-o", "--output", type=pathlib.Path, help="the table, which is continued")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE.jsonl", help="a line for each network, continued")
+    parser.add_argument("--retry", action="store_true", help="run those again that did not pass")
+    parser.add_argument(
+        "--page", type=pathlib.Path, help="write the table of the results into this page, and run nothing"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of inputs and weights")
     arguments = parser.parse_args()
+    found = read(arguments.results)
+    if arguments.page:
+        write_page(arguments.page, found)
+        return 0
     torch.ocl.set_fallback_mode("error")
-    lines = arguments.output.read_text().splitlines() if arguments.output and arguments.output.exists() else []
-    known = {line.split("|")[1].strip() for line in lines if line.startswith("|")}
-    failed = 0
-    for name in arguments.names or [*OTHERS, *torchvision_net.all_networks()]:
-        if name in known:
+    names = arguments.names or sorted([*OTHERS, *all_networks()], key=cost)
+    for name in names:
+        if name in found and (found[name]["passes"] or not arguments.retry):
             continue
-        start = time.time()
-        try:
-            result = check(name, arguments.seed)
-            passes = result.passes
-            state = f"passes {result.how}" if passes else f"differs in {result.tensor} ({result.how})"
-            line = f"| {name} | {result.error:.1e} | {result.reference:.1e} | {state} | {time.time() - start:.0f} |"
-        except Exception as problem:  # one network's failure is a line of the table
-            passes, line = False, f"| {name} | | | {type(problem).__name__}: {str(problem).splitlines()[0][:200]} | |"
-        failed += not passes
-        print(line, flush=True)
-        if arguments.output:
-            with arguments.output.open("a") as file:
-                file.write(line + "\n")
-    print(f"{failed} differ or fail")
+        found[name] = line = record(name, arguments.seed)
+        print(f"{name}: {state(line)}, {line['seconds']} s", flush=True)
+        if arguments.results:
+            with arguments.results.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+    failed = [name for name in names if not found[name]["passes"]]
+    print(f"{len(failed)} differ or fail{': ' if failed else ''}{', '.join(failed)}")
     return 1 if failed else 0
 
 

@@ -62,3 +62,76 @@ def test_out_of_memory() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         torch.ones(total, device="ocl") + 1
     assert (torch.ones(2, device="ocl") + 1).tolist() == [2, 2]
+
+
+def busy() -> torch.Tensor:
+    """Work that lasts longer than the host takes to enqueue a copy behind it."""
+    x = torch.eye(1024, device="ocl")
+    for _ in range(20):
+        x = x @ x
+    return x
+
+
+def test_pinned_is_told() -> None:
+    """Tensors in pinned memory and views of them are told from others, and memory that is freed from memory in use."""
+    x = torch.arange(1000.0)
+    pinned = x.pin_memory()
+    assert pinned.is_pinned()
+    assert pinned[500:].is_pinned()
+    assert not x.is_pinned()
+    assert torch.equal(pinned, x)
+    assert torch.empty(0).pin_memory().numel() == 0
+    address = pinned.data_ptr()
+    del pinned
+    again = torch.empty(1000, pin_memory=True)
+    assert again.is_pinned()
+    assert again.data_ptr() == address  # blocks are used again
+    del again
+    torch.ocl.empty_cache()
+
+
+def test_pinned_copies_do_not_wait() -> None:
+    """With non_blocking, whatever their size, and also where the program lets go of the memory at once."""
+    count = 20 * MIB  # more than what is copied by way of memory of the host otherwise
+    source = torch.arange(count, dtype=torch.float32).pin_memory()
+    target = torch.empty(count, device="ocl")
+    back = torch.zeros(count).pin_memory()
+    busy().cpu()
+    busy()
+    target.copy_(source, non_blocking=True)
+    back.copy_(target, non_blocking=True)
+    assert not torch.ocl.current_stream().query()
+    del source
+    torch.empty(count).pin_memory().fill_(7)  # which must not be the memory that is still read
+    torch.ocl.synchronize()
+    assert torch.equal(back, torch.arange(count, dtype=torch.float32))
+
+
+def test_pinned_to_the_host() -> None:
+    """What to() makes with non_blocking is pinned, and holds the values when the device is done."""
+    x = torch.arange(6.0, device="ocl").view(2, 3)
+    for tensor in (x, x.t(), x[:, :2]):
+        found = tensor.to("cpu", non_blocking=True)
+        torch.ocl.synchronize()
+        assert found.is_pinned()
+        assert found.tolist() == tensor.tolist()
+
+
+def test_pinned_copies_that_wait() -> None:
+    """Without non_blocking the program may write to the memory at once; other types and gaps are copied as ever."""
+    source = torch.ones(1 << 20).pin_memory()
+    busy()
+    target = source.to("ocl")
+    source.fill_(2)
+    assert target.min().item() == target.max().item() == 1
+    halves = torch.empty(1 << 20, device="ocl", dtype=torch.float16).copy_(source, non_blocking=True)
+    gaps = torch.zeros(2, 1 << 20, device="ocl").t()[:, 0].copy_(source, non_blocking=True)
+    assert halves.min().item() == gaps.min().item() == 2
+
+
+def test_pinned_batches() -> None:
+    """A DataLoader's."""
+    loader = torch.utils.data.DataLoader(torch.arange(4.0), batch_size=2, pin_memory=True)
+    batches = list(loader)
+    assert all(batch.is_pinned() for batch in batches)
+    assert [batch.to("ocl", non_blocking=True).tolist() for batch in batches] == [[0, 1], [2, 3]]

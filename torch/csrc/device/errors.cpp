@@ -3,6 +3,7 @@
 #include "device/errors.hpp"
 
 #include "device/devices.hpp"
+#include "memory/pinned.hpp"
 
 namespace dlprim_torch {
 
@@ -22,6 +23,7 @@ void throw_translated(const dp::Error& error, bool waited) {
 }
 
 void let_caches_go() noexcept {
+    pinned_cache_go();
     for (int i = 0; i < device_count(); ++i) empty_cache(i);
 }
 

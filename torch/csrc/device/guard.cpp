@@ -4,7 +4,10 @@
 // A device has one in-order queue, so every stream is that queue: stream ids differ, and the order
 // of work is stricter than a program asks for.
 #include "device/devices.hpp"
+#include "device/errors.hpp"
 #include "device/streams.hpp"
+
+#include <dlprim/event.hpp>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -45,8 +48,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
     Stream exchangeStream(Stream stream) const override { return exchange_stream(stream); }
     bool queryStream(const Stream& stream) const override {
-        synchronize(stream.device_index());
-        return true;
+        const std::optional<dp::Context> own = opened(stream.device_index());
+        return !own || translated([&] { return dp::Event(*own).done(); });
     }
     void synchronizeStream(const Stream& stream) const override {
         synchronize(stream.device_index());

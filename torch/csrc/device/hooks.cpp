@@ -4,6 +4,7 @@
 #include "device/devices.hpp"
 #include "device/generator.hpp"
 #include "memory/memory.hpp"
+#include "memory/pinned.hpp"
 
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
@@ -42,9 +43,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
             device < 0 ? static_cast<c10::DeviceIndex>(current_device()) : device);
     }
     at::Device getDeviceFromPtr(void* data) const override { return device_of_address(data); }
-    at::Allocator* getPinnedMemoryAllocator() const override {
-        return c10::GetAllocator(c10::DeviceType::CPU);
-    }
+    bool isPinnedPtr(const void* data) const override { return pinned_block(data) != nullptr; }
+    at::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
     void resizePrivateUse1Bytes(const c10::Storage& storage, std::size_t bytes) const override {
         resize_storage(storage, bytes);
     }

@@ -20,14 +20,18 @@ at::Tensor as_on_host(const at::Tensor& from, const at::Tensor& to) {
     return from.resolve_conj().resolve_neg().to(to.scalar_type()).expand(to.sizes()).contiguous();
 }
 
-void copy_in(const at::Tensor& from, const at::Tensor& to) {
+void copy_in(const at::Tensor& from, const at::Tensor& to, bool waits = true) {
     const at::Tensor values = as_on_host(from, to);
     dp::Tensor target = bits_of(to);
+    if (!waits && copy_from_pinned(values, target, to.get_device())) return;
     const bool own = values.use_count() == 1 && !values.is_alias_of(from);
     copy_from_host(values, own, target, to.get_device());
 }
 
-void copy_out(const at::Tensor& from, const at::Tensor& to) {
+void copy_out(const at::Tensor& from, const at::Tensor& to, bool waits) {
+    const bool same_bits = from.scalar_type() == to.scalar_type() && to.is_contiguous() &&
+                           from.is_conj() == to.is_conj() && from.is_neg() == to.is_neg();
+    if (!waits && same_bits && copy_to_pinned(bits_of(from), to, from.get_device())) return;
     const at::Tensor values = at::empty(from.sizes(), from.options().device(at::kCPU));
     if (from.numel() > 0) {
         const dp::Tensor source = bits_of(from);
@@ -55,13 +59,13 @@ void copy_within(const at::Tensor& from, const at::Tensor& to) {
         copy_in(source.cpu(), to);
 }
 
-at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool) {
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
     if (dst.numel() == 0 || self.is_same(dst)) return dst;
     if (!is_ours(self)) {
-        copy_in(self.cpu(), dst);
+        copy_in(self.cpu(), dst, !non_blocking);
     } else if (!is_ours(dst)) {
         if (dst.is_cpu())
-            copy_out(self.expand(dst.sizes()), dst);
+            copy_out(self.expand(dst.sizes()), dst, !non_blocking);
         else
             dst.copy_(self.cpu());
     } else if (self.device() != dst.device()) {
