@@ -70,6 +70,7 @@ class Step:
 
 def make(name, arguments):
     """A network, its inputs, and a function for its loss."""
+    import torchvision_net  # first: transformers imports torchvision, which may need what this declares
     batch = arguments.batch
     if name.startswith("gpt2"):
         import transformers
@@ -79,7 +80,6 @@ def make(name, arguments):
         words = torch.randint(0, settings.vocab_size, (batch, arguments.length))
         return (transformers.GPT2LMHeadModel(settings), [words],
                 lambda model, inputs: model(inputs[0], labels=inputs[0]).loss)
-    import torchvision_net
     size = image_size(name, arguments.size)
     images, labels = torch.randn(batch, 3, size, size), torch.randint(0, 1000, (batch,))
     return (torchvision_net.make_model(name), [images, labels],
