@@ -183,7 +183,8 @@ def inside_target(build: Build, target: str) -> set[Package]:
         copied = re.match(r".*/libdlprim_(\w+\.a)$", path)  # cmake/StaticHdf5.cmake copies an archive
         if copied and not build.target(os.path.basename(path)):
             path = next((file for file in installed_files() if file.endswith("/lib" + copied.group(1))), path)
-        if (path.startswith(own) and "-packages/" not in path) or PYTHON_HEADER.search(path):
+        # The name of an object has the path of its source, which is among the inputs itself.
+        if (path.startswith(own) and ("-packages/" not in path or path.endswith(".o"))) or PYTHON_HEADER.search(path):
             found |= vendored(path.removeprefix(own[1] + "/").removeprefix(own[0] + "/"))
             continue
         package = owner(path)
