@@ -175,6 +175,7 @@ void LaunchThread::work() {
 void LaunchThread::carry_out(Record& record) {
     switch (record.kind) {
         case Kind::launch:
+            ++launches_;
             record.kernel->launch_recorded(queue_, record.range, record.bytes);
             ++unflushed_;
             break;

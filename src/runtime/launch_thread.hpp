@@ -55,6 +55,8 @@ class LaunchThread {
     void rethrow();
     /// How often the queue was flushed.
     std::uint64_t flushes() const noexcept { return flushes_.load(); }
+    /// How many launches it has carried out, failed ones among them.
+    std::uint64_t launches() const noexcept { return launches_.load(); }
 
   private:
     enum class Kind : std::uint8_t { launch, fill, copy, flush, release, stop };
@@ -79,7 +81,7 @@ class LaunchThread {
     std::vector<Record> ring_;
     std::mutex push_mutex_;
     std::atomic<std::uint64_t> pushed_{0}, done_{0};
-    std::atomic<std::uint64_t> flushes_{0};
+    std::atomic<std::uint64_t> flushes_{0}, launches_{0};
     std::uint64_t unflushed_ = 0;  ///< launches since the last flush
     bool flush_wanted_ = false;
     std::atomic<bool> failed_{false};

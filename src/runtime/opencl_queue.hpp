@@ -38,6 +38,9 @@ class OpenCLQueue : public Queue {
               std::size_t pattern_bytes) override;
     void flush() override;
     void finish() override;
+    std::uint64_t launched_by_thread() const noexcept override {
+        return thread_ ? thread_->launches() : 0;
+    }
     OpenCLRefusals* refusals() noexcept override { return &refusals_; }
     void set_profiling(bool on) override;
     std::vector<ProfileRecord> take_profile() override;

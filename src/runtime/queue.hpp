@@ -47,6 +47,10 @@ class Queue {
     /// read does, if a kernel has refused something since the last wait (runtime/refusals.hpp).
     virtual void finish() = 0;
 
+    /// How many launches a thread has enqueued in place of their callers, up to now
+    /// (runtime/launch_thread.hpp). All that were recorded before finish() are counted after it.
+    virtual std::uint64_t launched_by_thread() const noexcept { return 0; }
+
     /// Where kernels note what they refuse; nullptr on the host, where work itself throws.
     virtual Refusals* refusals() noexcept { return nullptr; }
 

@@ -3,10 +3,13 @@
 // memory and the kernels that they use, and who waits for them. The entry net_eager_launch_thread
 // runs the other tests of eager calls with such a thread, too.
 #include "net/support.hpp"
+#include "runtime/access.hpp"
+#include "runtime/context_impl.hpp"
 
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace dlprim;
@@ -41,6 +44,12 @@ Context open(const Context& like, const char* by_thread) {
     return Context(like.info().id);
 }
 
+/// How many launches the context's thread has made.
+std::uint64_t launched_by_thread(const Context& context) {
+    context.finish();
+    return Access::impl(context).queue().launched_by_thread();
+}
+
 /// One after the other, each reading what the one before wrote: x * y + x, in place.
 std::vector<float> chain(const Context& device, int calls) {
     const Tensor x(device, Shape{300}, random_floats(300, 1));
@@ -58,8 +67,12 @@ std::vector<float> chain(const Context& device, int calls) {
 
 TEST_CASE("launches by a thread are made in their order", "[launch_thread]") {
     ON_EVERY_DEVICE(device) {
+        const Context by_thread = open(device, "1"), by_caller = open(device, "0");
         // More than its ring of records holds.
-        CHECK(chain(open(device, "1"), 6000) == chain(open(device, "0"), 6000));
+        CHECK(chain(by_thread, 6000) == chain(by_caller, 6000));
+        // All but the first call of each kind, which waits to see whether its kernels work.
+        if (!device.traits().host) CHECK(launched_by_thread(by_thread) >= 7998);
+        CHECK(launched_by_thread(by_caller) == 0);
     }
 }
 
@@ -76,6 +89,27 @@ TEST_CASE("memory stays until launches by a thread have used it", "[launch_threa
             return sum.to_floats();
         };
         CHECK(run(open(device, "1")) == std::vector<float>(1000, 500));
+    }
+}
+
+TEST_CASE("launches by a thread come from several threads", "[launch_thread]") {
+    ON_EVERY_DEVICE(device) {
+        constexpr int callers = 4, calls = 500;
+        const std::vector<float> right = chain(open(device, "0"), calls);
+        const Context context = open(device, "1");
+        chain(context, 4);
+        const std::uint64_t before = launched_by_thread(context);
+        std::vector<std::vector<float>> found(callers);
+        std::vector<std::thread> running;
+        for (int i = 0; i < callers; ++i)
+            running.emplace_back([&, i] {
+                found[static_cast<std::size_t>(i)] = chain(context, calls);
+                if (i == 0) context.release_cached();
+            });
+        for (std::thread& thread : running) thread.join();
+        CHECK(found == std::vector<std::vector<float>>(callers, right));
+        const std::uint64_t all = callers * (calls + (calls + 2) / 3);
+        if (!device.traits().host) CHECK(launched_by_thread(context) == before + all);
     }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Several threads at once: eager calls on one context, and networks and trainings with a context
-// each. Results have the bits that a single thread computes. ThreadSanitizer runs these tests too
-// (scripts/sanitize.sh --thread).
+// Several threads at once: eager calls on one context, networks, trainings and teams with contexts
+// of their own, and loaders of one data set. Results have the bits that a single thread computes.
+// ThreadSanitizer runs these tests too (scripts/sanitize.sh --thread).
+#include "formats/hdf5_file.hpp"
 #include "net/training_set.hpp"
 #include "runtime/access.hpp"
+#include "train/data/open_data.hpp"
 
 #include <exception>
 #include <functional>
@@ -159,6 +161,69 @@ Bits train_from_files(const Context& device, const Folder& folder, const std::st
     return all_bits(net);
 }
 
+/// Parameters after three batches of two shards, each on a context of its own.
+Bits train_team(const Context& device, unsigned seed) {
+    SolverOptions options;
+    options.shards = 2;
+    Team team(
+        {Context(device.info().id), Context(device.info().id)},
+        [&](const Context& context, int) {
+            return make_net(context, small_network, training(seed));
+        },
+        options);
+    for (unsigned step = 0; step < 3; ++step)
+        team.step([&](int rank, int shard) {
+            feed_small_network(team.net(rank), 2 * step + static_cast<unsigned>(shard) + seed);
+        });
+    Bits all = all_bits(team.net(0));
+    all["the loss"] = bits(team.net(1).output("loss"));
+    return all;
+}
+
+/// The images of write_training_set() as IDX, or numbers as HDF5. HDF5's library is for one thread.
+DataConfig data_of(const Folder& folder, DataConfig::Type type) {
+    DataConfig config;
+    config.type = type;
+    if (type == DataConfig::Type::idx) {
+        config.train = {"", folder.file("images"), folder.file("labels"), ""};
+        config.augmentation.flip = true;
+        config.augmentation.crop_height = config.augmentation.crop_width = 6;
+    } else {
+        config.train = {folder.file("rows.h5"), "x", "y", ""};
+    }
+    return config;
+}
+
+/// Values and examples of 40 batches, which are more than two epochs.
+std::vector<float> read_batches(const DataPart& part, const DataConfig& config, unsigned seed) {
+    LoaderOptions options;
+    options.batch = 4;
+    options.seed = seed;
+    options.threads = 2;
+    const std::unique_ptr<Loader> loader = make_loader(part, config, options);
+    std::vector<float> all;
+    for (int i = 0; i < 40; ++i) {
+        if (i == 30) loader->start(0, 3);
+        const Batch& batch = loader->next();
+        all.insert(all.end(), batch.inputs.begin(), batch.inputs.end());
+        for (const std::int64_t example : batch.examples)
+            all.push_back(static_cast<float>(example));
+        loader->waits();
+    }
+    return all;
+}
+
+void write_rows(const std::string& file, unsigned seed) {
+    constexpr std::int64_t rows = 64, columns = 5;
+    const std::vector<float> values = random_floats(rows * columns, seed);
+    std::vector<std::int32_t> labels;
+    for (int i = 0; i < rows; ++i) labels.push_back(i % 3);
+    Hdf5Writer writer(file);
+    writer.write("x", Shape{rows, columns}, DType::f32, values.data());
+    writer.write("y", Shape{rows}, DType::i32, labels.data());
+    writer.commit();
+}
+
 }  // namespace
 
 TEST_CASE("a thousand eager calls from each of four threads on one context", "[threads]") {
@@ -281,5 +346,55 @@ TEST_CASE("networks run in threads, a context each", "[threads]") {
             CHECK((found[0] == right));
             CHECK((found[1] == right));
         }
+    }
+}
+
+TEST_CASE("loaders of one data set read in threads", "[threads]") {
+    const Folder folder;
+    write_training_set(folder);
+    write_rows(folder.file("rows.h5"), 1);
+    for (const DataConfig::Type type : {DataConfig::Type::idx, DataConfig::Type::hdf5}) {
+        const DataConfig config = data_of(folder, type);
+        const DataPart part = open_data(config, 1).train;
+        std::vector<std::vector<float>> right, found(threads);
+        for (unsigned i = 0; i < threads; ++i) right.push_back(read_batches(part, config, i % 3));
+        in_threads(threads, [&](unsigned i) {
+            // Other files are opened and written meanwhile.
+            write_rows(folder.file("other" + std::to_string(i) + ".h5"), i);
+            const DataPart own = open_data(config, 1).train;
+            found[i] = read_batches(i % 2 == 0 ? part : own, config, i % 3);
+        });
+        CHECK(found == right);
+    }
+}
+
+TEST_CASE("teams train in threads, contexts of their own each", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        const Bits right[] = {train_team(device, 1), train_team(device, 2)};
+        Bits found[2];
+        in_threads(2, [&](unsigned i) { found[i] = train_team(device, i + 1); });
+        CHECK((found[0] == right[0]));
+        CHECK((found[1] == right[1]));
+    }
+}
+
+TEST_CASE("caches are emptied while threads make calls", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        std::vector<std::vector<Bytes>> right;
+        for (unsigned kind = 0; kind < Calls::kinds; ++kind)
+            right.push_back(Calls(device, kind).run());
+        std::vector<int> wrong(threads, 0);
+        in_threads(threads, [&](unsigned i) {
+            for (unsigned round = 0; round < 20; ++round) {
+                if (i == 0) {
+                    device.release_cached();
+                    device.memory();
+                    continue;
+                }
+                const unsigned kind = (round + i) % Calls::kinds;
+                wrong[i] += Calls(device, kind).run() != right[kind];
+            }
+        });
+        CHECK(wrong == std::vector<int>(threads, 0));
     }
 }
