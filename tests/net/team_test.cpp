@@ -87,6 +87,39 @@ TEST_CASE("devices of a kind train the bits of one device", "[team]") {
     }
 }
 
+TEST_CASE("gradients are clipped alike by any number of devices", "[team]") {
+    ON_EVERY_DEVICE(device) {
+        const auto train = [&](std::size_t count, double clip_norm) {
+            SolverOptions options = adam(4);
+            options.kind = SolverOptions::Kind::sgd;
+            options.clip_norm = clip_norm;
+            Team team(devices_like(device, count), open_small, options);
+            for (int step = 0; step < 3; ++step)
+                team.step([&](int rank, int shard) {
+                    feed_small_network(team.net(rank), number(step, shard));
+                });
+            return all_bits(team.net(static_cast<int>(count) - 1));
+        };
+        const Bits one = train(1, 0.01);
+        CHECK((train(1, 0) != one));
+        for (const std::size_t count : {2, 4}) {
+            INFO(count << " devices");
+            CHECK((train(count, 0.01) == one));
+        }
+    }
+}
+
+TEST_CASE("all GPUs are opened by one word", "[team]") {
+    std::size_t gpus = 0;
+    for (const DeviceInfo& info : Context::devices()) gpus += info.kind == DeviceKind::gpu ? 1 : 0;
+    if (gpus > 0) {
+        CHECK(open_devices("gpus").size() == gpus);
+        return;
+    }
+    check_error(ErrorKind::not_found, {"no GPU for 'gpus'", "--list"},
+                [] { open_devices("gpus"); });
+}
+
 TEST_CASE("uneven devices compute uneven numbers of shards, and the same bits", "[team]") {
     ON_EVERY_DEVICE(device) {
         const Bits one = bits_of_one(device, 5);
