@@ -90,7 +90,7 @@ BlockPool& PooledContext::blocks() {
 
 void PooledContext::started(std::uint64_t bytes) noexcept {
     live_.add(bytes);
-    count(counters_.allocated_bytes, bytes);
+    count_live(counters_.allocated_bytes, bytes);
 }
 
 void PooledContext::ended(std::uint64_t bytes) noexcept {

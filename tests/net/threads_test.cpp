@@ -5,11 +5,13 @@
 #include "formats/hdf5_file.hpp"
 #include "net/training_set.hpp"
 #include "runtime/access.hpp"
+#include "runtime/counting.hpp"
 #include "train/data/open_data.hpp"
 
 #include <exception>
 #include <functional>
 #include <latch>
+#include <optional>
 #include <thread>
 
 using namespace dlprim;
@@ -375,6 +377,38 @@ TEST_CASE("teams train in threads, contexts of their own each", "[threads]") {
         in_threads(2, [&](unsigned i) { found[i] = train_team(device, i + 1); });
         CHECK((found[0] == right[0]));
         CHECK((found[1] == right[1]));
+    }
+}
+
+TEST_CASE("what one thread leaves uncounted is counted in others", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        const auto add_one = [&](int calls) {
+            const Tensor x(device, Shape{8}, std::vector<float>(8, 0));
+            ops::CallOptions how;
+            how.out = {x};
+            for (int i = 0; i < calls; ++i)
+                ops::call("Pointwise", R"({"code": "y0 = x0 + 1"})", {x}, {}, how);
+            for (int i = 0; i < 5; ++i) device.finish();
+        };
+        add_one(3);
+        const Counters before = device.counters();
+        in_threads(threads, [&](unsigned i) {
+            std::optional<Uncounted> uncounted;
+            if (i == 0) uncounted.emplace();
+            add_one(100);
+        });
+        const Counters after = device.counters();
+        CHECK(after.launches - before.launches == std::uint64_t{100} * (threads - 1));
+        CHECK(after.allocated_bytes == before.allocated_bytes);
+        add_one(0);
+        const Counters waited = device.counters();
+        {
+            const Uncounted uncounted;
+            add_one(1);
+        }
+        CHECK(waited.waits >= after.waits + 5);
+        CHECK(device.counters().waits == waited.waits);
+        CHECK(device.counters().launches == waited.launches);
     }
 }
 

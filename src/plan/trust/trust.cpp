@@ -10,6 +10,7 @@
 #include "plan/trust/engine_check.hpp"
 #include "plan/trust/small_problem.hpp"
 #include "plan/trust/trust_store.hpp"
+#include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
 
 #include <dlprim/log.hpp>
@@ -26,23 +27,6 @@ namespace {
 /// The longest that a check may take on the host by estimate, and the largest sum of its operands.
 constexpr double most_seconds = 0.5;
 constexpr std::int64_t most_elements = 1 << 27;
-
-/// Restores the counters of a context: checks are not the program's work.
-class KeepCounters {
-  public:
-    explicit KeepCounters(ContextImpl& context) : context_(context), before_(context.counters()) {}
-    ~KeepCounters() {
-        const std::uint64_t live = context_.counters().allocated_bytes;
-        context_.counters() = before_;
-        context_.counters().allocated_bytes = live;
-    }
-    KeepCounters(const KeepCounters&) = delete;
-    KeepCounters& operator=(const KeepCounters&) = delete;
-
-  private:
-    ContextImpl& context_;
-    Counters before_;
-};
 
 /// What a check covers: the engine with these programs, on operands of these types and kinds of
 /// layouts. Engines of the host have no programs, so each of their problems is checked.
@@ -89,10 +73,7 @@ std::int64_t elements_of(const Problem& problem) {
 class Checker {
   public:
     explicit Checker(ContextImpl& context, EngineCheck::Runner runner = {})
-        : context_(context),
-          store_(TrustStore::of(context)),
-          counters_(context),
-          runner_(std::move(runner)) {}
+        : context_(context), store_(TrustStore::of(context)), runner_(std::move(runner)) {}
 
     CheckedEngines run(const std::vector<EngineUse>& uses) {
         const auto start = std::chrono::steady_clock::now();
@@ -184,7 +165,7 @@ class Checker {
 
     ContextImpl& context_;
     TrustStore& store_;
-    KeepCounters counters_;
+    Uncounted uncounted_;  ///< checks are not the program's work
     std::shared_ptr<ContextImpl> host_;
     EngineCheck::Runner runner_;
     CheckedEngines all_;
