@@ -3,9 +3,8 @@
 // computed, in the order of ShardTree. Every device owns a slice of each tensor. It gets that slice
 // of all sums that wait for others, adds them, and all devices get the result:
 //
-//   device 0   sums of its shards --> host memory --\  /--> slice 0: additions --> host --\  /-->
-//   all device 1   sums of its shards --> host memory ---><---> slice 1: additions --> host
-//   ---><--> all
+//   device 0   its sums --> host memory --+--> slice 0: additions --> host memory --+--> the means
+//   device 1   its sums --> host memory --+--> slice 1: additions --> host memory --+--> the means
 //
 // That is done by a thread and a second queue of each device (collective/mover.hpp,
 // second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
