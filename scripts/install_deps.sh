@@ -26,6 +26,7 @@ build_packages() {
     has_program c++ || want g++
     has_program cmake || want cmake
     has_program ninja || want ninja-build
+    has_program make || want make  # what CMake takes if nobody asks for Ninja
     has_program pkg-config || want pkg-config
     want ocl-icd-opencl-dev
     want libhdf5-dev
