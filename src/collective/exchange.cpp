@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exchange. Host memory of a rank is written by that rank alone. It writes to it again only after a
-// barrier that the others pass when they have read it.
+// Exchange. The shelves of a rank are written by that rank alone. It writes to them again only
+// after a barrier that the others pass when they have read them.
 #include "collective/exchange.hpp"
 
 #include "base/text.hpp"
@@ -50,6 +50,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
             " shards of ", shards_);
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
+    peers_ = choose_peers(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
     for (std::size_t rank = 0; rank < size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
@@ -66,30 +67,62 @@ Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t rank) const {
             std::min(elements, grains * (index + 1) / ranks * grain)};
 }
 
+std::string Exchange::way(std::size_t rank) const {
+    return peers_.source ? peers_.source->name() : text_of(ways_.at(rank));
+}
+
+std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
+                                          const std::vector<std::uint64_t>& bytes) {
+    std::vector<Shelf> shelves;
+    if (!peers_.source) {
+        for (const std::uint64_t each : bytes)
+            shelves.emplace_back(HostMemory(second_[rank], each, ways_[rank]));
+        return shelves;
+    }
+    // Such memory comes in large pages.
+    constexpr std::uint64_t alignment = 256;
+    std::vector<std::uint64_t> begins;
+    std::uint64_t end = 0;
+    for (const std::uint64_t each : bytes) {
+        begins.push_back(end);
+        end += (each + alignment - 1) / alignment * alignment;
+    }
+    const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, end);
+    for (const std::uint64_t begin : begins) shelves.emplace_back(memory, begin);
+    return shelves;
+}
+
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
     Rooms& rooms = rooms_[rank].at(group);
     if (!rooms.empty()) return;
+    const std::size_t own_sums = pending_[rank].size();
     std::size_t others = 0;
     for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
+    std::vector<std::uint64_t> bytes;
     for (const Term& term : terms) {
-        const Tensor& tensor = term.mean;
-        const std::int64_t own = slice(tensor.shape().numel(), rank).size();
+        const std::int64_t own = slice(term.mean.shape().numel(), rank).size();
+        bytes.insert(bytes.end(), own_sums, term.mean.bytes());
+        bytes.push_back(bytes_of(term.mean, own));
+    }
+    const std::vector<Shelf> shelves = make_shelves(rank, bytes);
+    auto next = shelves.begin();
+    for (const Term& term : terms) {
+        const std::int64_t own = slice(term.mean.shape().numel(), rank).size();
         Room room;
-        for (std::size_t i = 0; i < pending_[rank].size(); ++i)
-            room.sums.emplace_back(second_[rank], tensor.bytes(), ways_[rank]);
-        room.mean = HostMemory(second_[rank], bytes_of(tensor, own), ways_[rank]);
+        room.sums.assign(next, next + static_cast<std::ptrdiff_t>(own_sums));
+        next += static_cast<std::ptrdiff_t>(own_sums);
+        room.mean = *next++;
+        // Where kernels reach the sums, two of others can be the first to be added.
         for (std::size_t i = 0; i < others && own > 0; ++i)
-            room.staging.emplace_back(second_[rank], Shape{own}, tensor.dtype());
+            room.staging.emplace_back(second_[rank], Shape{own}, term.mean.dtype());
         rooms.push_back(std::move(room));
     }
 }
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < pending_[rank].size(); ++i) {
-            const Tensor& sum = terms[t].waiting.at(i);
-            queue(rank).read(place_of(sum), rooms[t].sums[i].data(), sum.bytes(), false);
-        }
+        for (std::size_t i = 0; i < pending_[rank].size(); ++i)
+            rooms[t].sums[i].put(second_[rank], rank, terms[t].waiting.at(i));
     queue(rank).finish();
 }
 
@@ -97,30 +130,38 @@ void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor
                          const Term& term) {
     const Slice own = slice(term.mean.shape().numel(), rank);
     if (own.size() == 0) return;
-    Room& room = rooms_[rank][group][tensor];
+    const Room& room = rooms_[rank][group][tensor];
+    const std::uint64_t begin = bytes_of(term.mean, own.begin);
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
     for (std::size_t q = 0; q < size(); ++q) {
         for (std::size_t i = 0; i < pending_[q].size(); ++i) {
-            if (q == rank) {
+            const Shelf* const theirs = q == rank ? nullptr : &rooms_[q][group][tensor].sums[i];
+            if (theirs == nullptr) {
                 sums.push_back(elements_of(second_[rank], term.waiting[i], own.begin, own.size()));
+            } else if (theirs->is_reached()) {
+                sums.push_back(
+                    theirs->view(second_[rank], rank, begin, own.size(), term.mean.dtype()));
             } else {
-                const Room& theirs = rooms_[q][group][tensor];
                 sums.push_back(room.staging[staged++]);
-                queue(rank).write(place_of(sums.back()),
-                                  theirs.sums[i].data() + bytes_of(term.mean, own.begin),
-                                  sums.back().bytes(), false);
+                theirs->get(second_[rank], rank, begin, sums.back());
             }
             for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
                 const Tensor right = std::move(sums.back());
                 sums.pop_back();
                 const bool is_last = joined == 1 && tree.pending().front().count == shards_;
-                add_(sums.back(), right, sums.back(), is_last ? 1.0 / shards_ : 1.0);
+                Tensor out = sums.back();
+                if (room.mean.is_reached())
+                    out = is_last ? room.mean.view(second_[rank], rank, 0, own.size(),
+                                                   term.mean.dtype())
+                                  : room.staging[staged++];
+                add_(sums.back(), right, out, is_last ? 1.0 / shards_ : 1.0);
+                sums.back() = out;
             }
         }
     }
-    queue(rank).read(place_of(sums.front()), room.mean.data(), sums.front().bytes(), false);
+    if (!room.mean.is_reached()) room.mean.put(second_[rank], rank, sums.front());
 }
 
 void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
@@ -129,8 +170,7 @@ void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t te
         const Slice part = slice(mean.shape().numel(), q);
         if (part.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], mean, part.begin, part.size());
-        queue(rank).write(place_of(target), rooms_[q][group][tensor].mean.data(), target.bytes(),
-                          false);
+        rooms_[q][group][tensor].mean.get(second_[rank], rank, 0, target);
     }
 }
 

@@ -6,6 +6,9 @@
 //   device 0   its sums --> host memory --+--> slice 0: additions --> host memory --+--> the means
 //   device 1   its sums --> host memory --+--> slice 1: additions --> host memory --+--> the means
 //
+// Where kernels of all devices reach the memory of each (collective/peer_memory.hpp), it takes the
+// place of host memory, and the additions read the sums of others where they lie.
+//
 // That is done by a thread and a second queue of each device (collective/mover.hpp,
 // second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
 // soon as the device has made it.
@@ -19,6 +22,8 @@
 #include "collective/barrier.hpp"
 #include "collective/host_memory.hpp"
 #include "collective/mover.hpp"
+#include "collective/peer_memory.hpp"
+#include "collective/shelf.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -26,16 +31,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace dlprim {
 
 class EventImpl;
 class Queue;
-
-/// Enqueues out = factor * (left + right); `out` may be `left`.
-using AddPair =
-    std::function<void(const Tensor& left, const Tensor& right, const Tensor& out, double factor)>;
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
   public:
@@ -47,7 +49,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::size_t size() const { return contexts_.size(); }
     int shards() const { return shards_; }
     const ShardRange& part(std::size_t rank) const { return parts_.at(rank); }
-    Way way(std::size_t rank) const { return ways_.at(rank); }
+    /// By what way the sums of a rank travel: for notes.
+    std::string way(std::size_t rank) const;
+    /// Why kernels do not reach the memory of other devices; empty if they do.
+    const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
 
     /// A tensor of a rank: the sums of its shards that wait for others, by ShardTree::pending(),
@@ -77,13 +82,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Slice slice(std::int64_t elements, std::size_t rank) const;
     /// Memory of a rank for one tensor.
     struct Room {
-        std::vector<HostMemory> sums;  ///< its waiting sums
-        HostMemory mean;               ///< its slice
-        std::vector<Tensor> staging;   ///< slices of other ranks' sums
+        std::vector<Shelf> sums;      ///< its waiting sums
+        Shelf mean;                   ///< its slice
+        std::vector<Tensor> staging;  ///< slices of other ranks' sums, and of what they add up to
     };
     using Rooms = std::vector<Room>;  ///< by tensor of a group
     void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
     void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    std::vector<Shelf> make_shelves(std::size_t rank, const std::vector<std::uint64_t>& bytes);
     void send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms);
     void add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
     void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
@@ -97,6 +103,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::shared_ptr<Barrier> barrier_;
     AddPair add_;
     std::vector<Way> ways_;
+    PeerChoice peers_;
     std::vector<std::vector<Rooms>> rooms_;  ///< by rank, group
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;

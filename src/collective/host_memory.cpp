@@ -2,6 +2,7 @@
 // HostMemory and the probe of its ways.
 #include "collective/host_memory.hpp"
 
+#include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -56,8 +57,10 @@ bool way_works(Way way, const Context& from, const std::vector<Context>& all) {
 }
 
 Way choose_way(const Context& from, const std::vector<Context>& all) {
-    for (const Way way : {Way::pinned, Way::plain})
+    for (const Way way : {Way::pinned, Way::plain}) {
+        if (way == Way::pinned && env("DLPRIM_PINNED") == "0") continue;
         if (way_works(way, from, all)) return way;
+    }
     fail(
         ErrorKind::device, "data of ", from.info().str(),
         " do not arrive at the other devices of the run as they were sent; dlprim_doctor tests the "
