@@ -29,7 +29,7 @@ std::uint64_t bytes_of(const Tensor& tensor, std::int64_t elements) {
 }  // namespace
 
 Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
-                   std::shared_ptr<Barrier> barrier, AddPair add)
+                   std::shared_ptr<Barrier> barrier, AddPair add, const ChoosePeers& choose)
     : contexts_(std::move(contexts)),
       shards_(shards),
       parts_(std::move(parts)),
@@ -50,7 +50,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
             " shards of ", shards_);
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
-    peers_ = choose_peers(second_, add_);
+    peers_ = choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
     for (std::size_t rank = 0; rank < size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));

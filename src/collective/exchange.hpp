@@ -41,10 +41,13 @@ class Queue;
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
   public:
+    using ChoosePeers =
+        std::function<PeerChoice(const std::vector<Context>& contexts, const AddPair& add)>;
     /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
     /// between the devices. Throws Error(device) where there is none.
     Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
-             std::shared_ptr<Barrier> barrier, AddPair add);
+             std::shared_ptr<Barrier> barrier, AddPair add,
+             const ChoosePeers& choose = choose_peers);
 
     std::size_t size() const { return contexts_.size(); }
     int shards() const { return shards_; }
