@@ -26,6 +26,12 @@ std::uint64_t bytes_of(const Tensor& tensor, std::int64_t elements) {
     return static_cast<std::uint64_t>(elements) * size_of(tensor.dtype());
 }
 
+/// What tells one memory from another, on the host and with OpenCL.
+const void* memory_of(const Tensor& tensor) {
+    const Buffer& buffer = *Access::buffer(tensor);
+    return buffer.handle() == nullptr ? static_cast<const void*>(buffer.host()) : buffer.handle();
+}
+
 }  // namespace
 
 Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
@@ -35,7 +41,8 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       parts_(std::move(parts)),
       barrier_(std::move(barrier)),
       add_(std::move(add)),
-      rooms_(contexts_.size()) {
+      rooms_(contexts_.size()),
+      waiting_(contexts_.size()) {
     int next = 0;
     for (const ShardRange& part : parts_) {
         require(part.first == next && part.count > 0,
@@ -71,6 +78,25 @@ std::string Exchange::way(std::size_t rank) const {
     return peers_.source ? peers_.source->name() : text_of(ways_.at(rank));
 }
 
+Tensor Exchange::make_waiting(std::size_t rank, const Shape& shape, DType dtype) {
+    // Such memory comes in large pages.
+    constexpr std::uint64_t large = 4 << 20;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
+    if (!peers_.source || bytes < large) return Tensor(contexts_[rank], shape, dtype);
+    const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, bytes);
+    const Tensor second = Access::tensor(second_[rank], memory->in(rank), 0, shape, dtype);
+    const Tensor whole = elements_of(contexts_[rank], second, 0, shape.numel());
+    waiting_[rank].emplace(memory_of(whole), memory);
+    return Access::tensor(contexts_[rank], Access::buffer(whole), whole.byte_offset(), shape,
+                          dtype);
+}
+
+std::optional<Shelf> Exchange::shelf_of(std::size_t rank, const Tensor& tensor) const {
+    const auto found = waiting_[rank].find(memory_of(tensor));
+    if (found == waiting_[rank].end()) return std::nullopt;
+    return Shelf(found->second, place_of(tensor).handle_offset());
+}
+
 std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
                                           const std::vector<std::uint64_t>& bytes) {
     std::vector<Shelf> shelves;
@@ -79,7 +105,6 @@ std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
             shelves.emplace_back(HostMemory(second_[rank], each, ways_[rank]));
         return shelves;
     }
-    // Such memory comes in large pages.
     constexpr std::uint64_t alignment = 256;
     std::vector<std::uint64_t> begins;
     std::uint64_t end = 0;
@@ -95,13 +120,13 @@ std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
     Rooms& rooms = rooms_[rank].at(group);
     if (!rooms.empty()) return;
-    const std::size_t own_sums = pending_[rank].size();
     std::size_t others = 0;
     for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
     std::vector<std::uint64_t> bytes;
     for (const Term& term : terms) {
         const std::int64_t own = slice(term.mean.shape().numel(), rank).size();
-        bytes.insert(bytes.end(), own_sums, term.mean.bytes());
+        for (const Tensor& sum : term.waiting)
+            if (!shelf_of(rank, sum)) bytes.push_back(sum.bytes());
         bytes.push_back(bytes_of(term.mean, own));
     }
     const std::vector<Shelf> shelves = make_shelves(rank, bytes);
@@ -109,8 +134,10 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
     for (const Term& term : terms) {
         const std::int64_t own = slice(term.mean.shape().numel(), rank).size();
         Room room;
-        room.sums.assign(next, next + static_cast<std::ptrdiff_t>(own_sums));
-        next += static_cast<std::ptrdiff_t>(own_sums);
+        for (const Tensor& sum : term.waiting) {
+            const std::optional<Shelf> there = shelf_of(rank, sum);
+            room.sums.push_back(there ? *there : *next++);
+        }
         room.mean = *next++;
         // Where kernels reach the sums, two of others can be the first to be added.
         for (std::size_t i = 0; i < others && own > 0; ++i)
@@ -122,7 +149,8 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
         for (std::size_t i = 0; i < pending_[rank].size(); ++i)
-            rooms[t].sums[i].put(second_[rank], rank, terms[t].waiting.at(i));
+            if (const Tensor& sum = terms[t].waiting.at(i); !shelf_of(rank, sum))
+                rooms[t].sums[i].put(second_[rank], rank, sum);
     queue(rank).finish();
 }
 

@@ -30,7 +30,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         std::vector<Tensor> waiting;
         Tensor mean;
     };
+    /// A tensor of a rank for sums that wait for others: where kernels of the others reach it, if
+    /// it is large, so that the exchange need not copy it. To be called by the rank's own thread.
+    Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// Says how many groups of tensors each step of the rank has. To be called before any step.
     void expect(std::size_t rank, std::size_t groups) { rooms_.at(rank).resize(groups); }
     /// Begins to add up a group of tensors, which `ready` says are there. Returns at once. A step
@@ -92,6 +97,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     using Rooms = std::vector<Room>;  ///< by tensor of a group
     void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
     void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    /// Where a tensor lies, if make_waiting() has put it within reach.
+    std::optional<Shelf> shelf_of(std::size_t rank, const Tensor& tensor) const;
     std::vector<Shelf> make_shelves(std::size_t rank, const std::vector<std::uint64_t>& bytes);
     void send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms);
     void add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
@@ -108,6 +115,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<Way> ways_;
     PeerChoice peers_;
     std::vector<std::vector<Rooms>> rooms_;  ///< by rank, group
+    /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
+    std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
     std::vector<std::unique_ptr<Mover>> movers_;  ///< by rank; last, so that they end first

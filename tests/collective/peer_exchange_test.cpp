@@ -34,10 +34,10 @@ struct Setting {
     Exchange::ChoosePeers choose;
 };
 
-/// The means of two steps, each of two groups, on every rank; the second group has tensors of one
-/// element and of none of the grain's multiples.
+/// The means of two steps, each of two groups, on every rank: a large tensor, and small ones, whose
+/// slices differ in size or are empty.
 std::vector<std::vector<Bytes>> means(const Setting& setting) {
-    const std::vector<std::vector<std::int64_t>> groups{{5000}, {1, 1030, 4096}};
+    const std::vector<std::vector<std::int64_t>> groups{{(1 << 20) + 3000}, {1, 1030, 4096}};
     std::vector<std::string> names;
     for (const Context& context : setting.contexts) names.push_back(context.info().str());
     const auto barrier = std::make_shared<Barrier>(names, std::chrono::duration<double>(60));
@@ -50,6 +50,9 @@ std::vector<std::vector<Bytes>> means(const Setting& setting) {
         const ShardRange part = setting.parts[rank];
         for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
         exchange->expect(rank, groups.size());
+        std::vector<Tensor> large;  // which kernels of others reach where they lie
+        for (std::size_t i = 0; i < tree.pending().size(); ++i)
+            large.push_back(exchange->make_waiting(rank, Shape{groups[0][0]}, DType::f32));
         for (unsigned step = 0; step < 2; ++step) {
             std::vector<Tensor> all;
             for (std::size_t group = 0; group < groups.size(); ++group) {
@@ -57,7 +60,9 @@ std::vector<std::vector<Bytes>> means(const Setting& setting) {
                 for (const std::int64_t count : groups[group]) {
                     Exchange::Term term{{}, Tensor(context, Shape{count}, DType::f32)};
                     for (const ShardRange& sum : tree.pending()) {
-                        term.waiting.emplace_back(context, Shape{count}, DType::f32);
+                        const std::size_t sums = term.waiting.size();
+                        term.waiting.push_back(
+                            group == 0 ? large[sums] : Tensor(context, Shape{count}, DType::f32));
                         term.waiting.back().copy_from(
                             random_floats(static_cast<std::size_t>(count),
                                           100 * step + static_cast<unsigned>(sum.first)));
@@ -77,6 +82,16 @@ std::vector<std::vector<Bytes>> means(const Setting& setting) {
     work(0);
     for (std::thread& thread : threads) thread.join();
     return found;
+}
+
+int sums_that_wait(const Setting& setting) {
+    std::size_t sums = 0;
+    for (const ShardRange& part : setting.parts) {
+        ShardTree tree(setting.shards);
+        for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
+        sums += tree.pending().size();
+    }
+    return static_cast<int>(sums);
 }
 
 }  // namespace
@@ -100,7 +115,8 @@ TEST_CASE("sums through memory that devices reach have the bits of the host's wa
             };
             CHECK((means(setting) == expected));
             for (const auto& of_rank : expected) CHECK((of_rank == expected[0]));
-            CHECK(source->made == 2 * ranks);  // of each group, in the first step alone
+            // In the first step alone: for each group, and each large sum that waits.
+            CHECK(source->made == 2 * ranks + sums_that_wait(setting));
         }
     }
 }
