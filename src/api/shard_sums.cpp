@@ -159,6 +159,7 @@ bool ShardSums::add(NetImpl& net) {
         restart();
         return true;
     }
+    if (taken_ == 0 && !is_alone()) exchange_->begin(rank_);
     const std::size_t joined = tree_.take({next(), 1});
     ++taken_;
     for (std::size_t i = 0; i < waiting_.size(); ++i)
@@ -236,6 +237,7 @@ void ShardSums::send_range() {
 }
 
 void ShardSums::send_rest(NetImpl& net) {
+    if (taken_ == 0) exchange_->begin(rank_);
     leaving_ = true;
     joined_ = tree_.take({next(), 1});
     std::vector<Exchange::Term> terms;

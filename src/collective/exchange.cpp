@@ -9,6 +9,9 @@
 #include "runtime/event_impl.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <thread>
 #include <utility>
 
 namespace dlprim {
@@ -42,7 +45,9 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       barrier_(std::move(barrier)),
       add_(std::move(add)),
       rooms_(contexts_.size()),
-      waiting_(contexts_.size()) {
+      waiting_(contexts_.size()),
+      finished_(contexts_.size()),
+      staging_(contexts_.size()) {
     int next = 0;
     for (const ShardRange& part : parts_) {
         require(part.first == next && part.count > 0,
@@ -59,6 +64,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
     peers_ = choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
+    for (std::size_t rank = 0; rank < size(); ++rank) lines_.push_back(std::make_unique<Line>());
     for (std::size_t rank = 0; rank < size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
 }
@@ -120,6 +126,11 @@ std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
     Rooms& rooms = rooms_[rank].at(group);
     if (!rooms.empty()) return;
+    if (is_reached(rank, terms)) {
+        rooms.emplace_back();
+        for (const Tensor& sum : terms[0].waiting) rooms[0].sums.push_back(*shelf_of(rank, sum));
+        return;
+    }
     std::size_t others = 0;
     for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
     std::vector<std::uint64_t> bytes;
@@ -216,13 +227,136 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
 }
 
+bool Exchange::is_reached(std::size_t rank, const std::vector<Term>& terms) const {
+    return terms.size() == 1 && shelf_of(rank, terms[0].waiting.at(0)).has_value();
+}
+
+Exchange::Group Exchange::take(std::size_t rank, std::size_t group) {
+    Line& line = *lines_[rank];
+    const std::lock_guard lock(line.mutex);
+    return line.groups.at(group);
+}
+
+void Exchange::serve(std::size_t rank, std::size_t group) {
+    Line& line = *lines_[rank];
+    if (group == 0) line.next = 0;
+    if (group < line.next) return;  // went with one before it
+    const Group first = take(rank, group);
+    first.ready->wait();
+    if (is_reached(rank, first.terms)) {
+        add_neighbours(rank, group);
+    } else {
+        add_up(rank, group, first.terms);
+        line.next = group + 1;
+    }
+    const std::lock_guard lock(line.mutex);
+    line.groups.erase(line.groups.begin(), line.groups.lower_bound(line.next));
+}
+
+std::size_t Exchange::find_ready(std::size_t rank, std::size_t group) {
+    // Each group lies before the one that has been made earlier.
+    const auto adjoin = [](const Tensor& later, const Tensor& earlier) {
+        return memory_of(later) == memory_of(earlier) &&
+               later.byte_offset() + later.bytes() == earlier.byte_offset();
+    };
+    Line& line = *lines_[rank];
+    const std::lock_guard lock(line.mutex);
+    auto at = line.groups.find(group);
+    std::size_t end = group + 1;
+    for (auto next = std::next(at); next != line.groups.end(); at = next++, ++end) {
+        const std::vector<Term>&before = at->second.terms, &terms = next->second.terms;
+        bool joins =
+            next->first == end && is_reached(rank, terms) && adjoin(terms[0].mean, before[0].mean);
+        for (std::size_t i = 0; joins && i < terms[0].waiting.size(); ++i)
+            joins = adjoin(terms[0].waiting[i], before[0].waiting[i]);
+        if (!joins || !next->second.ready->done()) break;
+    }
+    return end;
+}
+
+void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
+    Line& line = *lines_[rank];
+    line.offered = find_ready(rank, group);
+    for (std::size_t g = group; g < line.offered; ++g) make_rooms(rank, g, take(rank, g).terms);
+    const std::int64_t first = take(rank, group).terms[0].mean.shape().numel();
+    barrier_->arrive(
+        rank, cat("to add sums over shards (part ", group, " of the step, ", first, " elements)"));
+    // What all have made: they read of each other until they meet again.
+    std::size_t end = line.offered;
+    for (const auto& other : lines_) end = std::min(end, other->offered);
+    // The last of them begins where all begin.
+    Term whole = take(rank, end - 1).terms[0];
+    std::int64_t elements = 0;
+    for (std::size_t g = group; g < end; ++g) {
+        const Group one = take(rank, g);
+        one.ready->wait();  // which tells what kernels have refused
+        elements += one.terms[0].mean.shape().numel();
+    }
+    const auto lengthen = [&](Tensor& tensor) {
+        tensor = Access::tensor(contexts_[rank], Access::buffer(tensor), tensor.byte_offset(),
+                                Shape{elements}, tensor.dtype());
+    };
+    for (Tensor& sum : whole.waiting) lengthen(sum);
+    lengthen(whole.mean);
+    add_reached(rank, end - 1, whole);
+    queue(rank).finish();
+    barrier_->arrive(rank, cat("to receive sums over shards (parts ", group, " to ", end - 1,
+                               " of the step, ", elements, " elements)"));
+    for (std::size_t q = 0; q < size(); ++q) {
+        const Slice part = slice(elements, q);
+        if (part.size() == 0) continue;
+        const Tensor target = elements_of(second_[rank], whole.mean, part.begin, part.size());
+        rooms_[q][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
+                                          target);
+    }
+    line.next = end;
+}
+
+void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whole) {
+    const Slice own = slice(whole.mean.shape().numel(), rank);
+    if (own.size() == 0) return;
+    const auto view = [&](std::size_t q, std::size_t i) {
+        return rooms_[q][group][0].sums[i].view(
+            second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
+    };
+    ShardTree tree(shards_);
+    std::vector<Tensor> sums;
+    std::size_t staged = 0;
+    for (std::size_t q = 0; q < size(); ++q) {
+        for (std::size_t i = 0; i < pending_[q].size(); ++i) {
+            sums.push_back(view(q, i));
+            for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
+                const Tensor right = std::move(sums.back());
+                sums.pop_back();
+                const bool is_last = joined == 1 && tree.pending().front().count == shards_;
+                // The mean takes the place of the rank's own sum, whose slice nobody else reads.
+                const Tensor out =
+                    is_last ? view(rank, 0) : staging(rank, staged++, own.size(), right.dtype());
+                add_(sums.back(), right, out, is_last ? 1.0 / shards_ : 1.0);
+                sums.back() = out;
+            }
+        }
+    }
+}
+
+Tensor Exchange::staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype) {
+    std::vector<Tensor>& all = staging_[rank];
+    if (all.size() <= index) all.resize(index + 1);
+    if (!all[index].defined() || all[index].shape().numel() < elements ||
+        all[index].dtype() != dtype)
+        all[index] = Tensor(second_[rank], Shape{elements}, dtype);
+    return elements_of(second_[rank], all[index], 0, elements);
+}
+
 void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> terms,
                      std::shared_ptr<EventImpl> ready) {
-    movers_[rank]->post([self = shared_from_this(), rank, group, terms = std::move(terms),
-                         ready = std::move(ready)] {
+    {
+        const std::lock_guard lock(lines_[rank]->mutex);
+        lines_[rank]->groups[group] = {std::move(terms), std::move(ready)};
+    }
+    movers_[rank]->post([self = shared_from_this(), rank, group] {
         try {
-            ready->wait();
-            self->add_up(rank, group, terms);
+            self->serve(rank, group);
         } catch (const Error& error) {
             self->barrier_->fail(rank, error);  // at once, since the rank's own thread may be busy
             throw;
@@ -233,6 +367,23 @@ void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> term
 void Exchange::finish(std::size_t rank) {
     movers_[rank]->wait();
     queue(rank).finish();  // whose last work are the means that were received
+    ++finished_[rank];
+}
+
+void Exchange::begin(std::size_t rank) {
+    // They end a step within microseconds of each other, so that there is hardly anything to wait
+    // for.
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::duration<double>(barrier_->deadline());
+    for (std::size_t q = 0; q < size(); ++q)
+        while (finished_[q] < finished_[rank]) {
+            barrier_->check();
+            if (Clock::now() > until)
+                barrier_->fail(
+                    q, Error(ErrorKind::device, cat("has not received the sums of a step within ",
+                                                    barrier_->deadline().count(), " seconds")));
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
 }
 
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {

@@ -27,11 +27,13 @@
 
 #include <dlprim/tensor.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +73,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// Says how many groups of tensors each step of the rank has. To be called before any step.
     void expect(std::size_t rank, std::size_t groups) { rooms_.at(rank).resize(groups); }
+    /// To be called before a step writes to sums that wait: waits until all ranks have received
+    /// what the step before has left in their place.
+    void begin(std::size_t rank);
     /// Begins to add up a group of tensors, which `ready` says are there. Returns at once. A step
     /// has groups 0, 1, ... in this order, which consist of the same tensors, by shape and type, in
     /// all steps of all ranks. Until finish() nobody else uses the tensors.
@@ -95,7 +100,26 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         std::vector<Tensor> staging;  ///< slices of other ranks' sums, and of what they add up to
     };
     using Rooms = std::vector<Room>;  ///< by tensor of a group
+    struct Group {
+        std::vector<Term> terms;
+        std::shared_ptr<EventImpl> ready;
+    };
+    /// What a rank has started and its mover has not finished.
+    struct Line {
+        std::mutex mutex;
+        std::map<std::size_t, Group> groups;
+        std::size_t next = 0;     ///< the first group that is not added up
+        std::size_t offered = 0;  ///< the end of those that the rank has made
+    };
+    Group take(std::size_t rank, std::size_t group);
+    void serve(std::size_t rank, std::size_t group);
+    std::size_t find_ready(std::size_t rank, std::size_t group);
     void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    /// The same for neighbouring groups at once, of one tensor each, which kernels of all reach.
+    void add_neighbours(std::size_t rank, std::size_t group);
+    void add_reached(std::size_t rank, std::size_t group, const Term& whole);
+    Tensor staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype);
+    bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
     void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
     /// Where a tensor lies, if make_waiting() has put it within reach.
     std::optional<Shelf> shelf_of(std::size_t rank, const Tensor& tensor) const;
@@ -119,7 +143,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
-    std::vector<std::unique_ptr<Mover>> movers_;  ///< by rank; last, so that they end first
+    std::vector<std::unique_ptr<Line>> lines_;          ///< by rank
+    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
+    std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
+    std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first
 };
 
 }  // namespace dlprim

@@ -2,6 +2,7 @@
 // The exchange through memory that devices reach: the bits of the exchange through the host, for
 // any number of devices and shards, and for sums that are not alike.
 #include "collective/exchange.hpp"
+#include "collective/second_queue.hpp"
 #include "collective/shared_devices.hpp"
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"
@@ -34,10 +35,10 @@ struct Setting {
     Exchange::ChoosePeers choose;
 };
 
-/// The means of two steps, each of two groups, on every rank: a large tensor, and small ones, whose
-/// slices differ in size or are empty.
+/// The means of three steps on every rank: of small tensors, whose slices differ in size or are
+/// empty, and of a large one, whose ranges leave one after the other, its end first.
 std::vector<std::vector<Bytes>> means(const Setting& setting) {
-    const std::vector<std::vector<std::int64_t>> groups{{(1 << 20) + 3000}, {1, 1030, 4096}};
+    constexpr std::int64_t large = (1 << 20) + 3000, ranges = 5;
     std::vector<std::string> names;
     for (const Context& context : setting.contexts) names.push_back(context.info().str());
     const auto barrier = std::make_shared<Barrier>(names, std::chrono::duration<double>(60));
@@ -49,31 +50,45 @@ std::vector<std::vector<Bytes>> means(const Setting& setting) {
         ShardTree tree(setting.shards);
         const ShardRange part = setting.parts[rank];
         for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
-        exchange->expect(rank, groups.size());
-        std::vector<Tensor> large;  // which kernels of others reach where they lie
+        exchange->expect(rank, 1 + ranges);
+        std::vector<Tensor> lasting;  // which kernels of others reach where they lie
         for (std::size_t i = 0; i < tree.pending().size(); ++i)
-            large.push_back(exchange->make_waiting(rank, Shape{groups[0][0]}, DType::f32));
-        for (unsigned step = 0; step < 2; ++step) {
-            std::vector<Tensor> all;
-            for (std::size_t group = 0; group < groups.size(); ++group) {
-                std::vector<Exchange::Term> terms;
-                for (const std::int64_t count : groups[group]) {
-                    Exchange::Term term{{}, Tensor(context, Shape{count}, DType::f32)};
-                    for (const ShardRange& sum : tree.pending()) {
-                        const std::size_t sums = term.waiting.size();
-                        term.waiting.push_back(
-                            group == 0 ? large[sums] : Tensor(context, Shape{count}, DType::f32));
-                        term.waiting.back().copy_from(
-                            random_floats(static_cast<std::size_t>(count),
-                                          100 * step + static_cast<unsigned>(sum.first)));
-                    }
-                    all.push_back(term.mean);
-                    terms.push_back(std::move(term));
-                }
+            lasting.push_back(exchange->make_waiting(rank, Shape{large}, DType::f32));
+        const Tensor mean(context, Shape{large}, DType::f32);
+        for (unsigned step = 0; step < 3; ++step) {
+            const auto fill = [&](Tensor tensor, const ShardRange& sum) {
+                tensor.copy_from(random_floats(static_cast<std::size_t>(tensor.shape().numel()),
+                                               100 * step + static_cast<unsigned>(sum.first)));
+            };
+            const auto start = [&](std::size_t group, std::vector<Exchange::Term> terms) {
                 exchange->start(rank, group, std::move(terms), Access::impl(context).record({}));
+            };
+            exchange->begin(rank);
+            std::vector<Exchange::Term> terms;
+            for (const std::int64_t count : {1, 1030, 4096}) {
+                Exchange::Term term{{}, Tensor(context, Shape{count}, DType::f32)};
+                for (const ShardRange& sum : tree.pending()) {
+                    term.waiting.emplace_back(context, Shape{count}, DType::f32);
+                    fill(term.waiting.back(), sum);
+                }
+                terms.push_back(std::move(term));
+            }
+            for (std::size_t i = 0; i < lasting.size(); ++i) fill(lasting[i], tree.pending()[i]);
+            start(0, terms);
+            for (std::int64_t range = ranges; range-- > 0;) {
+                const std::int64_t begin = large * range / ranges / 64 * 64;
+                const std::int64_t end =
+                    range + 1 == ranges ? large : large * (range + 1) / ranges / 64 * 64;
+                const auto cut = [&](const Tensor& tensor) {
+                    return elements_of(context, tensor, begin, end - begin);
+                };
+                Exchange::Term term{{}, cut(mean)};
+                for (const Tensor& sum : lasting) term.waiting.push_back(cut(sum));
+                start(static_cast<std::size_t>(ranges - range), {term});
             }
             exchange->finish(rank);
-            for (const Tensor& tensor : all) found[rank].push_back(bits(tensor));
+            for (const Exchange::Term& term : terms) found[rank].push_back(bits(term.mean));
+            found[rank].push_back(bits(mean));
         }
     };
     std::vector<std::thread> threads;
@@ -115,8 +130,8 @@ TEST_CASE("sums through memory that devices reach have the bits of the host's wa
             };
             CHECK((means(setting) == expected));
             for (const auto& of_rank : expected) CHECK((of_rank == expected[0]));
-            // In the first step alone: for each group, and each large sum that waits.
-            CHECK(source->made == 2 * ranks + sums_that_wait(setting));
+            // Once, for the small tensors of each rank, and for each large sum that waits.
+            CHECK(source->made == ranks + sums_that_wait(setting));
         }
     }
 }
