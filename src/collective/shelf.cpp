@@ -2,17 +2,10 @@
 // Shelf.
 #include "collective/shelf.hpp"
 
+#include "collective/places.hpp"
 #include "runtime/context_impl.hpp"
 
 namespace dlprim {
-
-namespace {
-
-BufferRef place_of(const Tensor& tensor) {
-    return {Access::buffer(tensor).get(), tensor.byte_offset()};
-}
-
-}  // namespace
 
 Tensor Shelf::view(const Context& context, std::size_t rank, std::uint64_t byte, std::int64_t count,
                    DType dtype) const {
