@@ -173,6 +173,34 @@ TEST_CASE("devices that move different gradients are an error", "[team]") {
     });
 }
 
+TEST_CASE("sums travel by each way with the same bits, and notes say which", "[team]") {
+    struct Variable {
+        const char* name;
+        Variable(const char* what, bool forbids) : name(what) {
+            if (forbids) ::setenv(name, "0", 1);
+        }
+        ~Variable() { ::unsetenv(name); }
+    };
+    struct Way {
+        bool no_peers, no_pinned;
+        const char* note;
+    };
+    const Bits one = bits_of_one(Context("cpu"), 5);
+    for (const Way& way : {Way{false, false, "travel through memory that the devices share"},
+                           Way{true, false, "travel through pinned host memory"},
+                           Way{true, true, "travel through host memory"}}) {
+        const Variable peers("DLPRIM_PEER", way.no_peers), pinned("DLPRIM_PINNED", way.no_pinned);
+        const std::vector<Context> devices = devices_like(Context("cpu"), 3);
+        CHECK((bits_of_team(devices, 5) == one));
+        std::string notes;
+        const Team team(devices, open_small, adam(5));
+        for (const std::string& note : team.notes()) notes += note + "\n";
+        INFO(notes);
+        CHECK(notes.find(way.note) != std::string::npos);
+        CHECK((notes.find("DLPRIM_PEER=0 forbids it") != std::string::npos) == way.no_peers);
+    }
+}
+
 TEST_CASE("devices of several kinds train together", "[team]") {
     std::vector<Context> devices;
     std::set<std::string> kinds;
