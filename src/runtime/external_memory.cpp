@@ -46,8 +46,8 @@ CreateBuffer create_buffer() {
 
 EnqueueAcquire enqueue_acquire(cl_device_id device) {
     cl_platform_id platform = nullptr;
-    if (clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, nullptr) !=
-        CL_SUCCESS)
+    constexpr std::size_t bytes = sizeof(cl_platform_id);  // NOLINT(bugprone-sizeof-expression)
+    if (clGetDeviceInfo(device, CL_DEVICE_PLATFORM, bytes, &platform, nullptr) != CL_SUCCESS)
         return nullptr;
     return reinterpret_cast<EnqueueAcquire>(clGetExtensionFunctionAddressForPlatform(
         platform, "clEnqueueAcquireExternalMemObjectsKHR"));
