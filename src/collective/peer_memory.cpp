@@ -9,6 +9,7 @@
 #include "runtime/external_memory.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -76,6 +77,9 @@ class CudaPeerMemory : public PeerMemory {
 
   private:
     std::shared_ptr<Buffer> open(std::size_t context) override {
+        // The threads of all ranks import, and the driver is asked for one thing at a time.
+        static std::mutex mutex;
+        const std::lock_guard lock(mutex);
         return import_(Access::impl(contexts_[context]), memory_.export_descriptor(),
                        memory_.bytes());
     }
