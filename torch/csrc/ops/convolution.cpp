@@ -107,9 +107,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
     if (with_bias) params.push_back(view_of(*bias));
     dp::ops::CallOptions how = how_for(input);
     how.training = is_training(input, weight);
-    const dp::Tensor y = what.with_options([&](const auto& options) {
-        return results_of(options, {x}, params, how).front();
-    });
+    const dp::Tensor y = what.with_options(
+        [&](const auto& options) { return results_of(options, {x}, params, how).front(); });
     const at::Tensor result = new_tensor(y, input.device());
     return what.sequence ? result.squeeze(-2) : result;
 }
