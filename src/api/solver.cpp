@@ -35,6 +35,10 @@ void check(const SolverOptions& o) {
     require(o.shards == 1 || o.accumulate == 1, "shards is ", o.shards, " and accumulate is ",
             o.accumulate,
             ": only one of them can be above 1; more shards in a larger batch do what both would");
+    require(o.state_parts >= 1 && o.state_part >= 0 && o.state_part < o.state_parts,
+            "there is no part ", o.state_part, " of ", o.state_parts, " parts of the state");
+    require(o.state_parts == 1 || o.accumulate == 1,
+            "a solver that accumulates batches keeps its whole state");
     require(o.clip_norm >= 0 && o.clip_value >= 0,
             "clip_norm and clip_value must not be negative; 0 does not clip");
     require(std::isfinite(o.loss_scale) && o.loss_scale >= 0 && o.loss_scale_steps >= 1,
@@ -95,6 +99,8 @@ void Solver::step() {
 bool Solver::step_if(const std::function<bool()>& proceed) {
     require(!proceed || impl_->sums.is_alone(),
             "step_if() is for one device: the others of the team would not know of its decision");
+    require(impl_->options.state_parts == 1 || !impl_->sums.is_alone(),
+            "a solver with a part of the state needs a team, which has the others");
     NetImpl& net = *impl_->shared_net;
     Executor& executor = *net.built().executor;
     const auto t = static_cast<double>(impl_->updates + 1);
@@ -146,6 +152,7 @@ void SolverImpl::finish_shard() {
     if (options.accumulate > 1) net.run(Part::accumulate);
     if (++batches < static_cast<std::uint64_t>(options.accumulate)) return;
     net.run(Part::update);
+    if (options.state_parts > 1) sums.share_parameters(net);
     batches = 0;
     ++updates;
 }
@@ -160,13 +167,42 @@ void SolverImpl::repeat_shard(int shard) {
         "@step", present.random_step + static_cast<std::uint64_t>(shard));
 }
 
+std::vector<std::byte> SolverImpl::gather(const std::string& state) {
+    std::vector<std::byte> whole;
+    for (SolverImpl* const peer : peers) {
+        const Executor& executor = *peer->shared_net->built().executor;
+        const Tensor part = executor.tensor(executor.plan().graph.find(state));
+        const std::size_t at = whole.size();
+        whole.resize(at + part.bytes());
+        part.copy_to_host(whole.data() + at, part.bytes());
+    }
+    return whole;
+}
+
+void SolverImpl::scatter(const std::string& state, const std::vector<std::byte>& whole) {
+    std::size_t at = 0;
+    for (SolverImpl* const peer : peers) {
+        const Executor& executor = *peer->shared_net->built().executor;
+        Tensor part = executor.tensor(executor.plan().graph.find(state));
+        require(at + part.bytes() <= whole.size(), "state '", state, "' has too few elements");
+        part.copy_from_host(whole.data() + at, part.bytes());
+        at += part.bytes();
+    }
+}
+
 std::map<std::string, Tensor> SolverImpl::averages() {
     std::map<std::string, Tensor> all;
     const NetImpl::Built& built = shared_net->built();
     const Plan& plan = built.executor->plan();
     const ValueId id = plan.graph.find(average_name);
     if (id == no_value) return all;
-    const Tensor average = built.executor->tensor(id);
+    Tensor average = built.executor->tensor(id);
+    if (options.state_parts > 1) {
+        const std::vector<std::byte> whole = gather(average_name);
+        average = Tensor(shared_net->context(),
+                         Shape{static_cast<std::int64_t>(whole.size() / sizeof(float))});
+        average.copy_from_host(whole.data(), whole.size());
+    }
     for (const auto& [name, param] : built.params) {
         const Value& value = plan.graph.value(param);
         const Place& place = plan.places[static_cast<std::size_t>(param)];

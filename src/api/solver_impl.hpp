@@ -15,6 +15,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace dlprim {
 
@@ -27,6 +28,8 @@ class SolverImpl {
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
     ShardSums sums;
+    /// With several SolverOptions::state_parts: the team's solvers, this one included, by part.
+    std::vector<SolverImpl*> peers;
     std::size_t batch_slot = 0;  ///< where the states before the present batch are kept
     /// With a guard: the state before each of the last steps, by the step's number.
     struct Before {
@@ -50,8 +53,13 @@ class SolverImpl {
     /// Sets random numbers to those of a shard of the batch that was called off, for first_nan().
     void repeat_shard(int shard);
 
+    /// A state of all elements of the block of parameters, put together from the parts that the
+    /// solvers of a team keep; and its opposite. They wait.
+    std::vector<std::byte> gather(const std::string& state);
+    void scatter(const std::string& state, const std::vector<std::byte>& whole);
+
     /// The averages of the parameters, by name; empty without SolverOptions::average. They are the
-    /// solver's own memory.
+    /// solver's own memory, or put together from parts.
     std::map<std::string, Tensor> averages();
 
     /// Writes what Solver::save_checkpoint() says into a file that may hold more. The caller

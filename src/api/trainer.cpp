@@ -4,6 +4,7 @@
 
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
+#include "api/rank_shards.hpp"
 #include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
@@ -121,11 +122,27 @@ class Trainer {
             NetOptions own = options;
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
             Net net = open_training_net(context, config_, own);
-            if (rank == 0 && call_.memory) call_.memory(net.plan_memory(&config_.solver));
+            if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
             return net;
         };
-        team_.emplace(contexts_, open_net, config_.solver,
-                      TeamOptions{call_.shards_of_devices, call_.deadline_seconds});
+        team_.emplace(contexts_, open_net, config_.solver, team_options());
+    }
+
+    TeamOptions team_options() const {
+        TeamOptions options;
+        options.shards = call_.shards_of_devices;
+        options.deadline_seconds = call_.deadline_seconds;
+        options.sharded_states = config_.sharded_states;
+        return options;
+    }
+
+    /// What a step takes on the first device.
+    MemoryMap memory_of_first(const Net& net) const {
+        SolverOptions own = config_.solver;
+        if (config_.sharded_states) own.state_parts = static_cast<int>(contexts_.size());
+        return Access::impl(net).plan_memory(
+            own, shards_of_ranks(contexts_.size(), config_.solver.shards, call_.shards_of_devices),
+            0);
     }
 
     Net& net() { return team_->net(0); }
