@@ -157,6 +157,7 @@ void NetImpl::find_params(Built& built) {
 }
 
 Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
+    if (solver != nullptr) graph.shards = solver->shards;
     if (options_.without_losses) drop_losses(graph);
     DeriveOptions derive_options;
     derive_options.engines = options_.engines;

@@ -53,6 +53,27 @@ std::optional<Tensor> scale_of(NetImpl& net) {
     return executor.tensor(id);
 }
 
+/// Lets launches of a thread meet those of the other shards, while it lives.
+class Meets {
+  public:
+    Meets(const Context& context, ShardMeeting* meeting) : context_(Access::impl(context)) {
+        context_.set_meeting(meeting);
+    }
+    ~Meets() { context_.set_meeting(nullptr); }
+    Meets(const Meets&) = delete;
+    Meets& operator=(const Meets&) = delete;
+
+  private:
+    ContextImpl& context_;
+};
+
+/// The name of a batch norm that takes statistics of all shards; empty if none does.
+std::string synchronous_norm(NetImpl& net) {
+    for (const Node& node : net.built().executor->plan().graph.nodes)
+        if (!node.removed && node.op->type() == "ShardSum") return node.attrs.text("what");
+    return {};
+}
+
 }  // namespace
 
 Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<SolverImpl>()) {
@@ -62,6 +83,7 @@ Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<
     Access::impl(net).attach_solver(options);
     impl_->shared_net = Access::shared_impl(net);
     impl_->sums.attach(*impl_->shared_net, options.shards);
+    impl_->synchronous = synchronous_norm(*impl_->shared_net);
     if (std::optional<Tensor> scale = scale_of(*impl_->shared_net))
         scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
@@ -101,6 +123,11 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
             "step_if() is for one device: the others of the team would not know of its decision");
     require(impl_->options.state_parts == 1 || !impl_->sums.is_alone(),
             "a solver with a part of the state needs a team, which has the others");
+    require(
+        impl_->synchronous.empty() || impl_->meeting, "the ", impl_->synchronous,
+        " are those of all shards, with \"sync\": each shard needs a rank of its own in a Team, "
+        "and this solver computes ",
+        impl_->options.shards, " shards one after the other");
     NetImpl& net = *impl_->shared_net;
     Executor& executor = *net.built().executor;
     const auto t = static_cast<double>(impl_->updates + 1);
@@ -124,6 +151,8 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     if (sharded)
         net.step_count =
             impl_->present.random_step + static_cast<std::uint64_t>(impl_->sums.next());
+    if (impl_->meeting) impl_->try_parts();
+    const Meets meets(net.context(), impl_->meeting.get());
     net.forward();
     if (proceed && !proceed()) {
         net.built().executor->restore_states(impl_->batch_slot);  // running statistics
@@ -140,6 +169,17 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     impl_->finish_shard();
     Access::impl(net.context()).queue().flush();
     return true;
+}
+
+void SolverImpl::try_parts() {
+    NetImpl& net = *shared_net;
+    Executor& executor = *net.built().executor;
+    if (executor.proven(Part::forward) && executor.proven(Part::backward)) return;
+    const std::uint64_t random_step = net.step_count;
+    net.forward();
+    net.backward();
+    net.built().executor->restore_states(batch_slot);
+    net.step_count = random_step;
 }
 
 void SolverImpl::finish_shard() {

@@ -5,6 +5,7 @@
 #include "api/net_impl.hpp"
 #include "api/shard_sums.hpp"
 #include "formats/hdf5_file.hpp"
+#include "runtime/shard_meeting.hpp"
 
 #include <dlprim/solver_options.hpp>
 
@@ -30,7 +31,9 @@ class SolverImpl {
     ShardSums sums;
     /// With several SolverOptions::state_parts: the team's solvers, this one included, by part.
     std::vector<SolverImpl*> peers;
-    std::size_t batch_slot = 0;  ///< where the states before the present batch are kept
+    std::string synchronous;  ///< a batch norm that takes statistics of all shards, if there is one
+    std::unique_ptr<ShardMeeting> meeting;  ///< then: where it does, in a team
+    std::size_t batch_slot = 0;             ///< where the states before the present batch are kept
     /// With a guard: the state before each of the last steps, by the step's number.
     struct Before {
         std::uint64_t updates, batches, random_step;
@@ -41,6 +44,9 @@ class SolverImpl {
     Before present{};  ///< before the batch that is computed, or that call_off() undid last
     std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
 
+    /// With a meeting: lets engines of the step's parts fail, and be replaced, before they meet.
+    /// Shards that have met cannot begin a part again.
+    void try_parts();
     /// Enqueues what follows the backward part: the sums over the shards of the batch, and after
     /// the last of them the update.
     void finish_shard();

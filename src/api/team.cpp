@@ -7,6 +7,7 @@
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
 #include "collective/exchange.hpp"
+#include "collective/shard_values.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -65,6 +66,8 @@ class TeamImpl {
     bool sharded_states = false;         ///< each rank updates a part of the parameters
     std::optional<RankThreads> threads;  ///< last, so that they end first
 
+    void meet();
+    std::string note_of_states() const;
     void share(std::size_t rank);
     void share_parameters(std::size_t rank);
 };
@@ -106,6 +109,7 @@ Team::Team(const std::vector<Context>& devices,
             Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
+    team.meet();
     if (!team.sharded_states) return;
     std::vector<SolverImpl*> peers;
     for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
@@ -133,6 +137,37 @@ int Team::shards(int rank) const {
 void Team::for_each(const std::function<void(int rank)>& work) {
     impl_->threads->run([work](std::size_t rank) { work(static_cast<int>(rank)); },
                         impl_->barrier->deadline());
+}
+
+/// Batch norms with "sync" take their statistics in the middle of a step.
+void TeamImpl::meet() {
+    const ShardValues values(barrier);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        SolverImpl& solver = Access::impl(*ranks[i].solver);
+        if (solver.synchronous.empty()) continue;
+        require(parts[i].count == 1, "the ", solver.synchronous,
+                " are those of all shards, with \"sync\", so that each shard needs a rank of its "
+                "own: rank ",
+                i, " has ", parts[i].count,
+                " shards. Give the team a context for each shard, several on the same device where "
+                "there are fewer devices");
+        solver.meeting = values.meeting(i);
+    }
+}
+
+std::string TeamImpl::note_of_states() const {
+    std::vector<std::string> each;
+    double all = 0;
+    for (const Rank& rank : ranks) {
+        double bytes = 0;
+        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
+            if (block.name == "states") bytes = static_cast<double>(block.bytes);
+        each.push_back(fixed(bytes / (1 << 20), 2));
+        all += bytes;
+    }
+    return cat("the solver's state is cut over the ranks, which have ", join(each, ", "),
+               " of its ", fixed(all / (1 << 20), 2),
+               " MiB; each updates its part of the parameters and gives it to the others");
 }
 
 void TeamImpl::share_parameters(std::size_t rank) {
@@ -218,9 +253,7 @@ std::vector<std::string> Team::notes() const {
             "the devices are of several kinds: the same devices train the same bits again, others "
             "do not; parameters are updated by ",
             team.sharded_states ? "one rank each" : "rank 0"));
-    if (team.sharded_states)
-        notes.push_back(cat("each rank keeps 1/", team.ranks.size(),
-                            " of the solver's state and updates as much of the parameters"));
+    if (team.sharded_states) notes.push_back(team.note_of_states());
     std::set<std::string> ids;
     for (const Context& device : team.devices)
         if (!ids.insert(device.info().id).second)

@@ -18,8 +18,8 @@ namespace {
 bool is_allowed(Way way) {
     if (way != Way::pinned) return true;
     const std::string wanted = env("DLPRIM_PINNED").value_or("");
-    require(wanted.empty() || wanted == "0" || wanted == "1",
-            "DLPRIM_PINNED must be 0 or 1, not '", wanted, "'");
+    require(wanted.empty() || wanted == "0" || wanted == "1", "DLPRIM_PINNED must be 0 or 1, not '",
+            wanted, "'");
     return wanted != "0";
 }
 

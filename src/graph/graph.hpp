@@ -111,6 +111,7 @@ struct Assignment {
 class Graph {
   public:
     bool training = false;                  ///< training-mode semantics (batch statistics, dropout)
+    int shards = 1;                         ///< of a batch, of which the graph computes one
     Part part = Part::forward;              ///< the part of the nodes that add() makes
     Precision precision = Precision::fp32;  ///< the precision of the nodes that add() makes
 
