@@ -5,7 +5,7 @@
 // however many they are. docs/engines/shards.md describes the method.
 //
 // Ownership: a Team owns a Net and a Solver for each device, its ranks. They hold the same
-// parameters and solver state.
+// parameters, and the same solver state or a part of it each (TeamOptions::sharded_states).
 //
 // Threads: one thread at a time calls a Team. Each rank has a thread of its own for the team's
 // work. While no call runs, the calling thread may use nets and solvers as dlprim/net.hpp says.
@@ -43,6 +43,10 @@ struct TeamOptions {
     /// Gradients leave a device in ranges of about so many bytes, each as soon as the backward part
     /// has completed it.
     std::uint64_t range_bytes = 4 << 20;
+    /// Whether each device keeps a part of the solver's state (moments, averages) and updates that
+    /// part of the parameters, which then travel to the others. It takes less memory, has the same
+    /// bits, and its checkpoints are those of any team. Only whole teams save and load them then.
+    bool sharded_states = false;
 };
 
 class TeamImpl;

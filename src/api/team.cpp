@@ -2,10 +2,12 @@
 // Team: nets and solvers of several devices, which exchange their sums in the middle of a step.
 #include <dlprim/team.hpp>
 
+#include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
 #include "collective/exchange.hpp"
+#include "collective/shard_values.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -23,29 +25,6 @@ namespace {
 
 /// How long a device may compile after the first one has done so.
 constexpr std::chrono::duration<double> compiling{3600};
-
-std::vector<ShardRange> parts_of(std::size_t devices, int shards, const std::vector<int>& given) {
-    std::vector<ShardRange> parts;
-    const auto count = static_cast<int>(devices);
-    require(count > 0, "a team needs a device");
-    require(shards >= count, "there are ", count, " devices and ", shards,
-            shards == 1 ? " shard" : " shards",
-            " of a batch: each device computes at least one, so set \"shards\" to ", count,
-            " or more");
-    require(given.empty() || given.size() == devices, "shards are given for ", given.size(),
-            " devices, and there are ", devices);
-    int first = 0;
-    for (int i = 0; i < count; ++i) {
-        const int even = shards / count + (i < shards % count ? 1 : 0);
-        const int own = given.empty() ? even : given[static_cast<std::size_t>(i)];
-        require(own >= 1, "device ", i, " is given ", own, " shards: each computes at least one");
-        parts.push_back({first, own});
-        first += own;
-    }
-    require(first == shards, "the devices are given ", first, " shards in all, a batch has ",
-            shards);
-    return parts;
-}
 
 std::vector<std::string> names_of(const std::vector<Context>& devices) {
     std::vector<std::string> names;
@@ -84,8 +63,11 @@ class TeamImpl {
     /// Whether parameters come from the first device after every update, since another kind of
     /// device would round them otherwise.
     bool mixed = false;
+    bool sharded_states = false;         ///< each rank updates a part of the parameters
     std::optional<RankThreads> threads;  ///< last, so that they end first
 
+    void meet();
+    std::string note_of_states() const;
     void share(std::size_t rank);
     void share_parameters(std::size_t rank);
 };
@@ -96,13 +78,14 @@ Team::Team(const std::vector<Context>& devices,
     : impl_(std::make_shared<TeamImpl>()) {
     TeamImpl& team = *impl_;
     team.devices = devices;
-    team.parts = parts_of(devices.size(), solver.shards, options.shards);
+    team.parts = shards_of_ranks(devices.size(), solver.shards, options.shards);
     std::set<const ContextImpl*> contexts;
     for (const Context& device : devices) {
         require(contexts.insert(&Access::impl(device)).second, "context ", device.info().str(),
                 " is given twice: each device of a team needs a context of its own");
         team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
     }
+    team.sharded_states = options.sharded_states && devices.size() > 1;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
@@ -116,11 +99,21 @@ Team::Team(const std::vector<Context>& devices,
     const auto open_rank = [&](std::size_t index) {
         TeamImpl::Rank& mine = team.ranks[index];
         mine.net.emplace(open(devices[index], static_cast<int>(index)));
-        mine.solver.emplace(*mine.net, solver);
+        SolverOptions own = solver;
+        if (team.sharded_states) {
+            own.state_part = static_cast<int>(index);
+            own.state_parts = static_cast<int>(devices.size());
+        }
+        mine.solver.emplace(*mine.net, own);
         if (team.exchange)
             Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
+    team.meet();
+    if (!team.sharded_states) return;
+    std::vector<SolverImpl*> peers;
+    for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
+    for (SolverImpl* const peer : peers) peer->peers = peers;
 }
 
 Team::~Team() = default;
@@ -146,6 +139,37 @@ void Team::for_each(const std::function<void(int rank)>& work) {
                         impl_->barrier->deadline());
 }
 
+/// Batch norms with "sync" take their statistics in the middle of a step.
+void TeamImpl::meet() {
+    const ShardValues values(barrier);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        SolverImpl& solver = Access::impl(*ranks[i].solver);
+        if (solver.synchronous.empty()) continue;
+        require(parts[i].count == 1, "the ", solver.synchronous,
+                " are those of all shards, with \"sync\", so that each shard needs a rank of its "
+                "own: rank ",
+                i, " has ", parts[i].count,
+                " shards. Give the team a context for each shard, several on the same device where "
+                "there are fewer devices");
+        solver.meeting = values.meeting(i);
+    }
+}
+
+std::string TeamImpl::note_of_states() const {
+    std::vector<std::string> each;
+    double all = 0;
+    for (const Rank& rank : ranks) {
+        double bytes = 0;
+        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
+            if (block.name == "states") bytes = static_cast<double>(block.bytes);
+        each.push_back(fixed(bytes / (1 << 20), 2));
+        all += bytes;
+    }
+    return cat("the solver's state is cut over the ranks, which have ", join(each, ", "),
+               " of its ", fixed(all / (1 << 20), 2),
+               " MiB; each updates its part of the parameters and gives it to the others");
+}
+
 void TeamImpl::share_parameters(std::size_t rank) {
     NetImpl& net = Access::impl(*ranks[rank].net);
     const Executor& executor = *net.built().executor;
@@ -159,7 +183,7 @@ void TeamImpl::share(std::size_t rank) {
     const Executor& executor = *net.built().executor;
     const Graph& graph = executor.plan().graph;
     for (std::size_t i = 0; i < graph.values.size(); ++i)
-        if (graph.values[i].role == Role::state)
+        if (graph.values[i].role == Role::state && graph.values[i].part_begin < 0)
             exchange->broadcast(rank, executor.tensor(static_cast<ValueId>(i)));
     net.params_changed();
     if (rank == 0) return;
@@ -191,7 +215,7 @@ void Team::step(const std::function<void(int rank, int shard)>& feed,
             solver.step();
             if (done) done(rank, shard);
         }
-        if (team->mixed) team->share_parameters(index);
+        if (team->mixed && !team->sharded_states) team->share_parameters(index);
     });
 }
 
@@ -225,9 +249,11 @@ std::vector<std::string> Team::notes() const {
                             team.parts[i].end() - 1, " on ", team.devices[i].info().str(),
                             "; its sums travel through ", text_of(team.exchange->way(i))));
     if (team.mixed)
-        notes.emplace_back(
+        notes.emplace_back(cat(
             "the devices are of several kinds: the same devices train the same bits again, others "
-            "do not; parameters are updated by rank 0");
+            "do not; parameters are updated by ",
+            team.sharded_states ? "one rank each" : "rank 0"));
+    if (team.sharded_states) notes.push_back(team.note_of_states());
     std::set<std::string> ids;
     for (const Context& device : team.devices)
         if (!ids.insert(device.info().id).second)

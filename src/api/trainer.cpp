@@ -4,6 +4,7 @@
 
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
+#include "api/rank_shards.hpp"
 #include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
@@ -121,11 +122,39 @@ class Trainer {
             NetOptions own = options;
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
             Net net = open_training_net(context, config_, own);
-            if (rank == 0 && call_.memory) call_.memory(net.plan_memory(&config_.solver));
+            if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
             return net;
         };
-        team_.emplace(contexts_, open_net, config_.solver,
-                      TeamOptions{call_.shards_of_devices, call_.deadline_seconds});
+        const std::vector<ShardRange> parts =
+            shards_of_ranks(contexts_.size(), config_.solver.shards, call_.shards_of_devices);
+        for (std::size_t i = 0; i < contexts_.size(); ++i) {
+            ranks_.push_back(contexts_[i]);
+            // Shards that meet in the middle of a step are computed at once.
+            const int more = meets_in_steps(config_) ? parts[i].count - 1 : 0;
+            for (int k = 0; k < more; ++k) ranks_.emplace_back(contexts_[i].info().id);
+        }
+        team_.emplace(ranks_, open_net, config_.solver, team_options());
+    }
+
+    TeamOptions team_options() const {
+        TeamOptions options;
+        options.shards = shards_of_devices();
+        options.deadline_seconds = call_.deadline_seconds;
+        options.sharded_states = config_.sharded_states;
+        return options;
+    }
+
+    /// Of ranks, which are the devices unless one has several.
+    std::vector<int> shards_of_devices() const {
+        return ranks_.size() == contexts_.size() ? call_.shards_of_devices : std::vector<int>{};
+    }
+
+    /// What a step of the first rank takes.
+    MemoryMap memory_of_first(const Net& net) const {
+        SolverOptions own = config_.solver;
+        if (config_.sharded_states) own.state_parts = static_cast<int>(ranks_.size());
+        return Access::impl(net).plan_memory(
+            own, shards_of_ranks(ranks_.size(), config_.solver.shards, shards_of_devices()), 0);
     }
 
     Net& net() { return team_->net(0); }
@@ -312,6 +341,7 @@ class Trainer {
     const TrainCall& call_;
     TrainConfig config_;
     std::vector<Context> contexts_;
+    std::vector<Context> ranks_;  ///< of the team: each device once, or more often
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exchange. Host memory of a rank is written by that rank alone. It writes to it again only after a
-// barrier that the others pass when they have read it.
+// barrier that the others pass when they have read it; what share() has enqueued is read before the
+// sums of the next step are there.
 #include "collective/exchange.hpp"
 
 #include "base/text.hpp"
@@ -35,7 +36,9 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       parts_(std::move(parts)),
       barrier_(std::move(barrier)),
       add_(std::move(add)),
-      rooms_(contexts_.size()) {
+      rooms_(contexts_.size()),
+      shared_(contexts_.size()),
+      shared_size_(contexts_.size(), 0) {
     int next = 0;
     for (const ShardRange& part : parts_) {
         require(part.first == next && part.count > 0,
@@ -165,6 +168,25 @@ void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> term
 void Exchange::finish(std::size_t rank) {
     movers_[rank]->wait();
     queue(rank).finish();  // whose last work are the means that were received
+}
+
+void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices) {
+    Queue& first = Access::impl(contexts_[rank]).queue();
+    const auto part = [&](std::size_t q) {
+        return elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size());
+    };
+    const Tensor own = part(rank);
+    if (shared_size_[rank] < slices[rank].size()) {
+        shared_[rank] = HostMemory(contexts_[rank], own.bytes(), ways_[rank]);
+        shared_size_[rank] = slices[rank].size();
+    }
+    first.read(place_of(own), shared_[rank].data(), own.bytes(), true);
+    barrier_->arrive(rank, "to share what it has updated");
+    for (std::size_t q = 0; q < size(); ++q) {
+        if (q == rank) continue;
+        const Tensor theirs = part(q);
+        first.write(place_of(theirs), shared_[q].data(), theirs.bytes(), false);
+    }
 }
 
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {

@@ -69,11 +69,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Gives a tensor of rank 0 to `tensor` of every rank.
     void broadcast(std::size_t rank, const Tensor& tensor);
 
-  private:
     struct Slice {
         std::int64_t begin = 0, end = 0;
         std::int64_t size() const { return end - begin; }
     };
+    /// Gives each rank's own slice of a tensor to all others. `slices` are by rank.
+    void share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices);
+
+  private:
     Slice slice(std::int64_t elements, std::size_t rank) const;
     /// Memory of a rank for one tensor.
     struct Room {
@@ -98,6 +101,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     AddPair add_;
     std::vector<Way> ways_;
     std::vector<std::vector<Rooms>> rooms_;  ///< by rank, group
+    std::vector<HostMemory> shared_;         ///< by rank: its slice in share()
+    std::vector<std::int64_t> shared_size_;  ///< and for how many elements there is memory
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
     std::vector<std::unique_ptr<Mover>> movers_;  ///< by rank; last, so that they end first
