@@ -2,6 +2,8 @@
 // Mover.
 #include "collective/mover.hpp"
 
+#include "base/text.hpp"
+
 #include <dlprim/error.hpp>
 
 #include <condition_variable>
