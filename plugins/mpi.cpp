@@ -4,9 +4,13 @@
 // time is over.
 #include "collective/transport_plugin.h"
 
+// The bindings to C++, which MPI has given up, are another library.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <dlfcn.h>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
