@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import time
-import unittest
 
 from commands import SECONDS, TOOLS, main
 from shards_test import ShardRuns as Runs

@@ -341,7 +341,7 @@ TEST_CASE("strangers are not let in", "[processes]") {
     options.token = "another word";
     options.start = std::chrono::seconds(1);
     const auto stranger = Watch::connect(options, {"127.0.0.1"}, first->port());
-    check_error(ErrorKind::io, {"the first process"}, [&] { stranger->wait_for_all(); });
+    check_error(ErrorKind::io, {"rank 0 ended without a word"}, [&] { stranger->wait_for_all(); });
     const auto second = Watch::connect(watch_options(1, 2), {"127.0.0.1"}, first->port());
     CHECK(second->wait_for_all() == first->wait_for_all());
 }
