@@ -8,6 +8,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -31,6 +33,29 @@ void say(dlprim_message message, const std::string& text) {
     std::memcpy(message.text, text.data(), length);
     message.text[length] = 0;
 }
+
+/// Holds back SIGPIPE in this thread, and in those that it starts: Gloo writes to sockets whose other
+/// end may be gone, which is an error of the call and must not end the process.
+class WithoutSigpipe {
+  public:
+    WithoutSigpipe() {
+        sigemptyset(&pipe_);
+        sigaddset(&pipe_, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~WithoutSigpipe() {
+        if (sigismember(&before_, SIGPIPE) == 0) {
+            const timespec now{};
+            while (sigtimedwait(&pipe_, nullptr, &now) > 0) {}
+        }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    WithoutSigpipe(const WithoutSigpipe&) = delete;
+    WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+  private:
+    sigset_t pipe_{}, before_{};
+};
 
 class Store : public gloo::rendezvous::Store {
   public:
@@ -151,6 +176,7 @@ Transport& transport_of(void* self) {
 /// Runs `work`, whose exceptions become results.
 template <typename Work>
 int guarded(dlprim_message message, double seconds, const Work& work) {
+    const WithoutSigpipe quiet;
     const auto begin = Clock::now();
     try {
         return work();
@@ -162,6 +188,7 @@ int guarded(dlprim_message message, double seconds, const Work& work) {
 }
 
 void* open(const dlprim_transport_start* start, dlprim_message message) {
+    const WithoutSigpipe quiet;
     try {
         gloo::transport::tcp::attr how;
         // As PyTorch has it.
@@ -226,6 +253,7 @@ void cancel(void* self) {
 }
 
 void close(void* self, int whole) {
+    const WithoutSigpipe quiet;
     if (whole != 0) delete &transport_of(self);
 }
 

@@ -156,7 +156,7 @@ class Faults(Runs):
                     continue
                 with self.subTest(turn=turn, rank=rank):
                     lines = errors.splitlines()
-                    self.assertEqual(len(lines), 1, errors)
+                    self.assertEqual(len(lines), 1, f"{code}: {errors}")
                     if "in step" not in lines[0]:  # it died before all had met
                         self.assertIn("the first process of the run", lines[0])
                         continue
