@@ -5,8 +5,10 @@
 #include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
 #include "api/solver_impl.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "collective/exchange.hpp"
+#include "collective/process_group.hpp"
 #include "collective/shard_values.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
@@ -26,7 +28,8 @@ namespace {
 /// How long a device may compile after the first one has done so.
 constexpr std::chrono::duration<double> compiling{3600};
 
-std::vector<std::string> names_of(const std::vector<Context>& devices) {
+std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group) {
+    if (group != nullptr) return {group->name(group->rank())};
     std::vector<std::string> names;
     for (std::size_t i = 0; i < devices.size(); ++i)
         names.push_back(cat("rank ", i, ", device ", devices[i].info().str()));
@@ -36,6 +39,32 @@ std::vector<std::string> names_of(const std::vector<Context>& devices) {
 /// Devices with the same engines and compilers, whose results have the same bits.
 bool are_of_a_kind(const DeviceInfo& a, const DeviceInfo& b) {
     return a.name == b.name && a.platform == b.platform && a.driver == b.driver;
+}
+
+/// The same for a text of each device, which processes exchange.
+std::string kind_text(const DeviceInfo& info) {
+    return cat(info.name, ", ", info.platform, ", driver ", info.driver);
+}
+
+/// What the processes of a run must have in common besides their configurations: what lies where in
+/// the blocks that they exchange; and engines, where their devices are of a kind.
+ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed) {
+    const Plan& plan = net.built().executor->plan();
+    std::string layout, engines;
+    for (std::size_t i = 0; i < plan.graph.values.size(); ++i) {
+        const Value& value = plan.graph.values[i];
+        if (value.role != Role::parameter && value.role != Role::state) continue;
+        const Place& place = plan.places[i];
+        layout += cat(value.name, value.spec.shape.str(), name_of(value.spec.dtype), place.index,
+                      "+", place.offset, ";");
+    }
+    for (const GradientMark& mark : plan.gradient_marks)
+        layout += cat(mark.begin, "-", mark.end, ";");
+    for (const Step& step : plan.steps)
+        if (step.engine != nullptr) engines += cat(step.engine->name(), ";");
+    ProcessGroup::Fields fields{{"memory layout", hash_hex(layout)}};
+    if (!mixed) fields.emplace_back("choice of engines", hash_hex(engines));
+    return fields;
 }
 
 void add_pair(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
@@ -57,6 +86,8 @@ class TeamImpl {
     };
     std::vector<Context> devices;
     std::vector<ShardRange> parts;
+    std::shared_ptr<ProcessGroup> group;  ///< none for one process
+    std::vector<std::string> places;      ///< then: host and device of each rank
     std::shared_ptr<Barrier> barrier;
     std::shared_ptr<Exchange> exchange;  ///< none for a single device
     std::vector<Rank> ranks;
@@ -66,9 +97,15 @@ class TeamImpl {
     bool sharded_states = false;         ///< each rank updates a part of the parameters
     std::optional<RankThreads> threads;  ///< last, so that they end first
 
-    void meet();
+    void meet_in_steps();
     std::string note_of_states() const;
+    const ShardRange& part(std::size_t rank) const {
+        return parts.at(group ? group->rank() : rank);
+    }
+    void learn_places();
+    std::vector<std::string> notes_of_processes() const;
     void share(std::size_t rank);
+    void share_numbers(std::size_t rank);
     void share_parameters(std::size_t rank);
 };
 
@@ -78,7 +115,15 @@ Team::Team(const std::vector<Context>& devices,
     : impl_(std::make_shared<TeamImpl>()) {
     TeamImpl& team = *impl_;
     team.devices = devices;
-    team.parts = shards_of_ranks(devices.size(), solver.shards, options.shards);
+    if (options.processes.size() > 1) team.group = Access::impl(options.processes);
+    require(!team.group || devices.size() == 1, "this process is one of ", options.processes.size(),
+            " and is given ", devices.size(), " devices: each process has one");
+    require(!team.group || !options.sharded_states,
+            "\"states\" can be sharded over the devices of one process, and this is one of ",
+            options.processes.size(),
+            " processes: leave it out, or run one process with all devices");
+    team.parts = shards_of_ranks(team.group ? team.group->size() : devices.size(), solver.shards,
+                                 options.shards);
     std::set<const ContextImpl*> contexts;
     for (const Context& device : devices) {
         require(contexts.insert(&Access::impl(device)).second, "context ", device.info().str(),
@@ -89,11 +134,13 @@ Team::Team(const std::vector<Context>& devices,
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
-    team.barrier = std::make_shared<Barrier>(
-        names_of(devices), std::chrono::duration<double>(options.deadline_seconds));
-    if (devices.size() > 1)
-        team.exchange =
-            std::make_shared<Exchange>(devices, solver.shards, team.parts, team.barrier, add_pair);
+    team.barrier =
+        std::make_shared<Barrier>(names_of(devices, team.group.get()),
+                                  std::chrono::duration<double>(options.deadline_seconds));
+    if (team.group) team.learn_places();
+    if (team.parts.size() > 1)
+        team.exchange = std::make_shared<Exchange>(devices, solver.shards, team.parts, team.barrier,
+                                                   add_pair, team.group);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);
     const auto open_rank = [&](std::size_t index) {
@@ -109,11 +156,23 @@ Team::Team(const std::vector<Context>& devices,
             Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
-    team.meet();
+    if (team.group) team.group->agree(layout_fields(Access::impl(*team.ranks[0].net), team.mixed));
+    team.meet_in_steps();
     if (!team.sharded_states) return;
     std::vector<SolverImpl*> peers;
     for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
     for (SolverImpl* const peer : peers) peer->peers = peers;
+}
+
+void TeamImpl::learn_places() {
+    const DeviceInfo own = devices[0].info();
+    const std::string host =
+        group->name(group->rank()).substr(group->name(group->rank()).find("on"));
+    places = group->gather(cat(kind_text(own), '\0', own.str(), " ", host, '\0', own.id, " ", host),
+                           "the devices of the run");
+    for (std::string& place : places) {
+        mixed = mixed || split(place, '\0')[0] != split(places[0], '\0')[0];
+    }
 }
 
 Team::~Team() = default;
@@ -128,10 +187,10 @@ Solver& Team::solver(int rank) {
     return *impl_->ranks.at(static_cast<std::size_t>(rank)).solver;
 }
 int Team::first_shard(int rank) const {
-    return impl_->parts.at(static_cast<std::size_t>(rank)).first;
+    return impl_->part(static_cast<std::size_t>(rank)).first;
 }
 int Team::shards(int rank) const {
-    return impl_->parts.at(static_cast<std::size_t>(rank)).count;
+    return impl_->part(static_cast<std::size_t>(rank)).count;
 }
 
 void Team::for_each(const std::function<void(int rank)>& work) {
@@ -140,11 +199,14 @@ void Team::for_each(const std::function<void(int rank)>& work) {
 }
 
 /// Batch norms with "sync" take their statistics in the middle of a step.
-void TeamImpl::meet() {
+void TeamImpl::meet_in_steps() {
     const ShardValues values(barrier);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         SolverImpl& solver = Access::impl(*ranks[i].solver);
         if (solver.synchronous.empty()) continue;
+        require(!group, "the ", solver.synchronous,
+                " are those of all shards, with \"sync\", which only devices of one process can "
+                "take: run one process with all devices, or leave \"sync\" out");
         require(parts[i].count == 1, "the ", solver.synchronous,
                 " are those of all shards, with \"sync\", so that each shard needs a rank of its "
                 "own: rank ",
@@ -186,6 +248,7 @@ void TeamImpl::share(std::size_t rank) {
         if (graph.values[i].role == Role::state && graph.values[i].part_begin < 0)
             exchange->broadcast(rank, executor.tensor(static_cast<ValueId>(i)));
     net.params_changed();
+    if (group) return share_numbers(rank);
     if (rank == 0) return;
     SolverImpl &mine = Access::impl(*ranks[rank].solver), &first = Access::impl(*ranks[0].solver);
     // Rank 0 stays in broadcast() until all have come here, and is not changed by anyone.
@@ -197,6 +260,23 @@ void TeamImpl::share(std::size_t rank) {
     net.set_seed(first.shared_net->options().seed);
 }
 
+void TeamImpl::share_numbers(std::size_t rank) {
+    SolverImpl& solver = Access::impl(*ranks[rank].solver);
+    NetImpl& net = Access::impl(*ranks[rank].net);
+    struct Numbers {
+        std::uint64_t updates, batches, steps, seed;
+        double rate;
+    } numbers{solver.updates, solver.batches, net.step_count, net.options().seed, solver.rate};
+    group->await_broadcast(&numbers, sizeof(numbers), "the solver's state");
+    solver.updates = numbers.updates;
+    solver.batches = numbers.batches;
+    solver.rate = numbers.rate;
+    if (group->rank() == 0) return;
+    solver.sums.restart();
+    net.step_count = numbers.steps;
+    net.set_seed(numbers.seed);
+}
+
 void Team::share_state() {
     TeamImpl& team = *impl_;
     if (!team.exchange) return;
@@ -205,10 +285,11 @@ void Team::share_state() {
 
 void Team::step(const std::function<void(int rank, int shard)>& feed,
                 const std::function<void(int rank, int shard)>& done) {
+    if (impl_->group) impl_->group->set_step(solver(0).steps());
     // The thread of a device that hangs may be left behind, and keeps what it uses.
     for_each([team = impl_, feed, done](int rank) {
         const auto index = static_cast<std::size_t>(rank);
-        const ShardRange& part = team->parts[index];
+        const ShardRange& part = team->part(index);
         Solver& solver = *team->ranks[index].solver;
         for (int shard = part.first; shard < part.end(); ++shard) {
             feed(rank, shard);
@@ -240,11 +321,39 @@ std::vector<Context> open_devices(std::string_view names) {
     return contexts;
 }
 
+Context open_device(std::string_view names, const Processes& processes) {
+    std::vector<std::string> all = split(std::string(names), ',');
+    if (names == "gpus" || (names.empty() && Context::find().kind == DeviceKind::gpu)) {
+        all.clear();
+        for (const DeviceInfo& info : Context::devices())
+            if (info.kind == DeviceKind::gpu) all.push_back(info.id);
+        if (all.empty())
+            fail(ErrorKind::not_found, "there is no GPU for 'gpus'; --list shows the devices");
+    }
+    return Context(all[static_cast<std::size_t>(processes.local_rank()) % all.size()]);
+}
+
+std::vector<std::string> TeamImpl::notes_of_processes() const {
+    std::vector<std::string> notes{cat(group->size(), " processes exchange their sums by ",
+                                       group->transport(), ", started by ",
+                                       group->place().starter)};
+    std::set<std::string> ids;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::vector<std::string> words = split(places[i], '\0');
+        notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
+                            " on ", words.at(1)));
+        if (!ids.insert(words.at(2)).second)
+            notes.push_back(cat("device ", words.at(1), " has more than one rank"));
+    }
+    return notes;
+}
+
 std::vector<std::string> Team::notes() const {
     const TeamImpl& team = *impl_;
     std::vector<std::string> notes;
     if (!team.exchange) return notes;
-    for (std::size_t i = 0; i < team.devices.size(); ++i)
+    if (team.group) notes = team.notes_of_processes();
+    for (std::size_t i = 0; !team.group && i < team.devices.size(); ++i)
         notes.push_back(cat("rank ", i, ": shards ", team.parts[i].first, " to ",
                             team.parts[i].end() - 1, " on ", team.devices[i].info().str(),
                             "; its sums travel through ", text_of(team.exchange->way(i))));

@@ -30,13 +30,15 @@ std::uint64_t bytes_of(const Tensor& tensor, std::int64_t elements) {
 }  // namespace
 
 Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
-                   std::shared_ptr<Barrier> barrier, AddPair add)
+                   std::shared_ptr<Barrier> barrier, AddPair add,
+                   std::shared_ptr<ProcessGroup> group)
     : contexts_(std::move(contexts)),
       shards_(shards),
       parts_(std::move(parts)),
       barrier_(std::move(barrier)),
       add_(std::move(add)),
-      rooms_(contexts_.size()),
+      group_(std::move(group)),
+      rooms_(parts_.size()),
       shared_(contexts_.size()),
       shared_size_(contexts_.size(), 0) {
     int next = 0;
@@ -49,12 +51,14 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
         for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
         pending_.push_back(tree.pending());
     }
-    require(next == shards_ && parts_.size() == contexts_.size(), "the devices have ", next,
-            " shards of ", shards_);
+    const std::size_t ranks = group_ ? group_->size() : contexts_.size();
+    require(next == shards_ && parts_.size() == ranks, "the devices have ", next, " shards of ",
+            shards_);
+    require(!group_ || contexts_.size() == 1, "a process of several has one device");
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
     // A barrier may take as long as the deadline, and a job passes two.
-    for (std::size_t rank = 0; rank < size(); ++rank)
+    for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
 }
 
@@ -62,34 +66,97 @@ Queue& Exchange::queue(std::size_t rank) {
     return Access::impl(second_[rank]).queue();
 }
 
-Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t rank) const {
-    const auto ranks = static_cast<std::int64_t>(size()), index = static_cast<std::int64_t>(rank);
+void Exchange::expect(std::size_t rank, std::size_t groups) {
+    if (!group_) return rooms_.at(rank).resize(groups);
+    for (std::vector<Rooms>& rooms : rooms_) rooms.resize(groups);
+}
+
+Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t number) const {
+    const auto ranks = static_cast<std::int64_t>(size()), index = static_cast<std::int64_t>(number);
     const std::int64_t grains = (elements + grain - 1) / grain;
     return {std::min(elements, grains * index / ranks * grain),
             std::min(elements, grains * (index + 1) / ranks * grain)};
 }
 
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
-    Rooms& rooms = rooms_[rank].at(group);
+    const std::size_t self = number(rank);
+    Rooms& rooms = rooms_[self].at(group);
     if (!rooms.empty()) return;
     std::size_t others = 0;
-    for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
+    for (std::size_t q = 0; q < size(); ++q) others += q == self ? 0 : pending_[q].size();
     for (const Term& term : terms) {
         const Tensor& tensor = term.mean;
-        const std::int64_t own = slice(tensor.shape().numel(), rank).size();
+        const std::int64_t own = slice(tensor.shape().numel(), self).size();
         Room room;
-        for (std::size_t i = 0; i < pending_[rank].size(); ++i)
+        for (std::size_t i = 0; i < pending_[self].size(); ++i)
             room.sums.emplace_back(second_[rank], tensor.bytes(), ways_[rank]);
         room.mean = HostMemory(second_[rank], bytes_of(tensor, own), ways_[rank]);
         for (std::size_t i = 0; i < others && own > 0; ++i)
             room.staging.emplace_back(second_[rank], Shape{own}, tensor.dtype());
         rooms.push_back(std::move(room));
     }
+    for (std::size_t q = 0; group_ && q < size(); ++q)
+        if (q != self) make_copies(q, group, terms);
+}
+
+void Exchange::make_copies(std::size_t other, std::size_t group, const Terms& terms) {
+    for (const Term& term : terms) {
+        const std::int64_t elements = term.mean.shape().numel();
+        const Slice own = slice(elements, number(0));
+        Room room;
+        room.first = own.begin;
+        for (std::size_t i = 0; i < pending_[other].size(); ++i)
+            room.sums.emplace_back(second_[0], bytes_of(term.mean, own.size()), ways_[0]);
+        room.mean =
+            HostMemory(second_[0], bytes_of(term.mean, slice(elements, other).size()), ways_[0]);
+        rooms_[other].at(group).push_back(std::move(room));
+    }
+}
+
+void Exchange::fetch_sums(std::size_t rank, std::size_t group, const Terms& terms,
+                          const std::string& what) {
+    if (!group_) return;
+    const std::size_t self = number(rank);
+    std::vector<Pieces> to(size()), from(size());
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        const Tensor& tensor = terms[t].mean;
+        const std::int64_t elements = tensor.shape().numel();
+        const std::uint64_t own = bytes_of(tensor, slice(elements, self).size());
+        for (std::size_t q = 0; q < size(); ++q) {
+            if (q == self) continue;
+            const Slice theirs = slice(elements, q);
+            for (const HostMemory& sum : rooms_[self][group][t].sums)
+                to[q].push_back(
+                    {sum.data() + bytes_of(tensor, theirs.begin), bytes_of(tensor, theirs.size())});
+            for (const HostMemory& sum : rooms_[q][group][t].sums)
+                from[q].push_back({sum.data(), own});
+        }
+    }
+    group_->alltoall(to, from, what);
+}
+
+void Exchange::fetch_means(std::size_t rank, std::size_t group, const Terms& terms,
+                           const std::string& what) {
+    if (!group_) return;
+    const std::size_t self = number(rank);
+    std::vector<Pieces> to(size()), from(size());
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        const Tensor& tensor = terms[t].mean;
+        const auto bytes = [&](std::size_t q) {
+            return bytes_of(tensor, slice(tensor.shape().numel(), q).size());
+        };
+        for (std::size_t q = 0; q < size(); ++q) {
+            if (q == self) continue;
+            to[q].push_back({rooms_[self][group][t].mean.data(), bytes(self)});
+            from[q].push_back({rooms_[q][group][t].mean.data(), bytes(q)});
+        }
+    }
+    group_->alltoall(to, from, what);
 }
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < pending_[rank].size(); ++i) {
+        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
             const Tensor& sum = terms[t].waiting.at(i);
             queue(rank).read(place_of(sum), rooms[t].sums[i].data(), sum.bytes(), false);
         }
@@ -98,22 +165,24 @@ void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>
 
 void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
                          const Term& term) {
-    const Slice own = slice(term.mean.shape().numel(), rank);
+    const std::size_t self = number(rank);
+    const Slice own = slice(term.mean.shape().numel(), self);
     if (own.size() == 0) return;
-    Room& room = rooms_[rank][group][tensor];
+    Room& room = rooms_[self][group][tensor];
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
     for (std::size_t q = 0; q < size(); ++q) {
         for (std::size_t i = 0; i < pending_[q].size(); ++i) {
-            if (q == rank) {
+            if (q == self) {
                 sums.push_back(elements_of(second_[rank], term.waiting[i], own.begin, own.size()));
             } else {
                 const Room& theirs = rooms_[q][group][tensor];
                 sums.push_back(room.staging[staged++]);
-                queue(rank).write(place_of(sums.back()),
-                                  theirs.sums[i].data() + bytes_of(term.mean, own.begin),
-                                  sums.back().bytes(), false);
+                queue(rank).write(
+                    place_of(sums.back()),
+                    theirs.sums[i].data() + bytes_of(term.mean, own.begin - theirs.first),
+                    sums.back().bytes(), false);
             }
             for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
                 const Tensor right = std::move(sums.back());
@@ -143,11 +212,13 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     const std::string what =
         cat("over shards (part ", group, " of the step, ", elements, " elements)");
     make_rooms(rank, group, terms);
-    send_sums(rank, rooms_[rank][group], terms);
+    send_sums(rank, rooms_[number(rank)][group], terms);
     barrier_->arrive(rank, "to add sums " + what);
+    fetch_sums(rank, group, terms, "sums " + what);
     for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, group, t, terms[t]);
     queue(rank).finish();
     barrier_->arrive(rank, "to receive sums " + what);
+    fetch_means(rank, group, terms, "means " + what);
     for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
 }
 
@@ -191,15 +262,18 @@ void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<S
 
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
     Queue& queue = Access::impl(contexts_[rank]).queue();
-    if (rank == 0) {
+    const bool is_first = number(rank) == 0;
+    if (is_first || group_) {
         if (broadcast_bytes_ < tensor.bytes()) {
             broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
             broadcast_bytes_ = tensor.bytes();
         }
-        queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     }
+    if (is_first) queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     barrier_->arrive(rank, "to share values of the first device");
-    if (rank != 0) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
+    if (group_)
+        group_->await_broadcast(broadcast_.data(), tensor.bytes(), "values of the first device");
+    if (!is_first) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     barrier_->arrive(rank, "to go on with values of the first device");
 }
 

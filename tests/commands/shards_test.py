@@ -10,7 +10,8 @@ import train_test
 from commands import DEVICES, CommandTest, idx, main, network, operator
 
 
-class Shards(CommandTest):
+class ShardRuns(CommandTest):
+    """Runs of a small network, and whether two of them are the same; processes_test.py has some, too."""
     def setUp(self):
         super().setUp()
         self.write("net.json", train_test.NET)
@@ -42,6 +43,8 @@ class Shards(CommandTest):
                 self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
         self.assertEqual(self.rows(a), self.rows(b))
 
+
+class Shards(ShardRuns):
     def test_bits_are_the_same_again_and_after_a_resume(self):
         how = dict(shards=4, checkpoints={"every_steps": 5, "keep": 9})
         for device in DEVICES:
