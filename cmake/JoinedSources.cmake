@@ -5,7 +5,7 @@
 # scripts/tidy.sh among them, find that.
 
 # Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
-set(DLPRIM_FOLDERS_APART ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding
+set(DLPRIM_FOLDERS_APART collective ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding
     ops/matmul ops/pooling2d ops/scatter)
 
 #   dlprim_join_sources(TARGET FOLDER file...): the files of TARGET below FOLDER, in absolute paths.

@@ -71,13 +71,13 @@ set(CPACK_DEBIAN_TOOLS_DESCRIPTION "deep learning on OpenCL (commands)\n${what}
 This package has the commands that train, run, time and tune networks, look at
 devices, and classify images.")
 
-# What each package says of its licenses, and its last change. What is compiled in asks for that: two libraries of headers,
+# What each package says of its licenses, and its last change. What is compiled in asks for that: libraries of headers,
 # ONNX's schema, and Chart.js in reports.
 file(READ ${CMAKE_SOURCE_DIR}/LICENSE notice)
 string(PREPEND notice "DLPrimitives has this license:\n\n")
 file(READ ${CMAKE_SOURCE_DIR}/web/chartjs/LICENSE text)
 string(APPEND notice "\n\nChart.js, which draws the charts of reports, has this license:\n\n${text}")
-foreach(package nlohmann-json3-dev libcli11-dev libonnx-dev)
+foreach(package nlohmann-json3-dev libcli11-dev opencl-c-headers libonnx-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
         file(READ /usr/share/doc/${package}/copyright text)
         string(APPEND notice "\n\nCompiled in are files of Debian's package ${package}, of which Debian says:\n\n${text}")

@@ -25,7 +25,7 @@ function(dlprim_static_hdf5)
     file(CONFIGURE OUTPUT ${folder}/streams.c CONTENT "${source}")
 
     # What is inside asks for its notices to come along; the OpenCL loader and protobuf are added by auditwheel.
-    foreach(package libhdf5-dev libaec-dev nlohmann-json3-dev ocl-icd-opencl-dev libprotobuf-dev libonnx-dev
+    foreach(package libhdf5-dev libaec-dev nlohmann-json3-dev opencl-c-headers ocl-icd-opencl-dev libprotobuf-dev libonnx-dev
         libpng-dev libjpeg62-turbo-dev libjpeg-turbo8-dev)
         if(EXISTS /usr/share/doc/${package}/copyright)
             install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt COMPONENT python

@@ -6,15 +6,9 @@
 #   scripts/archive_test.sh ARCHIVE [FOLDER]     FOLDER (a temporary one) keeps the system for the next time
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { echo "usage: scripts/archive_test.sh ARCHIVE [FOLDER]" >&2; exit 2; }
-archive=$(realpath "$1")
-folder=${2:-}
-if [ -z "$folder" ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
 . scripts/bare_systems.sh
-find_mirror
+take_arguments ARCHIVE "$@"
+archive=$given
 version=$(library_version)
 
 # The script shows that it installs everything only where nothing is installed: in a fresh copy of the system.
@@ -47,9 +41,7 @@ if grep -q '^--   .* no: install' "$folder/source.build.log"; then
 fi
 echo "== What is installed"
 cp examples/nets/resnet18.json "$folder/source/root/"
-for command in dlprim_run dlprim_train dlprim_benchmark dlprim_doctor; do
-    expect "dlprim $version" inside source $command --version
-done
+expect_versions source dlprim_run dlprim_train dlprim_benchmark dlprim_doctor
 expect ms inside source dlprim_benchmark -B1 -i2 -w1 cpu /root/resnet18.json
 expect ms inside source dlprim_benchmark -B1 -i2 -w1 opencl /root/resnet18.json
 expect_compile_program source '/usr/local/libexec/dlprim-*/dlprim_compile'

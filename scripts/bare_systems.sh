@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: MIT
 # For scripts that try what is to be installed on bare systems of Debian 12, made by debootstrap from the mirror that apt uses
-# here. They set `folder`, which keeps the systems and what was downloaded for them, and source this in the source's root.
-# Needs root.
+# here, and source this in the source's root. `folder` keeps the systems and what was downloaded for them. Needs root.
+
+#   take_arguments WHAT FILE [FOLDER]: the arguments of a script that tries FILE, which its usage calls WHAT. Sets `given`, the
+#   path of FILE, and `folder` (a temporary one where none is given), and finds the mirror
+take_arguments() {
+    [ $# -gt 1 ] || { echo "usage: $0 $1 [FOLDER]" >&2; exit 2; }
+    given=$(realpath "$2")
+    folder=${3:-}
+    if [ -z "$folder" ]; then
+        folder=$(mktemp -d)
+        trap 'rm -rf "$folder"' EXIT
+    fi
+    find_mirror
+}
 
 #   find_mirror: sets `mirror`, and installs debootstrap where it is missing
 find_mirror() {
@@ -69,6 +81,18 @@ expect() {
     case "$output" in
         *"$text"*) echo "$output" | tail -1 ;;
         *) echo "$output" | tail -5; echo "'$text' is missing in what this printed: $*" >&2; exit 1 ;;
+    esac
+}
+
+#   expect_versions NAME COMMAND...: the commands tell the library's version, and the commit that they were built of
+expect_versions() {
+    local name=$1 command
+    shift
+    for command in "$@"; do
+        expect "dlprim $(library_version) (commit " inside "$name" "$command" --version
+    done
+    case "$(inside "$name" "$1" --version)" in
+        *unknown*) echo "$1 was built of an unknown commit." >&2; exit 1 ;;
     esac
 }
 

@@ -3,7 +3,7 @@
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
 #   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs]     (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, protobuf
-#            and ONNX's schema
+#            and ONNX's schema; Open MPI, MPICH and Gloo
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
 #            locales, Chromium (opens reports), the Fashion-MNIST images
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
@@ -37,6 +37,11 @@ build_packages() {
     want libprotobuf-dev
     want protobuf-compiler
     want libonnx-dev
+    # Processes of a run exchange data by these; the build does without any of them. Both of MPI may be installed: plugins are
+    # built by the pkg-config files of each, whatever Debian's alternatives for mpicc and mpirun say.
+    want libopenmpi-dev
+    want libmpich-dev
+    want libgloo-dev
     [ -n "${DLPRIM_CLI11_DIR:-}" ] || [ -e /usr/include/CLI/CLI.hpp ] ||
         [ -e /usr/local/include/CLI/CLI.hpp ] || want libcli11-dev
 }
@@ -52,6 +57,8 @@ test_packages() {
     [ -e /usr/share/i18n/locales/de_DE ] || want locales
     has_program chromium || has_program chromium-browser || has_program google-chrome || want chromium
     [ -d /usr/share/datasets/fashion-mnist ] || want dataset-fashion-mnist
+    want openmpi-bin
+    want mpich
 }
 
 run_packages() {

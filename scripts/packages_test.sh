@@ -7,15 +7,9 @@
 #                                              FOLDER (a temporary one) keeps the systems for the next time
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { echo "usage: scripts/packages_test.sh DIST [FOLDER]" >&2; exit 2; }
-dist=$(realpath "$1")
-folder=${2:-}
-if [ -z "$folder" ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
 . scripts/bare_systems.sh
-find_mirror
+take_arguments DIST "$@"
+dist=$given
 version=$(library_version)
 
 #   packages NAME PACKAGE...: copies packages into a system, and prints their paths there
@@ -37,9 +31,7 @@ echo "== libdlprim0 and dlprim-tools, with PoCL as they recommend"
 apt_install tools $(packages tools libdlprim0 dlprim-tools)
 inside tools dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' libdlprim0 dlprim-tools pocl-opencl-icd
 cp examples/nets/resnet18.json "$folder/tools/root/"
-for command in dlprim_run dlprim_train dlprim_benchmark dlprim_flops dlprim_tune dlprim_doctor dlprim_convert dlprim_data; do
-    expect "dlprim $version" inside tools $command --version
-done
+expect_versions tools dlprim_run dlprim_train dlprim_benchmark dlprim_flops dlprim_tune dlprim_doctor dlprim_convert dlprim_data
 expect ms inside tools dlprim_benchmark -B1 -i2 -w1 cpu /root/resnet18.json
 expect ms inside tools dlprim_benchmark -B1 -i2 -w1 opencl /root/resnet18.json
 expect_compile_program tools '/usr/libexec/dlprim-*/dlprim_compile'

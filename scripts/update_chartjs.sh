@@ -13,5 +13,10 @@ from=$folder/wheel/unfold/static/unfold/js/chart
 version=$(grep -o 'version="[0-9.]*"' "$from/chart.js" | head -1 | cut -d '"' -f 2)
 [ -n "$version" ] || { echo "$from/chart.js does not say its version; nothing is replaced" >&2; exit 1; }
 install -m 644 "$from/chart.js" web/chartjs/chart.umd.js
-install -m 644 "$from/LICENSE" web/chartjs/LICENSE
-echo "Chart.js $version of $(basename "$folder"/django_unfold-*.whl); change web/chartjs/README.md"
+# Chart.js's own license does not name the library of colors that its build has inside, which is under the same one.
+colors=$(grep '@kurkle/color' web/chartjs/LICENSE)
+sed "/^Copyright .* Chart.js Contributors/a $colors" "$from/LICENSE" > web/chartjs/LICENSE.part
+grep -qF "$colors" web/chartjs/LICENSE.part || { echo "$from/LICENSE has no line of Chart.js's Contributors" >&2; exit 1; }
+mv web/chartjs/LICENSE.part web/chartjs/LICENSE
+echo "Chart.js $version of $(basename "$folder"/django_unfold-*.whl); change web/chartjs/README.md, and the version of"
+echo "@kurkle/color there, in LICENSE and in scripts/sbom.py if that is another"

@@ -6,16 +6,10 @@
 #   scripts/wheel_test.sh WHEEL [FOLDER]     FOLDER (a temporary one) keeps the systems for the next time
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { echo "usage: scripts/wheel_test.sh WHEEL [FOLDER]" >&2; exit 2; }
-wheel=$(realpath "$1")
-folder=${2:-}
-if [ -z "$folder" ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
-mkdir -p "$folder/wheels"
 . scripts/bare_systems.sh
-find_mirror
+take_arguments WHEEL "$@"
+wheel=$given
+mkdir -p "$folder/wheels"
 
 install_wheel() {
     rm -rf "$folder/$1/wheels" "$folder/$1/opt/python"

@@ -5,6 +5,7 @@
 #include "train_display.hpp"
 #include "untrusted/files.hpp"
 
+#include <dlprim/processes.hpp>
 #include <dlprim/trainer.hpp>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <new>
 
 using namespace dlprim;
 
@@ -59,6 +63,65 @@ bool report(const TrainResult& result, const std::string& out) {
     return false;
 }
 
+/// Opens the devices: those that are named, or the one of this process of several. Prints them.
+std::vector<Context> open_all(const std::string& names, const Processes& processes,
+                              std::string& texts) {
+    std::vector<Context> contexts;
+    if (processes.size() > 1)
+        contexts.push_back(open_device(names, processes));
+    else
+        contexts = open_devices(names);
+    for (const Context& context : contexts) {
+        if (processes.rank() == 0) std::printf("device: %s\n", context.info().str().c_str());
+        texts += (texts.empty() ? "" : "; ") + context.info().str();
+    }
+    std::fflush(stdout);
+    return contexts;
+}
+
+/// Whether a new start may go better.
+bool restart_helps(const Error& error) {
+    return error.kind() == ErrorKind::device || error.kind() == ErrorKind::io ||
+           error.kind() == ErrorKind::out_of_memory;
+}
+
+Processes join(double deadline_seconds, int& code) {
+    try {
+        return Processes::join(deadline_seconds);
+    } catch (const Error& error) {
+        if (restart_helps(error)) code = 75;
+        throw;
+    }
+}
+
+/// Ends the process when another one of the run has failed and this one is still busy.
+void end_when_lost(Processes& processes) {
+    processes.on_lost([](const RunFailure& failure) {
+        std::fprintf(stderr, "dlprim_train: %s\n", failure.text.c_str());
+        std::_Exit(failure.exit_code);
+    });
+}
+
+/// Calls `work`. Where it fails, the other processes hear of it, and the error that is thrown says
+/// what ended the run; `code` becomes the exit code.
+void run_among(Processes& processes, int& code, const std::function<void()>& work) {
+    const auto end = [&](const std::string& text, bool again) {
+        const RunFailure failure = processes.failed(text, again);
+        code = failure.exit_code;
+        throw Error(ErrorKind::device, failure.text);
+    };
+    try {
+        work();
+        processes.leave();
+    } catch (const Error& error) {
+        end(error.what(), restart_helps(error));
+    } catch (const std::bad_alloc&) {
+        end("host memory does not suffice", true);
+    } catch (const std::exception& error) {
+        end(error.what(), false);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,7 +159,8 @@ int main(int argc, char** argv) {
     app.add_option("--memory-html", memory_html, "draw that over the step, as a page");
     files.add_option(app);
     bool finished = true;
-    const int code = tools::run_command(app, argc, argv, [&] {
+    int failure = 1;
+    const auto work = [&] {
         const tools::Precisions given = tools::parse_precisions(precisions);
         call.precision = given.net;
         call.precisions = given.operators;
@@ -105,13 +169,13 @@ int main(int argc, char** argv) {
         handle(SIGINT, end_run);
         handle(SIGTERM, end_run);
         handle(SIGUSR1, ask_run);
-        const std::vector<Context> contexts = open_devices(device);
         std::string devices;
-        for (const Context& context : contexts) {
-            std::printf("device: %s\n", context.info().str().c_str());
-            devices += (devices.empty() ? "" : "; ") + context.info().str();
+        const std::vector<Context> contexts = open_all(device, call.processes, devices);
+        call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };
+        if (call.processes.rank() > 0) {  // the first one tells of all
+            finished = train(contexts, call).finished;
+            return;
         }
-        std::fflush(stdout);
         tools::TrainDisplay display;
         if (memory || !memory_html.empty())
             call.memory = [&](const MemoryMap& map) {
@@ -132,10 +196,16 @@ int main(int argc, char** argv) {
                             total);
             if (shown) shown(what, done, total);
         };
-        call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };
         const TrainResult result = train(contexts, call);
         display.clear();
         finished = report(result, call.out);
+    };
+    const int code = tools::run_command(app, argc, argv, [&] {
+        call.processes = join(call.deadline_seconds, failure);
+        if (call.processes.size() == 1) return work();
+        end_when_lost(call.processes);
+        run_among(call.processes, failure, work);
     });
-    return code == 0 && !finished ? 128 + ending : code;
+    if (code == 1) return failure;
+    return code == 0 && !finished ? 128 + (ending != 0 ? ending.load() : SIGTERM) : code;
 }

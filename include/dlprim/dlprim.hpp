@@ -24,6 +24,7 @@
 #include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/preprocessing.hpp>
+#include <dlprim/processes.hpp>
 #include <dlprim/report.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/selection.hpp>

@@ -149,6 +149,7 @@ struct BatchNorm {
     bool use_global_stats = false;  ///< whether it uses running statistics in training, too
     /// Whether two more outputs have the mean by which it normalised and 1 / sqrt(variance + eps).
     bool return_statistics = false;
+    bool sync = false;  ///< whether a team takes statistics of all shards; no matter in calls
 };
 
 struct LayerNorm {

@@ -46,7 +46,8 @@
 namespace dlprim::ops {
 
 struct CallOptions {
-    /// Whether the operator computes as in training: batch statistics and dropout.
+    /// Whether the operator computes as in training: batch statistics and dropout, and convolutions
+    /// that round less, since batch norms amplify it in gradients (docs/engines/winograd.md).
     bool training = false;
     /// The engine that call() must use; where it does not apply the call throws. Empty: the library
     /// chooses. backward() ignores it.

@@ -39,6 +39,10 @@ struct SolverOptions {
     /// whose loss is not finite, the device itself leaves parameters and solver state as they are.
     /// Solver::call_off() undoes such steps, after which training can go on.
     bool guard_loss = false;
+    /// Which part of the parameters this solver updates, and keeps the state of, if they are cut
+    /// into several parts of about the same size. A Team sets both (TeamOptions::sharded_states):
+    /// a solver of its own has one part.
+    int state_part = 0, state_parts = 1;
 };
 
 }  // namespace dlprim

@@ -5,7 +5,7 @@
 // however many they are. docs/engines/shards.md describes the method.
 //
 // Ownership: a Team owns a Net and a Solver for each device, its ranks. They hold the same
-// parameters and solver state.
+// parameters, and the same solver state or a part of it each (TeamOptions::sharded_states).
 //
 // Threads: one thread at a time calls a Team. Each rank has a thread of its own for the team's
 // work. While no call runs, the calling thread may use nets and solvers as dlprim/net.hpp says.
@@ -16,12 +16,16 @@
 // Errors: what goes wrong on a device ends the call with an Error whose what() begins with the
 // device's name, also if it does not answer within TeamOptions::deadline_seconds. The team cannot
 // be used any more then, and a thread that never answers is left behind with what it uses.
+//
+// Processes: with TeamOptions::processes the team is one of all of them. Each has one device, whose
+// rank this header counts as 0, and calls the same functions in the same order.
 #pragma once
 
 #include <dlprim/context.hpp>
 #include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
+#include <dlprim/processes.hpp>
 #include <dlprim/solver.hpp>
 
 #include <cstdint>
@@ -34,8 +38,8 @@
 namespace dlprim {
 
 struct TeamOptions {
-    /// How many shards each device computes; their sum is SolverOptions::shards. Empty: as evenly
-    /// as possible, the first devices one more.
+    /// How many shards each device (of all processes) computes; their sum is SolverOptions::shards.
+    /// Empty: as evenly as possible, the first devices one more.
     std::vector<int> shards;
     /// How long devices wait for each other at most. It must be longer than a device takes for its
     /// shards.
@@ -43,6 +47,14 @@ struct TeamOptions {
     /// Gradients leave a device in ranges of about so many bytes, each as soon as the backward part
     /// has completed it.
     std::uint64_t range_bytes = 4 << 20;
+    /// Whether each device keeps a part of the solver's state (moments, averages) and updates that
+    /// part of the parameters, which then travel to the others. It takes less memory, has the same
+    /// bits, and its checkpoints are those of any team. Only whole teams save and load them then.
+    bool sharded_states = false;
+    /// The processes that train together. Their networks, solvers and shards must be the same, and
+    /// so must be their engines where devices are of one kind, or the constructor throws
+    /// Error(invalid_argument) on all of them.
+    Processes processes;
 };
 
 class TeamImpl;
@@ -93,5 +105,8 @@ class Team {
 /// Opens devices by a text: names as Context(name) takes them, separated by commas, or "gpus" for
 /// all GPUs. Each gets a context of its own. Throws what Context's constructor throws.
 std::vector<Context> open_devices(std::string_view names);
+/// Opens the device of a process: of several names, or several GPUs where none is named, the one at
+/// its place among the processes of its host. They are counted through again where there are fewer.
+Context open_device(std::string_view names, const Processes& processes);
 
 }  // namespace dlprim

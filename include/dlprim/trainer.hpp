@@ -11,6 +11,7 @@
 #include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/processes.hpp>
 #include <dlprim/tensor_file.hpp>
 
 #include <cstdint>
@@ -91,6 +92,11 @@ struct TrainCall {
     /// As TeamOptions::shards and TeamOptions::deadline_seconds.
     std::vector<int> shards_of_devices;
     double deadline_seconds = 600;
+    /// The processes that train together, each on one device. All are given the same configuration,
+    /// data and options. The first one has the folder of results, and judges the test set; a
+    /// checkpoint to go on from is read by all. `request` may ask any of them to stop, which all
+    /// then do.
+    Processes processes;
 };
 
 struct TrainResult {

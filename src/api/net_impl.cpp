@@ -157,6 +157,7 @@ void NetImpl::find_params(Built& built) {
 }
 
 Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
+    if (solver != nullptr) graph.shards = solver->shards;
     if (options_.without_losses) drop_losses(graph);
     DeriveOptions derive_options;
     derive_options.engines = options_.engines;
@@ -182,7 +183,7 @@ PlanOptions NetImpl::options_of_plans(bool apart) const {
         plan_options.recompute_to_fit = options_.backward;
     }
     plan_options.chains = !apart;
-    plan_options.check_engines = true;
+    plan_options.check_engines = EngineChecks::problems;
     return plan_options;
 }
 
@@ -190,8 +191,14 @@ MemoryMap NetImpl::plan_memory(const SolverOptions* solver) {
     return plan_memory_of(options_, solver == nullptr && solver_ ? &*solver_ : solver, false);
 }
 
+MemoryMap NetImpl::plan_memory(const SolverOptions& solver, const std::vector<ShardRange>& parts,
+                               std::size_t rank) {
+    return plan_memory_of(options_, &solver, false, parts, rank);
+}
+
 MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions* solver,
-                                  bool first_fit) const {
+                                  bool first_fit, const std::vector<ShardRange>& parts,
+                                  std::size_t rank) const {
     PlanOptions plan_options = options_of_plans(false);
     plan_options.first_fit = first_fit;
     plan_options.build = false;
@@ -200,8 +207,11 @@ MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions
     plan_options.progress = {};
     const Graph graph = step_graph(build_graph(description_, options), solver);
     const std::unique_ptr<Plan> plan = make_plan(context_, graph, plan_options);
-    if (solver != nullptr && solver->shards > 1)
-        add_waiting_sums(plan->memory_map, ShardSums::waiting_bytes(*plan, solver->shards));
+    if (solver != nullptr && solver->shards > 1) {
+        const std::vector<ShardRange> alone{{0, solver->shards}};
+        add_waiting_sums(plan->memory_map,
+                         ShardSums::waiting_bytes(*plan, parts.empty() ? alone : parts, rank));
+    }
     return std::move(plan->memory_map);
 }
 

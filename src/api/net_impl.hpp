@@ -6,6 +6,7 @@
 #include "api/index_inputs.hpp"
 #include "api/label_inputs.hpp"
 #include "api/param_source.hpp"
+#include "base/shard_tree.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
 #include "plan/plan_options.hpp"
@@ -137,6 +138,9 @@ class NetImpl : private ParamSupply {
 
     /// Net::plan_memory().
     MemoryMap plan_memory(const SolverOptions* solver);
+    /// The same of a rank of a team whose devices compute these shards.
+    MemoryMap plan_memory(const SolverOptions& solver, const std::vector<ShardRange>& parts,
+                          std::size_t rank);
 
   private:
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:
@@ -145,8 +149,8 @@ class NetImpl : private ParamSupply {
     /// The graph that plans are made of: with gradients, and the update of a solver if given.
     Graph step_graph(Graph graph, const SolverOptions* solver) const;
     /// `first_fit`: only whether it fits counts, not what takes the least time.
-    MemoryMap plan_memory_of(const NetOptions& options, const SolverOptions* solver,
-                             bool first_fit) const;
+    MemoryMap plan_memory_of(const NetOptions& options, const SolverOptions* solver, bool first_fit,
+                             const std::vector<ShardRange>& parts = {}, std::size_t rank = 0) const;
     /// The message of an Error(out_of_memory) with the largest batch that fits, found by planning,
     /// in the place of an estimate.
     std::string with_largest_batch(const std::string& message) const;

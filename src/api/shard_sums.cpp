@@ -8,11 +8,14 @@
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
+#include "train/update.hpp"
 
 #include <dlprim/ops.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace dlprim {
 
@@ -64,6 +67,17 @@ std::vector<Piece> running_statistics(const Plan& plan) {
     return joined;
 }
 
+/// All of a block of floats, if the plan has it.
+std::optional<Tensor> block_of(const Executor& executor, const char* name) {
+    const std::vector<Block>& blocks = executor.plan().blocks;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        if (blocks[i].name == name)
+            return executor.tensor(
+                static_cast<int>(i), 0,
+                Shape{static_cast<std::int64_t>(blocks[i].bytes / sizeof(float))}, DType::f32);
+    return std::nullopt;
+}
+
 /// "x0 + (x1 + x2)": the left halves of nodes, the outermost first, and the newest sum.
 std::string nested_sum(std::size_t terms) {
     std::string text = cat("x", terms - 1);
@@ -85,12 +99,23 @@ void add_to(const Tensor& out, const std::vector<Tensor>& terms, double factor) 
 
 }  // namespace
 
-std::uint64_t ShardSums::waiting_bytes(const Plan& plan, int shards) {
+std::uint64_t ShardSums::waiting_bytes(const Plan& plan, const std::vector<ShardRange>& parts,
+                                       std::size_t rank) {
+    const int shards = parts.back().end();
     std::uint64_t each = 0;
-    if (const ValueId id = plan.graph.find("@gradients"); id != no_value)
-        each += static_cast<std::uint64_t>(plan.graph.shape(id).numel()) * sizeof(float);
+    for (const Block& block : plan.blocks)
+        if (block.name == "gradients") each += block.bytes;
     for (const Piece& piece : running_statistics(plan)) each += piece.bytes;
-    return each * ShardTree::most_pending(shards, {0, shards});
+    if (parts.size() == 1) return each * ShardTree::most_pending(shards, {0, shards});
+    std::uint64_t received = 0;  // slices of the others' sums
+    for (std::size_t q = 0; q < parts.size(); ++q) {
+        ShardTree tree(shards);
+        for (int shard = parts[q].first; shard < parts[q].end(); ++shard) tree.take({shard, 1});
+        if (q != rank) received += tree.pending().size();
+    }
+    const ShardRange& own = parts.at(rank);
+    return each * ShardTree::most_pending(shards, {own.first, own.count + 1}) +
+           each / parts.size() * received;
 }
 
 void ShardSums::attach(NetImpl& net, int shards) {
@@ -120,8 +145,8 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
     const NetImpl::Built& built = net.built();
     const Executor& executor = *built.executor;
     const Plan& plan = executor.plan();
-    if (const ValueId id = plan.graph.find("@gradients"); id != no_value)
-        lasting_.push_back(executor.tensor(id));
+    if (std::optional<Tensor> block = block_of(executor, "gradients"))
+        lasting_.push_back(*std::move(block));
     for (const Piece& piece : running_statistics(plan)) {
         require(is_float(piece.dtype), "a network that counts in ", name_of(piece.dtype),
                 " during forward cannot be trained in shards, whose counts have no mean");
@@ -253,6 +278,18 @@ void ShardSums::meet(NetImpl& net) {
     if (!leaving_) send_rest(net);
     while (sent_ < ranges_.size()) send_range();
     exchange_->finish(rank_);
+}
+
+void ShardSums::share_parameters(NetImpl& net) {
+    const std::optional<Tensor> params = block_of(*net.built().executor, "params");
+    if (!params) return;
+    const auto ranks = static_cast<int>(exchange_->size());
+    std::vector<Exchange::Slice> slices;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const StateSlice slice = state_slice(params->shape().numel(), rank, ranks);
+        slices.push_back({slice.begin, slice.end});
+    }
+    exchange_->share(rank_, *params, slices);
 }
 
 void ShardSums::add(const Tensor& own, const Waiting& waiting, std::size_t joined,

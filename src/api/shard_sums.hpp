@@ -52,8 +52,12 @@ class ShardSums {
     /// Forgets a batch that is not finished.
     void restart();
 
-    /// Device memory that attach() takes for a plan of such a solver.
-    static std::uint64_t waiting_bytes(const Plan& plan, int shards);
+    /// Gives what this rank has updated of the parameters to all others, and takes theirs.
+    void share_parameters(NetImpl& net);
+
+    /// Device memory that sums take for a plan of rank `rank`, if the ranks compute these shards.
+    static std::uint64_t waiting_bytes(const Plan& plan, const std::vector<ShardRange>& parts,
+                                       std::size_t rank);
 
   private:
     /// Sums of one of the net's tensors that wait for others, by their number.

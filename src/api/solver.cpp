@@ -35,6 +35,10 @@ void check(const SolverOptions& o) {
     require(o.shards == 1 || o.accumulate == 1, "shards is ", o.shards, " and accumulate is ",
             o.accumulate,
             ": only one of them can be above 1; more shards in a larger batch do what both would");
+    require(o.state_parts >= 1 && o.state_part >= 0 && o.state_part < o.state_parts,
+            "there is no part ", o.state_part, " of ", o.state_parts, " parts of the state");
+    require(o.state_parts == 1 || o.accumulate == 1,
+            "a solver that accumulates batches keeps its whole state");
     require(o.clip_norm >= 0 && o.clip_value >= 0,
             "clip_norm and clip_value must not be negative; 0 does not clip");
     require(std::isfinite(o.loss_scale) && o.loss_scale >= 0 && o.loss_scale_steps >= 1,
@@ -49,6 +53,27 @@ std::optional<Tensor> scale_of(NetImpl& net) {
     return executor.tensor(id);
 }
 
+/// Lets launches of a thread meet those of the other shards, while it lives.
+class Meets {
+  public:
+    Meets(const Context& context, ShardMeeting* meeting) : context_(Access::impl(context)) {
+        context_.set_meeting(meeting);
+    }
+    ~Meets() { context_.set_meeting(nullptr); }
+    Meets(const Meets&) = delete;
+    Meets& operator=(const Meets&) = delete;
+
+  private:
+    ContextImpl& context_;
+};
+
+/// The name of a batch norm that takes statistics of all shards; empty if none does.
+std::string synchronous_norm(NetImpl& net) {
+    for (const Node& node : net.built().executor->plan().graph.nodes)
+        if (!node.removed && node.op->type() == "ShardSum") return node.attrs.text("what");
+    return {};
+}
+
 }  // namespace
 
 Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<SolverImpl>()) {
@@ -58,6 +83,7 @@ Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<
     Access::impl(net).attach_solver(options);
     impl_->shared_net = Access::shared_impl(net);
     impl_->sums.attach(*impl_->shared_net, options.shards);
+    impl_->synchronous = synchronous_norm(*impl_->shared_net);
     if (std::optional<Tensor> scale = scale_of(*impl_->shared_net))
         scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
@@ -95,6 +121,13 @@ void Solver::step() {
 bool Solver::step_if(const std::function<bool()>& proceed) {
     require(!proceed || impl_->sums.is_alone(),
             "step_if() is for one device: the others of the team would not know of its decision");
+    require(impl_->options.state_parts == 1 || !impl_->sums.is_alone(),
+            "a solver with a part of the state needs a team, which has the others");
+    require(
+        impl_->synchronous.empty() || impl_->meeting, "the ", impl_->synchronous,
+        " are those of all shards, with \"sync\": each shard needs a rank of its own in a Team, "
+        "and this solver computes ",
+        impl_->options.shards, " shards one after the other");
     NetImpl& net = *impl_->shared_net;
     Executor& executor = *net.built().executor;
     const auto t = static_cast<double>(impl_->updates + 1);
@@ -118,6 +151,8 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     if (sharded)
         net.step_count =
             impl_->present.random_step + static_cast<std::uint64_t>(impl_->sums.next());
+    if (impl_->meeting) impl_->try_parts();
+    const Meets meets(net.context(), impl_->meeting.get());
     net.forward();
     if (proceed && !proceed()) {
         net.built().executor->restore_states(impl_->batch_slot);  // running statistics
@@ -136,6 +171,17 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     return true;
 }
 
+void SolverImpl::try_parts() {
+    NetImpl& net = *shared_net;
+    Executor& executor = *net.built().executor;
+    if (executor.proven(Part::forward) && executor.proven(Part::backward)) return;
+    const std::uint64_t random_step = net.step_count;
+    net.forward();
+    net.backward();
+    net.built().executor->restore_states(batch_slot);
+    net.step_count = random_step;
+}
+
 void SolverImpl::finish_shard() {
     NetImpl& net = *shared_net;
     if (!sums.add(net)) {
@@ -146,6 +192,7 @@ void SolverImpl::finish_shard() {
     if (options.accumulate > 1) net.run(Part::accumulate);
     if (++batches < static_cast<std::uint64_t>(options.accumulate)) return;
     net.run(Part::update);
+    if (options.state_parts > 1) sums.share_parameters(net);
     batches = 0;
     ++updates;
 }
@@ -160,13 +207,42 @@ void SolverImpl::repeat_shard(int shard) {
         "@step", present.random_step + static_cast<std::uint64_t>(shard));
 }
 
+std::vector<std::byte> SolverImpl::gather(const std::string& state) {
+    std::vector<std::byte> whole;
+    for (SolverImpl* const peer : peers) {
+        const Executor& executor = *peer->shared_net->built().executor;
+        const Tensor part = executor.tensor(executor.plan().graph.find(state));
+        const std::size_t at = whole.size();
+        whole.resize(at + part.bytes());
+        part.copy_to_host(whole.data() + at, part.bytes());
+    }
+    return whole;
+}
+
+void SolverImpl::scatter(const std::string& state, const std::vector<std::byte>& whole) {
+    std::size_t at = 0;
+    for (SolverImpl* const peer : peers) {
+        const Executor& executor = *peer->shared_net->built().executor;
+        Tensor part = executor.tensor(executor.plan().graph.find(state));
+        require(at + part.bytes() <= whole.size(), "state '", state, "' has too few elements");
+        part.copy_from_host(whole.data() + at, part.bytes());
+        at += part.bytes();
+    }
+}
+
 std::map<std::string, Tensor> SolverImpl::averages() {
     std::map<std::string, Tensor> all;
     const NetImpl::Built& built = shared_net->built();
     const Plan& plan = built.executor->plan();
     const ValueId id = plan.graph.find(average_name);
     if (id == no_value) return all;
-    const Tensor average = built.executor->tensor(id);
+    Tensor average = built.executor->tensor(id);
+    if (options.state_parts > 1) {
+        const std::vector<std::byte> whole = gather(average_name);
+        average = Tensor(shared_net->context(),
+                         Shape{static_cast<std::int64_t>(whole.size() / sizeof(float))});
+        average.copy_from_host(whole.data(), whole.size());
+    }
     for (const auto& [name, param] : built.params) {
         const Value& value = plan.graph.value(param);
         const Place& place = plan.places[static_cast<std::size_t>(param)];

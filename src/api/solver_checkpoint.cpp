@@ -20,6 +20,11 @@ bool kept_in_checkpoint(const Value& value) {
     return value.role == Role::state && value.name != loss_guard_name;
 }
 
+/// Checkpoints hold whole states, also of solvers that keep a part of each.
+Shape shape_in_checkpoint(const Graph& graph, const Value& value) {
+    return value.part_begin < 0 ? value.spec.shape : Shape{graph.block_elements()};
+}
+
 /// Another number of shards would add up in another order, and draw other random numbers.
 void check_shards(const Hdf5Reader& file, int shards) {
     const auto value = file.attribute("", "shards");
@@ -58,8 +63,16 @@ void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
     for (const std::string& name : net.param_names()) write(name, net.param(name));
     const Graph& graph = executor.plan().graph;
     for (std::size_t i = 0; i < graph.values.size(); ++i)
-        if (kept_in_checkpoint(graph.values[i]))
-            write("solver/" + graph.values[i].name, executor.tensor(static_cast<ValueId>(i)));
+        if (kept_in_checkpoint(graph.values[i])) {
+            const std::string& name = graph.values[i].name;
+            if (graph.values[i].part_begin < 0) {
+                write("solver/" + name, executor.tensor(static_cast<ValueId>(i)));
+                continue;
+            }
+            data = gather(name);
+            file.write("solver/" + name, shape_in_checkpoint(graph, graph.values[i]),
+                       graph.values[i].spec.dtype, data.data());
+        }
     write_record(file, record_of(net));
     file.attribute("", "solver_updates", static_cast<std::int64_t>(updates));
     file.attribute("", "solver_batches", static_cast<std::int64_t>(batches));
@@ -113,23 +126,29 @@ std::map<std::string, double> SolverImpl::read_checkpoint(const Hdf5Reader& file
             cat("'", path,
                 "' holds a loss scale, for precision fp16, which this solver does not have"));
     }
-    std::vector<std::pair<std::string, Tensor>> states;
+    std::vector<std::string> states;
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         if (!kept_in_checkpoint(graph.values[i])) continue;
         const std::string name = "solver/" + graph.values[i].name;
-        const Tensor tensor = executor.tensor(static_cast<ValueId>(i));
+        const Shape shape = shape_in_checkpoint(graph, graph.values[i]);
         const Hdf5Dataset& dataset = file.info(name);
-        if (dataset.shape != tensor.shape())
+        if (dataset.shape != shape)
             fail(ErrorKind::format, "'", name, "' has shape ", dataset.shape.str(), " in '", path,
-                 "', this solver expects ", tensor.shape().str());
-        states.emplace_back(name, tensor);
+                 "', this solver expects ", shape.str());
+        states.push_back(graph.values[i].name);
     }
     Access::handle<Net>(shared_net).load_weights(path);
     std::vector<std::byte> data;
-    for (auto& [name, tensor] : states) {
-        data.resize(tensor.bytes());
-        file.read(name, tensor.dtype(), data.data(), data.size());
-        tensor.copy_from_host(data.data(), data.size());
+    for (const std::string& name : states) {
+        const ValueId id = graph.find(name);
+        const Value& value = graph.value(id);
+        const Shape shape = shape_in_checkpoint(graph, value);
+        data.resize(static_cast<std::size_t>(shape.numel()) * size_of(value.spec.dtype));
+        file.read("solver/" + name, value.spec.dtype, data.data(), data.size());
+        if (value.part_begin >= 0)
+            scatter(name, data);
+        else
+            executor.tensor(id).copy_from_host(data.data(), data.size());
     }
     net.checkpoint_remarks = std::move(remarks);
     sums.restart();

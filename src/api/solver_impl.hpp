@@ -5,6 +5,7 @@
 #include "api/net_impl.hpp"
 #include "api/shard_sums.hpp"
 #include "formats/hdf5_file.hpp"
+#include "runtime/shard_meeting.hpp"
 
 #include <dlprim/solver_options.hpp>
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace dlprim {
 
@@ -27,7 +29,11 @@ class SolverImpl {
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
     ShardSums sums;
-    std::size_t batch_slot = 0;  ///< where the states before the present batch are kept
+    /// With several SolverOptions::state_parts: the team's solvers, this one included, by part.
+    std::vector<SolverImpl*> peers;
+    std::string synchronous;  ///< a batch norm that takes statistics of all shards, if there is one
+    std::unique_ptr<ShardMeeting> meeting;  ///< then: where it does, in a team
+    std::size_t batch_slot = 0;             ///< where the states before the present batch are kept
     /// With a guard: the state before each of the last steps, by the step's number.
     struct Before {
         std::uint64_t updates, batches, random_step;
@@ -38,6 +44,9 @@ class SolverImpl {
     Before present{};  ///< before the batch that is computed, or that call_off() undid last
     std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
 
+    /// With a meeting: lets engines of the step's parts fail, and be replaced, before they meet.
+    /// Shards that have met cannot begin a part again.
+    void try_parts();
     /// Enqueues what follows the backward part: the sums over the shards of the batch, and after
     /// the last of them the update.
     void finish_shard();
@@ -50,8 +59,13 @@ class SolverImpl {
     /// Sets random numbers to those of a shard of the batch that was called off, for first_nan().
     void repeat_shard(int shard);
 
+    /// A state of all elements of the block of parameters, put together from the parts that the
+    /// solvers of a team keep; and its opposite. They wait.
+    std::vector<std::byte> gather(const std::string& state);
+    void scatter(const std::string& state, const std::vector<std::byte>& whole);
+
     /// The averages of the parameters, by name; empty without SolverOptions::average. They are the
-    /// solver's own memory.
+    /// solver's own memory, or put together from parts.
     std::map<std::string, Tensor> averages();
 
     /// Writes what Solver::save_checkpoint() says into a file that may hold more. The caller

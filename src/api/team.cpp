@@ -2,10 +2,14 @@
 // Team: nets and solvers of several devices, which exchange their sums in the middle of a step.
 #include <dlprim/team.hpp>
 
+#include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
 #include "api/solver_impl.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "collective/exchange.hpp"
+#include "collective/process_group.hpp"
+#include "collective/shard_values.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -24,30 +28,8 @@ namespace {
 /// How long a device may compile after the first one has done so.
 constexpr std::chrono::duration<double> compiling{3600};
 
-std::vector<ShardRange> parts_of(std::size_t devices, int shards, const std::vector<int>& given) {
-    std::vector<ShardRange> parts;
-    const auto count = static_cast<int>(devices);
-    require(count > 0, "a team needs a device");
-    require(shards >= count, "there are ", count, " devices and ", shards,
-            shards == 1 ? " shard" : " shards",
-            " of a batch: each device computes at least one, so set \"shards\" to ", count,
-            " or more");
-    require(given.empty() || given.size() == devices, "shards are given for ", given.size(),
-            " devices, and there are ", devices);
-    int first = 0;
-    for (int i = 0; i < count; ++i) {
-        const int even = shards / count + (i < shards % count ? 1 : 0);
-        const int own = given.empty() ? even : given[static_cast<std::size_t>(i)];
-        require(own >= 1, "device ", i, " is given ", own, " shards: each computes at least one");
-        parts.push_back({first, own});
-        first += own;
-    }
-    require(first == shards, "the devices are given ", first, " shards in all, a batch has ",
-            shards);
-    return parts;
-}
-
-std::vector<std::string> names_of(const std::vector<Context>& devices) {
+std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group) {
+    if (group != nullptr) return {group->name(group->rank())};
     std::vector<std::string> names;
     for (std::size_t i = 0; i < devices.size(); ++i)
         names.push_back(cat("rank ", i, ", device ", devices[i].info().str()));
@@ -57,6 +39,32 @@ std::vector<std::string> names_of(const std::vector<Context>& devices) {
 /// Devices with the same engines and compilers, whose results have the same bits.
 bool are_of_a_kind(const DeviceInfo& a, const DeviceInfo& b) {
     return a.name == b.name && a.platform == b.platform && a.driver == b.driver;
+}
+
+/// The same for a text of each device, which processes exchange.
+std::string kind_text(const DeviceInfo& info) {
+    return cat(info.name, ", ", info.platform, ", driver ", info.driver);
+}
+
+/// What the processes of a run must have in common besides their configurations: what lies where in
+/// the blocks that they exchange; and engines, where their devices are of a kind.
+ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed) {
+    const Plan& plan = net.built().executor->plan();
+    std::string layout, engines;
+    for (std::size_t i = 0; i < plan.graph.values.size(); ++i) {
+        const Value& value = plan.graph.values[i];
+        if (value.role != Role::parameter && value.role != Role::state) continue;
+        const Place& place = plan.places[i];
+        layout += cat(value.name, value.spec.shape.str(), name_of(value.spec.dtype), place.index,
+                      "+", place.offset, ";");
+    }
+    for (const GradientMark& mark : plan.gradient_marks)
+        layout += cat(mark.begin, "-", mark.end, ";");
+    for (const Step& step : plan.steps)
+        if (step.engine != nullptr) engines += cat(step.engine->name(), ";");
+    ProcessGroup::Fields fields{{"memory layout", hash_hex(layout)}};
+    if (!mixed) fields.emplace_back("choice of engines", hash_hex(engines));
+    return fields;
 }
 
 void add_pair(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
@@ -78,15 +86,26 @@ class TeamImpl {
     };
     std::vector<Context> devices;
     std::vector<ShardRange> parts;
+    std::shared_ptr<ProcessGroup> group;  ///< none for one process
+    std::vector<std::string> places;      ///< then: host and device of each rank
     std::shared_ptr<Barrier> barrier;
     std::shared_ptr<Exchange> exchange;  ///< none for a single device
     std::vector<Rank> ranks;
     /// Whether parameters come from the first device after every update, since another kind of
     /// device would round them otherwise.
     bool mixed = false;
+    bool sharded_states = false;         ///< each rank updates a part of the parameters
     std::optional<RankThreads> threads;  ///< last, so that they end first
 
+    void meet_in_steps();
+    std::string note_of_states() const;
+    const ShardRange& part(std::size_t rank) const {
+        return parts.at(group ? group->rank() : rank);
+    }
+    void learn_places();
+    std::vector<std::string> notes_of_processes() const;
     void share(std::size_t rank);
+    void share_numbers(std::size_t rank);
     void share_parameters(std::size_t rank);
 };
 
@@ -96,31 +115,64 @@ Team::Team(const std::vector<Context>& devices,
     : impl_(std::make_shared<TeamImpl>()) {
     TeamImpl& team = *impl_;
     team.devices = devices;
-    team.parts = parts_of(devices.size(), solver.shards, options.shards);
+    if (options.processes.size() > 1) team.group = Access::impl(options.processes);
+    require(!team.group || devices.size() == 1, "this process is one of ", options.processes.size(),
+            " and is given ", devices.size(), " devices: each process has one");
+    require(!team.group || !options.sharded_states,
+            "\"states\" can be sharded over the devices of one process, and this is one of ",
+            options.processes.size(),
+            " processes: leave it out, or run one process with all devices");
+    team.parts = shards_of_ranks(team.group ? team.group->size() : devices.size(), solver.shards,
+                                 options.shards);
     std::set<const ContextImpl*> contexts;
     for (const Context& device : devices) {
         require(contexts.insert(&Access::impl(device)).second, "context ", device.info().str(),
                 " is given twice: each device of a team needs a context of its own");
         team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
     }
+    team.sharded_states = options.sharded_states && devices.size() > 1;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
-    team.barrier = std::make_shared<Barrier>(
-        names_of(devices), std::chrono::duration<double>(options.deadline_seconds));
-    if (devices.size() > 1)
-        team.exchange =
-            std::make_shared<Exchange>(devices, solver.shards, team.parts, team.barrier, add_pair);
+    team.barrier =
+        std::make_shared<Barrier>(names_of(devices, team.group.get()),
+                                  std::chrono::duration<double>(options.deadline_seconds));
+    if (team.group) team.learn_places();
+    if (team.parts.size() > 1)
+        team.exchange = std::make_shared<Exchange>(devices, solver.shards, team.parts, team.barrier,
+                                                   add_pair, team.group);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);
     const auto open_rank = [&](std::size_t index) {
         TeamImpl::Rank& mine = team.ranks[index];
         mine.net.emplace(open(devices[index], static_cast<int>(index)));
-        mine.solver.emplace(*mine.net, solver);
+        SolverOptions own = solver;
+        if (team.sharded_states) {
+            own.state_part = static_cast<int>(index);
+            own.state_parts = static_cast<int>(devices.size());
+        }
+        mine.solver.emplace(*mine.net, own);
         if (team.exchange)
             Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
+    if (team.group) team.group->agree(layout_fields(Access::impl(*team.ranks[0].net), team.mixed));
+    team.meet_in_steps();
+    if (!team.sharded_states) return;
+    std::vector<SolverImpl*> peers;
+    for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
+    for (SolverImpl* const peer : peers) peer->peers = peers;
+}
+
+void TeamImpl::learn_places() {
+    const DeviceInfo own = devices[0].info();
+    const std::string host =
+        group->name(group->rank()).substr(group->name(group->rank()).find("on"));
+    places = group->gather(cat(kind_text(own), '\0', own.str(), " ", host, '\0', own.id, " ", host),
+                           "the devices of the run");
+    for (std::string& place : places) {
+        mixed = mixed || split(place, '\0')[0] != split(places[0], '\0')[0];
+    }
 }
 
 Team::~Team() = default;
@@ -135,15 +187,49 @@ Solver& Team::solver(int rank) {
     return *impl_->ranks.at(static_cast<std::size_t>(rank)).solver;
 }
 int Team::first_shard(int rank) const {
-    return impl_->parts.at(static_cast<std::size_t>(rank)).first;
+    return impl_->part(static_cast<std::size_t>(rank)).first;
 }
 int Team::shards(int rank) const {
-    return impl_->parts.at(static_cast<std::size_t>(rank)).count;
+    return impl_->part(static_cast<std::size_t>(rank)).count;
 }
 
 void Team::for_each(const std::function<void(int rank)>& work) {
     impl_->threads->run([work](std::size_t rank) { work(static_cast<int>(rank)); },
                         impl_->barrier->deadline());
+}
+
+/// Batch norms with "sync" take their statistics in the middle of a step.
+void TeamImpl::meet_in_steps() {
+    const ShardValues values(barrier);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        SolverImpl& solver = Access::impl(*ranks[i].solver);
+        if (solver.synchronous.empty()) continue;
+        require(!group, "the ", solver.synchronous,
+                " are those of all shards, with \"sync\", which only devices of one process can "
+                "take: run one process with all devices, or leave \"sync\" out");
+        require(parts[i].count == 1, "the ", solver.synchronous,
+                " are those of all shards, with \"sync\", so that each shard needs a rank of its "
+                "own: rank ",
+                i, " has ", parts[i].count,
+                " shards. Give the team a context for each shard, several on the same device where "
+                "there are fewer devices");
+        solver.meeting = values.meeting(i);
+    }
+}
+
+std::string TeamImpl::note_of_states() const {
+    std::vector<std::string> each;
+    double all = 0;
+    for (const Rank& rank : ranks) {
+        double bytes = 0;
+        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
+            if (block.name == "states") bytes = static_cast<double>(block.bytes);
+        each.push_back(fixed(bytes / (1 << 20), 2));
+        all += bytes;
+    }
+    return cat("the solver's state is cut over the ranks, which have ", join(each, ", "),
+               " of its ", fixed(all / (1 << 20), 2),
+               " MiB; each updates its part of the parameters and gives it to the others");
 }
 
 void TeamImpl::share_parameters(std::size_t rank) {
@@ -159,9 +245,10 @@ void TeamImpl::share(std::size_t rank) {
     const Executor& executor = *net.built().executor;
     const Graph& graph = executor.plan().graph;
     for (std::size_t i = 0; i < graph.values.size(); ++i)
-        if (graph.values[i].role == Role::state)
+        if (graph.values[i].role == Role::state && graph.values[i].part_begin < 0)
             exchange->broadcast(rank, executor.tensor(static_cast<ValueId>(i)));
     net.params_changed();
+    if (group) return share_numbers(rank);
     if (rank == 0) return;
     SolverImpl &mine = Access::impl(*ranks[rank].solver), &first = Access::impl(*ranks[0].solver);
     // Rank 0 stays in broadcast() until all have come here, and is not changed by anyone.
@@ -173,6 +260,23 @@ void TeamImpl::share(std::size_t rank) {
     net.set_seed(first.shared_net->options().seed);
 }
 
+void TeamImpl::share_numbers(std::size_t rank) {
+    SolverImpl& solver = Access::impl(*ranks[rank].solver);
+    NetImpl& net = Access::impl(*ranks[rank].net);
+    struct Numbers {
+        std::uint64_t updates, batches, steps, seed;
+        double rate;
+    } numbers{solver.updates, solver.batches, net.step_count, net.options().seed, solver.rate};
+    group->await_broadcast(&numbers, sizeof(numbers), "the solver's state");
+    solver.updates = numbers.updates;
+    solver.batches = numbers.batches;
+    solver.rate = numbers.rate;
+    if (group->rank() == 0) return;
+    solver.sums.restart();
+    net.step_count = numbers.steps;
+    net.set_seed(numbers.seed);
+}
+
 void Team::share_state() {
     TeamImpl& team = *impl_;
     if (!team.exchange) return;
@@ -181,17 +285,18 @@ void Team::share_state() {
 
 void Team::step(const std::function<void(int rank, int shard)>& feed,
                 const std::function<void(int rank, int shard)>& done) {
+    if (impl_->group) impl_->group->set_step(solver(0).steps());
     // The thread of a device that hangs may be left behind, and keeps what it uses.
     for_each([team = impl_, feed, done](int rank) {
         const auto index = static_cast<std::size_t>(rank);
-        const ShardRange& part = team->parts[index];
+        const ShardRange& part = team->part(index);
         Solver& solver = *team->ranks[index].solver;
         for (int shard = part.first; shard < part.end(); ++shard) {
             feed(rank, shard);
             solver.step();
             if (done) done(rank, shard);
         }
-        if (team->mixed) team->share_parameters(index);
+        if (team->mixed && !team->sharded_states) team->share_parameters(index);
     });
 }
 
@@ -216,20 +321,50 @@ std::vector<Context> open_devices(std::string_view names) {
     return contexts;
 }
 
+Context open_device(std::string_view names, const Processes& processes) {
+    std::vector<std::string> all = split(std::string(names), ',');
+    if (names == "gpus" || (names.empty() && Context::find().kind == DeviceKind::gpu)) {
+        all.clear();
+        for (const DeviceInfo& info : Context::devices())
+            if (info.kind == DeviceKind::gpu) all.push_back(info.id);
+        if (all.empty())
+            fail(ErrorKind::not_found, "there is no GPU for 'gpus'; --list shows the devices");
+    }
+    return Context(all[static_cast<std::size_t>(processes.local_rank()) % all.size()]);
+}
+
+std::vector<std::string> TeamImpl::notes_of_processes() const {
+    std::vector<std::string> notes{cat(group->size(), " processes exchange their sums by ",
+                                       group->transport(), ", started by ",
+                                       group->place().starter)};
+    std::set<std::string> ids;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::vector<std::string> words = split(places[i], '\0');
+        notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
+                            " on ", words.at(1)));
+        if (!ids.insert(words.at(2)).second)
+            notes.push_back(cat("device ", words.at(1), " has more than one rank"));
+    }
+    return notes;
+}
+
 std::vector<std::string> Team::notes() const {
     const TeamImpl& team = *impl_;
     std::vector<std::string> notes;
     if (!team.exchange) return notes;
-    for (std::size_t i = 0; i < team.devices.size(); ++i)
+    if (team.group) notes = team.notes_of_processes();
+    for (std::size_t i = 0; !team.group && i < team.devices.size(); ++i)
         notes.push_back(cat("rank ", i, ": shards ", team.parts[i].first, " to ",
                             team.parts[i].end() - 1, " on ", team.devices[i].info().str(),
                             "; its sums travel through ", team.exchange->way(i)));
-    if (const std::string& reason = team.exchange->no_peers(); !reason.empty())
+    if (const std::string& reason = team.exchange->no_peers(); !team.group && !reason.empty())
         notes.push_back(cat("devices do not reach each other's memory: ", reason));
     if (team.mixed)
-        notes.emplace_back(
+        notes.emplace_back(cat(
             "the devices are of several kinds: the same devices train the same bits again, others "
-            "do not; parameters are updated by rank 0");
+            "do not; parameters are updated by ",
+            team.sharded_states ? "one rank each" : "rank 0"));
+    if (team.sharded_states) notes.push_back(team.note_of_states());
     std::set<std::string> ids;
     for (const Context& device : team.devices)
         if (!ids.insert(device.info().id).second)

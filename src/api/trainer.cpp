@@ -4,6 +4,7 @@
 
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
+#include "api/rank_shards.hpp"
 #include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
@@ -16,15 +17,20 @@
 #include "api/training/run_report.hpp"
 #include "api/training/run_state.hpp"
 #include "api/training/stepper.hpp"
+#include "base/env.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
+#include "collective/process_group.hpp"
 #include "formats/event_file.hpp"
 #include "train/config.hpp"
 
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/team.hpp>
+#include <dlprim/version.hpp>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -45,14 +51,67 @@ TrainConfig config_of(const TrainCall& call) {
     return read_train_config(call.config, call.epochs);
 }
 
+/// What the processes of a run must have in common, before any of them plans its network.
+ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call) {
+    ProcessGroup::Fields fields{{"the version of dlprim", DLPRIM_VERSION}};
+    for (const auto& [key, value] : settings_of(config)) fields.emplace_back(key, value);
+    fields.emplace_back("epochs", cat(config.epochs));
+    fields.emplace_back("precision", call.precision     ? std::string(name_of(*call.precision))
+                                     : config.precision ? std::string(name_of(*config.precision))
+                                                        : "fp32");
+    for (const auto& [name, precision] : call.precisions)
+        fields.emplace_back(cat("precision of ", name), std::string(name_of(precision)));
+    std::string shares;
+    for (const int share : call.shards_of_devices) shares += cat(share, " ");
+    fields.emplace_back("shards of devices", shares);
+    fields.emplace_back("the network's digest", hash_hex(read_file(config.net)));
+    fields.emplace_back("the configuration's digest",
+                        hash_hex(call.config.empty() ? call.config_text : read_file(call.config)));
+    return fields;
+}
+
+/// What a feeder reads: how many examples, and of which targets the first ones are.
+ProcessGroup::Fields fields_of(const Feeder& feeder) {
+    return {{"the number of training examples", cat(feeder.size())},
+            {"the number of classes", cat(feeder.data().classes().size())}};
+}
+
+/// Whether a new start from a checkpoint may go better.
+bool restart_helps(ErrorKind kind) {
+    return kind == ErrorKind::device || kind == ErrorKind::out_of_memory || kind == ErrorKind::io;
+}
+
+ProcessGroup* group_of(const TrainCall& call) {
+    return call.processes.size() > 1 ? Access::impl(call.processes).get() : nullptr;
+}
+
+/// Reads the configuration, and sees to it that all processes have the same.
+TrainConfig common_config(const TrainCall& call) {
+    TrainConfig config = config_of(call);
+    if (ProcessGroup* const group = group_of(call)) group->agree(fields_of(config, call));
+    return config;
+}
+
+/// Finds the checkpoint to go on from, by the first process for all.
+ResumeFrom common_resume(const TrainCall& call, const RunFolder& folder) {
+    ProcessGroup* const group = group_of(call);
+    if (group == nullptr) return resolve_resume(call, folder);
+    ResumeFrom from;
+    if (group->rank() == 0) from = resolve_resume(call, folder);
+    from.path = group->share(from.path, "the checkpoint to go on from");
+    from.in_folder = group->share(from.in_folder ? "1" : "0", "whose checkpoint it is") == "1";
+    return from;
+}
+
 class Trainer {
   public:
     Trainer(const std::vector<Context>& contexts, const TrainCall& call)
         : call_(call),
-          config_(config_of(call)),
+          group_(group_of(call)),
+          config_(common_config(call)),
           contexts_(contexts),
-          folder_(call.out),
-          from_(resolve_resume(call, folder_)),
+          folder_(call.out, group_ == nullptr || group_->rank() == 0),
+          from_(common_resume(call, folder_)),
           feeder_(config_),
           state_(Schedule(config_.schedule, config_.solver.learning_rate, config_.epochs),
                  settings_of(config_)),
@@ -62,21 +121,25 @@ class Trainer {
     }
 
     TrainResult run() {
-        enter_folder();
         try {
+            enter_folder();
             while (!is_over()) {
                 if (!run_epoch()) return stopped();
             }
         } catch (const Error& error) {
-            report_->fail(error.what());
+            // The others are told at once, since what this process leaves now may wait for them.
+            if (group_ != nullptr)
+                Processes(call_.processes).failed(error.what(), restart_helps(error.kind()));
+            if (report_) report_->fail(error.what());
             throw;
         }
-        report_->end("finished");
+        if (report_) report_->end("finished");
         if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, solver());
         tell_after();
         if (config_.solver.average > 0 && solver().steps() > 0) solver().use_averages();
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
+        if (!is_first()) return result;
         if (const auto how = feeder_.preprocessing())
             net().save_weights(result.model, *how);
         else
@@ -92,7 +155,8 @@ class Trainer {
         options.seed = config_.seed;
         set_precision(options);
         options.progress = planning();
-        if (feeder_.has_test()) evaluator_.emplace(contexts_[0], config_, options, feeder_);
+        if (feeder_.has_test() && is_first())
+            evaluator_.emplace(contexts_[0], config_, options, feeder_);
         options.memory_limit = call_.memory_limit > 0
                                    ? call_.memory_limit
                                    : static_cast<std::uint64_t>(config_.memory_limit * (1 << 20));
@@ -104,13 +168,15 @@ class Trainer {
             steppers_.emplace_back(team_->net(rank), roles, team_->first_shard(rank),
                                    team_->shards(rank));
         feeder_.attach(net(), roles);
+        if (group_ != nullptr) group_->agree(fields_of(feeder_));
         state_.batches = feeder_.batches();
         state_.history.metrics = metrics_for(roles, feeder_.data().target_kind(), config_);
-        state_.history.tested = evaluator_.has_value();
+        state_.history.tested = feeder_.has_test();
         state_.sums.judges = Judges(state_.history.metrics);
         judging_.emplace(config_, state_.history.metrics);
         if (evaluator_)
             evaluator_->attach(net(), roles, state_.history.metrics, config_.report.mistakes);
+        if (!is_first()) return;
         report_.emplace(RunReport::Parts{contexts_, config_, call_, folder_, state_, feeder_,
                                          evaluator_ ? &*evaluator_ : nullptr},
                         net());
@@ -121,12 +187,53 @@ class Trainer {
             NetOptions own = options;
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
             Net net = open_training_net(context, config_, own);
-            if (rank == 0 && call_.memory) call_.memory(net.plan_memory(&config_.solver));
+            if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
             return net;
         };
-        team_.emplace(contexts_, open_net, config_.solver,
-                      TeamOptions{call_.shards_of_devices, call_.deadline_seconds});
+        ranks_ = group_ != nullptr ? contexts_ : ranks_of_devices();
+        team_.emplace(ranks_, open_net, config_.solver, team_options());
     }
+
+    /// Each device once, or as often as it has shards where these meet in the middle of a step and
+    /// so are computed at once.
+    std::vector<Context> ranks_of_devices() const {
+        const std::vector<ShardRange> parts =
+            shards_of_ranks(contexts_.size(), config_.solver.shards, call_.shards_of_devices);
+        std::vector<Context> ranks;
+        for (std::size_t i = 0; i < contexts_.size(); ++i) {
+            ranks.push_back(contexts_[i]);
+            const int more = meets_in_steps(config_) ? parts[i].count - 1 : 0;
+            for (int k = 0; k < more; ++k) ranks.emplace_back(contexts_[i].info().id);
+        }
+        return ranks;
+    }
+
+    TeamOptions team_options() const {
+        TeamOptions options;
+        options.shards = shards_of_devices();
+        options.deadline_seconds = call_.deadline_seconds;
+        options.sharded_states = config_.sharded_states;
+        options.processes = call_.processes;
+        return options;
+    }
+
+    /// Of ranks, which are the devices unless one has several.
+    std::vector<int> shards_of_devices() const {
+        return ranks_.size() == contexts_.size() ? call_.shards_of_devices : std::vector<int>{};
+    }
+
+    /// What a step of the first rank takes.
+    MemoryMap memory_of_first(const Net& net) const {
+        SolverOptions own = config_.solver;
+        if (config_.sharded_states) own.state_parts = static_cast<int>(ranks_.size());
+        const std::size_t ranks = group_ != nullptr ? group_->size() : ranks_.size();
+        return Access::impl(net).plan_memory(
+            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()),
+            group_ != nullptr ? group_->rank() : 0);
+    }
+
+    /// Whether this is the process that writes results.
+    bool is_first() const { return group_ == nullptr || group_->rank() == 0; }
 
     Net& net() { return team_->net(0); }
     Solver& solver() { return team_->solver(0); }
@@ -156,6 +263,44 @@ class Trainer {
         return stopped_;
     }
 
+    /// Whether to pause before the next step, for a checkpoint or for ever. Of several processes
+    /// any may be asked to stop, and the first one's clock says when to save.
+    bool pauses(std::int64_t batches_done) {
+        const bool due = checkpoints_.is_due(state_, batches_done);
+        if (group_ == nullptr) {
+            stops_ = is_stopped();
+            return stops_ || due;
+        }
+        struct Wish {
+            std::uint8_t stops, saves;
+        } const own{is_stopped(), due};
+        std::vector<Wish> all(group_->size());
+        group_->allgather(&own, sizeof(own), all.data(), "whether to go on");
+        for (const Wish& wish : all) stops_ = stops_ || wish.stops != 0;
+        return stops_ || all[0].saves != 0;
+    }
+
+    /// Judges the net by the test set. Nothing if the run is to stop before the end of that.
+    std::optional<Evaluator::Result> judge() {
+        std::optional<Evaluator::Result> result;
+        if (is_first())
+            result = evaluator_->run(net(), Access::impl(solver()).averages(),
+                                     [this] { return is_stopped(); });
+        if (group_ == nullptr) return result;
+        std::vector<double> values;
+        if (result) {
+            values.push_back(result->loss);
+            values.insert(values.end(), result->metrics.begin(), result->metrics.end());
+        }
+        std::string text(values.size() * sizeof(double), '\0');
+        std::memcpy(text.data(), values.data(), text.size());
+        text = group_->share(std::move(text), "what the test set says");
+        if (text.empty()) return std::nullopt;
+        values.resize(text.size() / sizeof(double));
+        std::memcpy(values.data(), text.data(), text.size());
+        return Evaluator::Result{values[0], {values.begin() + 1, values.end()}};
+    }
+
     void note(const std::string& text) const {
         if (call_.note) call_.note(text);
     }
@@ -168,11 +313,12 @@ class Trainer {
         if (!from_.path.empty()) {
             const std::string changed = load_run(from_.path, call_.out, state_, solver());
             checkpoints_.resumed_from(from_, state_);
-            report_->go_on();
+            if (report_) report_->go_on();
             if (!changed.empty()) note(changed);
         }
         if (from_.path.empty())
             for (const std::string& text : initial_notes_) note(text);
+        if (group_ != nullptr) group_->barrier("the checkpoint to be read by all");
         checkpoints_.clear_way(from_, state_);
         team_->share_state();
         for (const std::string& text : team_->notes()) note(text);
@@ -203,23 +349,20 @@ class Trainer {
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             state_.sums.seconds = before + passed.count();
         };
-        Epoch epoch({*team_, steppers_, feeder_}, config_, state_);
+        Epoch epoch({*team_, steppers_, feeder_, group_}, config_, state_);
         const auto tell = [&](const TrainProgress& progress) {
-            report_->progress(progress);
+            if (report_) report_->progress(progress);
             if (call_.progress) call_.progress(progress);
         };
-        const auto pauses = [&](std::int64_t batches_done) {
-            return is_stopped() || checkpoints_.is_due(state_, batches_done);
-        };
-        while (epoch.run(tell, pauses)) {
+        const auto pause = [&](std::int64_t batches_done) { return pauses(batches_done); };
+        while (epoch.run(tell, pause)) {
             count_seconds();
-            if (is_stopped()) return false;
+            if (stops_) return false;
             checkpoints_.save(state_, solver());
         }
         EpochMetrics metrics = epoch.metrics();
-        if (evaluator_) {
-            const auto test = evaluator_->run(net(), Access::impl(solver()).averages(),
-                                              [this] { return is_stopped(); });
+        if (state_.history.tested) {
+            const auto test = judge();
             count_seconds();
             if (!test) return false;
             metrics.test_loss = test->loss;
@@ -237,9 +380,9 @@ class Trainer {
         ++state_.epochs_done;
         state_.batches_done = 0;
         state_.sums.restart();
-        state_.schedule.report(evaluator_ ? metrics.test_loss : metrics.train_loss);
+        state_.schedule.report(state_.history.tested ? metrics.test_loss : metrics.train_loss);
         const bool best = judging_->take(metrics, state_);
-        write_results();
+        if (is_first()) write_results();
         if (checkpoints_.is_due_after_epoch(state_) || is_over())
             checkpoints_.save(state_, solver());
         if (best && config_.checkpoints.keep_best) checkpoints_.save_best(state_, solver());
@@ -284,7 +427,7 @@ class Trainer {
     /// Where the run is, for who asked it to stop.
     TrainResult stopped() {
         tell_after();
-        report_->end("stopped");
+        if (report_) report_->end("stopped");
         if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, solver()))
             fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
                  checkpoints_.last().empty() ? "of which there is none"
@@ -303,15 +446,17 @@ class Trainer {
         const EpochMetrics& last = state_.history.epochs.back();
         result.train_loss = last.train_loss;
         result.train_accuracy = accuracy_in(state_.history.metrics, last.train);
-        if (!evaluator_) return result;
+        if (!state_.history.tested) return result;
         result.test_loss = last.test_loss;
         result.test_accuracy = accuracy_in(state_.history.metrics, last.test);
         return result;
     }
 
     const TrainCall& call_;
+    ProcessGroup* const group_;  ///< null for one process
     TrainConfig config_;
     std::vector<Context> contexts_;
+    std::vector<Context> ranks_;  ///< of the team: each device once, or more often
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;
@@ -319,12 +464,13 @@ class Trainer {
     Checkpoints checkpoints_;
     std::optional<Team> team_;
     std::vector<Stepper> steppers_;       ///< by rank
-    std::optional<Evaluator> evaluator_;  ///< if there is a test set
+    std::optional<Evaluator> evaluator_;  ///< of the first process, if there is a test set
     std::optional<Judging> judging_;
     std::optional<EventFile> events_;
-    std::optional<RunReport> report_;
+    std::optional<RunReport> report_;  ///< of the first process
     std::vector<std::string> initial_notes_;
     bool stopped_ = false;  ///< whether call_.request has asked for it
+    bool stops_ = false;    ///< whether all processes know of it
 };
 
 }  // namespace

@@ -10,7 +10,9 @@
 namespace dlprim {
 
 Barrier::Barrier(std::vector<std::string> names, std::chrono::duration<double> deadline)
-    : names_(std::move(names)), deadline_(deadline), here_(names_.size(), false) {}
+    : names_(std::move(names)), deadline_(deadline) {
+    for (Meeting& meeting : meetings_) meeting.here.assign(names_.size(), false);
+}
 
 void Barrier::throw_failure() const {
     throw Error(kind_, failure_);
@@ -24,36 +26,36 @@ void Barrier::set_failure(ErrorKind kind, std::string text) {
     changed_.notify_all();
 }
 
-void Barrier::arrive(std::size_t rank, const std::string& what) {
+void Barrier::arrive(std::size_t rank, const std::string& what, Lane lane) {
     std::unique_lock lock(mutex_);
+    auto& [here, named, first, passed] = meetings_[lane];
     if (failed_) throw_failure();
-    const std::size_t before =
-        static_cast<std::size_t>(std::count(here_.begin(), here_.end(), true));
+    const std::size_t before = static_cast<std::size_t>(std::count(here.begin(), here.end(), true));
     if (before == 0) {
-        what_ = what;
-        first_ = rank;
+        named = what;
+        first = rank;
     }
-    if (what_ != what) {
+    if (named != what) {
         set_failure(ErrorKind::device,
-                    cat(names_[rank], " waits ", what, ", but ", names_[first_], " waits ", what_,
+                    cat(names_[rank], " waits ", what, ", but ", names_[first], " waits ", named,
                         ": the devices do not run the same steps"));
         throw_failure();
     }
-    here_[rank] = true;
+    here[rank] = true;
     if (before + 1 == names_.size()) {
-        here_.assign(names_.size(), false);
-        ++passed_;
+        here.assign(names_.size(), false);
+        ++passed;
         changed_.notify_all();
         return;
     }
-    const std::uint64_t mine = passed_;
+    const std::uint64_t mine = passed;
     const bool came =
-        changed_.wait_for(lock, deadline_, [&] { return failed_ || passed_ != mine; });
-    if (passed_ != mine) return;
+        changed_.wait_for(lock, deadline_, [&, &now = passed] { return failed_ || now != mine; });
+    if (passed != mine) return;
     if (!came) {
         std::vector<std::string> missing;
         for (std::size_t i = 0; i < names_.size(); ++i)
-            if (!here_[i]) missing.push_back(names_[i]);
+            if (!here[i]) missing.push_back(names_[i]);
         set_failure(ErrorKind::device,
                     cat(join(missing, ", "), " did not come ", what, " within ", deadline_.count(),
                         " seconds: look after the device, or set a longer deadline"));

@@ -26,7 +26,10 @@ class Barrier {
     /// Throws the error of fail() if there was one; Error(device) that names who is missing after
     /// the deadline, which then is the error of all; and Error(device) where ranks arrive for
     /// different things.
-    void arrive(std::size_t rank, const std::string& what);
+    /// Each lane is a barrier of its own, whose failure is that of all: a rank may arrive in both
+    /// at once, from two threads.
+    enum Lane : std::uint8_t { sums, middle };
+    void arrive(std::size_t rank, const std::string& what, Lane lane = sums);
 
     /// Makes every present and later arrive() throw. The first failure counts.
     void fail(std::size_t rank, const Error& error);
@@ -45,10 +48,13 @@ class Barrier {
     const std::chrono::duration<double> deadline_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<bool> here_;
-    std::string what_;          ///< of the first rank that has arrived
-    std::size_t first_ = 0;     ///< that rank
-    std::uint64_t passed_ = 0;  ///< how often all were here
+    struct Meeting {
+        std::vector<bool> here;
+        std::string what;          ///< of the first rank that has arrived
+        std::size_t first = 0;     ///< that rank
+        std::uint64_t passed = 0;  ///< how often all were here
+    };
+    Meeting meetings_[2];  ///< by lane
     bool failed_ = false;
     ErrorKind kind_ = ErrorKind::device;
     std::string failure_;

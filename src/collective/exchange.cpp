@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exchange. The shelves of a rank are written by that rank alone. It writes to them again only
-// after a barrier that the others pass when they have read them.
+// after a barrier that the others pass when they have read them; what share() has enqueued is read
+// before the sums of the next step are there.
 #include "collective/exchange.hpp"
 
 #include "base/text.hpp"
@@ -24,14 +25,18 @@ constexpr std::int64_t grain = 1024;
 }  // namespace
 
 Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
-                   std::shared_ptr<Barrier> barrier, AddPair add, const ChoosePeers& choose)
+                   std::shared_ptr<Barrier> barrier, AddPair add,
+                   std::shared_ptr<ProcessGroup> group, const ChoosePeers& choose)
     : contexts_(std::move(contexts)),
       shards_(shards),
       parts_(std::move(parts)),
       barrier_(std::move(barrier)),
       add_(std::move(add)),
-      rooms_(contexts_.size()),
+      group_(std::move(group)),
+      rooms_(parts_.size()),
       waiting_(contexts_.size()),
+      shared_(contexts_.size()),
+      shared_size_(contexts_.size(), 0),
       finished_(contexts_.size()),
       staging_(contexts_.size()) {
     int next = 0;
@@ -44,14 +49,18 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
         for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
         pending_.push_back(tree.pending());
     }
-    require(next == shards_ && parts_.size() == contexts_.size(), "the devices have ", next,
-            " shards of ", shards_);
+    const std::size_t ranks = group_ ? group_->size() : contexts_.size();
+    require(next == shards_ && parts_.size() == ranks, "the devices have ", next, " shards of ",
+            shards_);
+    require(!group_ || contexts_.size() == 1, "a process of several has one device");
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
-    peers_ = choose(second_, add_);
+    peers_ =
+        group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
-    for (std::size_t rank = 0; rank < size(); ++rank) lines_.push_back(std::make_unique<Line>());
-    for (std::size_t rank = 0; rank < size(); ++rank)
+    for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
+        lines_.push_back(std::make_unique<Line>());
+    for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
 }
 
@@ -59,8 +68,13 @@ Queue& Exchange::queue(std::size_t rank) {
     return Access::impl(second_[rank]).queue();
 }
 
-Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t rank) const {
-    const auto ranks = static_cast<std::int64_t>(size()), index = static_cast<std::int64_t>(rank);
+void Exchange::expect(std::size_t rank, std::size_t groups) {
+    if (!group_) return rooms_.at(rank).resize(groups);
+    for (std::vector<Rooms>& rooms : rooms_) rooms.resize(groups);
+}
+
+Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t number) const {
+    const auto ranks = static_cast<std::int64_t>(size()), index = static_cast<std::int64_t>(number);
     const std::int64_t grains = (elements + grain - 1) / grain;
     return {std::min(elements, grains * index / ranks * grain),
             std::min(elements, grains * (index + 1) / ranks * grain)};
@@ -91,7 +105,8 @@ std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
 }
 
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
-    Rooms& rooms = rooms_[rank].at(group);
+    const std::size_t self = number(rank);
+    Rooms& rooms = rooms_[self].at(group);
     if (!rooms.empty()) return;
     if (is_reached(rank, terms)) {
         rooms.emplace_back();
@@ -99,10 +114,10 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
         return;
     }
     std::size_t others = 0;
-    for (std::size_t q = 0; q < size(); ++q) others += q == rank ? 0 : pending_[q].size();
+    for (std::size_t q = 0; q < size(); ++q) others += q == self ? 0 : pending_[q].size();
     std::vector<std::uint64_t> bytes;
     for (const Term& term : terms) {
-        const std::int64_t own = slice(term.mean.shape().numel(), rank).size();
+        const std::int64_t own = slice(term.mean.shape().numel(), self).size();
         for (const Tensor& sum : term.waiting)
             if (!shelf_of(rank, sum)) bytes.push_back(sum.bytes());
         bytes.push_back(bytes_of(term.mean, own));
@@ -110,7 +125,7 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
     const std::vector<Shelf> shelves = make_shelves(rank, bytes);
     auto next = shelves.begin();
     for (const Term& term : terms) {
-        const std::int64_t own = slice(term.mean.shape().numel(), rank).size();
+        const std::int64_t own = slice(term.mean.shape().numel(), self).size();
         Room room;
         for (const Tensor& sum : term.waiting) {
             const std::optional<Shelf> there = shelf_of(rank, sum);
@@ -122,11 +137,13 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
             room.staging.emplace_back(second_[rank], Shape{own}, term.mean.dtype());
         rooms.push_back(std::move(room));
     }
+    for (std::size_t q = 0; group_ && q < size(); ++q)
+        if (q != self) make_copies(q, group, terms);
 }
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < pending_[rank].size(); ++i)
+        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i)
             if (const Tensor& sum = terms[t].waiting.at(i); !shelf_of(rank, sum))
                 rooms[t].sums[i].put(second_[rank], rank, sum);
     queue(rank).finish();
@@ -134,24 +151,25 @@ void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>
 
 void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
                          const Term& term) {
-    const Slice own = slice(term.mean.shape().numel(), rank);
+    const std::size_t self = number(rank);
+    const Slice own = slice(term.mean.shape().numel(), self);
     if (own.size() == 0) return;
-    const Room& room = rooms_[rank][group][tensor];
-    const std::uint64_t begin = bytes_of(term.mean, own.begin);
+    const Room& room = rooms_[self][group][tensor];
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
     for (std::size_t q = 0; q < size(); ++q) {
         for (std::size_t i = 0; i < pending_[q].size(); ++i) {
-            const Shelf* const theirs = q == rank ? nullptr : &rooms_[q][group][tensor].sums[i];
-            if (theirs == nullptr) {
+            const Room& theirs = rooms_[q][group][tensor];
+            const std::uint64_t begin = bytes_of(term.mean, own.begin - theirs.first);
+            if (q == self) {
                 sums.push_back(elements_of(second_[rank], term.waiting[i], own.begin, own.size()));
-            } else if (theirs->is_reached()) {
+            } else if (theirs.sums[i].is_reached()) {
                 sums.push_back(
-                    theirs->view(second_[rank], rank, begin, own.size(), term.mean.dtype()));
+                    theirs.sums[i].view(second_[rank], rank, begin, own.size(), term.mean.dtype()));
             } else {
                 sums.push_back(room.staging[staged++]);
-                theirs->get(second_[rank], rank, begin, sums.back());
+                theirs.sums[i].get(second_[rank], rank, begin, sums.back());
             }
             for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
                 const Tensor right = std::move(sums.back());
@@ -186,11 +204,13 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     const std::string what =
         cat("over shards (part ", group, " of the step, ", elements, " elements)");
     make_rooms(rank, group, terms);
-    send_sums(rank, rooms_[rank][group], terms);
+    send_sums(rank, rooms_[number(rank)][group], terms);
     barrier_->arrive(rank, "to add sums " + what);
+    fetch_sums(rank, group, terms, "sums " + what);
     for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, group, t, terms[t]);
     queue(rank).finish();
     barrier_->arrive(rank, "to receive sums " + what);
+    fetch_means(rank, group, terms, "means " + what);
     for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
 }
 
@@ -243,7 +263,7 @@ void Exchange::begin(std::size_t rank) {
     // for.
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(barrier_->deadline());
-    for (std::size_t q = 0; q < size(); ++q)
+    for (std::size_t q = 0; q < contexts_.size(); ++q)
         while (finished_[q] < finished_[rank]) {
             barrier_->check();
             if (Clock::now() > until)
@@ -254,17 +274,39 @@ void Exchange::begin(std::size_t rank) {
         }
 }
 
+void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices) {
+    Queue& first = Access::impl(contexts_[rank]).queue();
+    const auto part = [&](std::size_t q) {
+        return elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size());
+    };
+    const Tensor own = part(rank);
+    if (shared_size_[rank] < slices[rank].size()) {
+        shared_[rank] = HostMemory(contexts_[rank], own.bytes(), ways_[rank]);
+        shared_size_[rank] = slices[rank].size();
+    }
+    first.read(place_of(own), shared_[rank].data(), own.bytes(), true);
+    barrier_->arrive(rank, "to share what it has updated");
+    for (std::size_t q = 0; q < size(); ++q) {
+        if (q == rank) continue;
+        const Tensor theirs = part(q);
+        first.write(place_of(theirs), shared_[q].data(), theirs.bytes(), false);
+    }
+}
+
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
     Queue& queue = Access::impl(contexts_[rank]).queue();
-    if (rank == 0) {
+    const bool is_first = number(rank) == 0;
+    if (is_first || group_) {
         if (broadcast_bytes_ < tensor.bytes()) {
             broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
             broadcast_bytes_ = tensor.bytes();
         }
-        queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     }
+    if (is_first) queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     barrier_->arrive(rank, "to share values of the first device");
-    if (rank != 0) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
+    if (group_)
+        group_->await_broadcast(broadcast_.data(), tensor.bytes(), "values of the first device");
+    if (!is_first) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     barrier_->arrive(rank, "to go on with values of the first device");
 }
 

@@ -13,6 +13,9 @@
 // second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
 // soon as the device has made it.
 //
+// Ranks of other processes (collective/process_group.hpp) write to memory of their own, and this
+// process keeps a copy of what its ranks read there, which the group's transport brings.
+//
 // Threads: each rank calls from a thread of its own, all for the same things in the same order.
 // finish() and broadcast() wait for the others, up to the deadline of the barrier, and throw what
 // the barrier throws.
@@ -23,6 +26,7 @@
 #include "collective/host_memory.hpp"
 #include "collective/mover.hpp"
 #include "collective/peer_memory.hpp"
+#include "collective/process_group.hpp"
 #include "collective/shelf.hpp"
 
 #include <dlprim/tensor.hpp>
@@ -49,13 +53,16 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         std::function<PeerChoice(const std::vector<Context>& contexts, const AddPair& add)>;
     /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
     /// between the devices. Throws Error(device) where there is none.
+    ///
+    /// With a group, each process has one rank, the first in `contexts`, which all other functions
+    /// count as 0; parts are those of all processes. Memory of peers is not asked for then.
     Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
              std::shared_ptr<Barrier> barrier, AddPair add,
-             const ChoosePeers& choose = choose_peers);
+             std::shared_ptr<ProcessGroup> group = {}, const ChoosePeers& choose = choose_peers);
 
-    std::size_t size() const { return contexts_.size(); }
+    std::size_t size() const { return parts_.size(); }  ///< ranks of all processes
     int shards() const { return shards_; }
-    const ShardRange& part(std::size_t rank) const { return parts_.at(rank); }
+    const ShardRange& part(std::size_t rank) const { return parts_.at(number(rank)); }
     /// By what way the sums of a rank travel: for notes.
     std::string way(std::size_t rank) const;
     /// Why kernels do not reach the memory of other devices; empty if they do.
@@ -72,9 +79,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// it is large, so that the exchange need not copy it. To be called by the rank's own thread.
     Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// Says how many groups of tensors each step of the rank has. To be called before any step.
-    void expect(std::size_t rank, std::size_t groups) { rooms_.at(rank).resize(groups); }
-    /// To be called before a step writes to sums that wait: waits until all ranks have received
-    /// what the step before has left in their place.
+    void expect(std::size_t rank, std::size_t groups);
+    /// To be called before a step writes to sums that wait: waits until all ranks of this
+    /// process have received what the step before has left in their place.
     void begin(std::size_t rank);
     /// Begins to add up a group of tensors, which `ready` says are there. Returns at once. A step
     /// has groups 0, 1, ... in this order, which consist of the same tensors, by shape and type, in
@@ -87,19 +94,27 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Gives a tensor of rank 0 to `tensor` of every rank.
     void broadcast(std::size_t rank, const Tensor& tensor);
 
-  private:
     struct Slice {
         std::int64_t begin = 0, end = 0;
         std::int64_t size() const { return end - begin; }
     };
-    Slice slice(std::int64_t elements, std::size_t rank) const;
+    /// Gives each rank's own slice of a tensor to all others. `slices` are by rank.
+    void share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices);
+
+  private:
+    /// The number of a rank of this process among those of all.
+    std::size_t number(std::size_t rank) const { return group_ ? group_->rank() : rank; }
+    /// What a rank owns, by its number.
+    Slice slice(std::int64_t elements, std::size_t number) const;
     /// Memory of a rank for one tensor.
     struct Room {
         std::vector<Shelf> sums;      ///< its waiting sums
+        std::int64_t first = 0;       ///< the element that they begin with
         Shelf mean;                   ///< its slice
         std::vector<Tensor> staging;  ///< slices of other ranks' sums, and of what they add up to
     };
     using Rooms = std::vector<Room>;  ///< by tensor of a group
+    using Terms = std::vector<Term>;
     struct Group {
         std::vector<Term> terms;
         std::shared_ptr<EventImpl> ready;
@@ -127,20 +142,30 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms);
     void add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
     void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
+    /// Memory for what comes from a rank of another process to one of this process.
+    void make_copies(std::size_t other, std::size_t group, const Terms& terms);
+    /// Bring what the rank reads of other processes' ranks: its slice of their sums, and the means.
+    void fetch_sums(std::size_t rank, std::size_t group, const Terms& terms,
+                    const std::string& what);
+    void fetch_means(std::size_t rank, std::size_t group, const Terms& terms,
+                     const std::string& what);
     Queue& queue(std::size_t rank);  ///< the second one
 
     std::vector<Context> contexts_;
     std::vector<Context> second_;  ///< beside these: what movers use
     int shards_;
     std::vector<ShardRange> parts_;
-    std::vector<std::vector<ShardRange>> pending_;  ///< by rank
+    std::vector<std::vector<ShardRange>> pending_;  ///< by number
     std::shared_ptr<Barrier> barrier_;
     AddPair add_;
+    std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
     std::vector<Way> ways_;
     PeerChoice peers_;
-    std::vector<std::vector<Rooms>> rooms_;  ///< by rank, group
+    std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
     /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
+    std::vector<HostMemory> shared_;         ///< by rank: its slice in share()
+    std::vector<std::int64_t> shared_size_;  ///< and for how many elements there is memory
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
     std::vector<std::unique_ptr<Line>> lines_;          ///< by rank

@@ -8,8 +8,22 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 
 namespace dlprim {
+
+namespace {
+
+/// DLPRIM_PINNED=0 rules pinned memory out, for tests and where a driver's is slow.
+bool is_allowed(Way way) {
+    if (way != Way::pinned) return true;
+    const std::string wanted = env("DLPRIM_PINNED").value_or("");
+    require(wanted.empty() || wanted == "0" || wanted == "1", "DLPRIM_PINNED must be 0 or 1, not '",
+            wanted, "'");
+    return wanted != "0";
+}
+
+}  // namespace
 
 const char* text_of(Way way) {
     return way == Way::pinned ? "pinned host memory" : "host memory";
@@ -57,10 +71,8 @@ bool way_works(Way way, const Context& from, const std::vector<Context>& all) {
 }
 
 Way choose_way(const Context& from, const std::vector<Context>& all) {
-    for (const Way way : {Way::pinned, Way::plain}) {
-        if (way == Way::pinned && env("DLPRIM_PINNED") == "0") continue;
-        if (way_works(way, from, all)) return way;
-    }
+    for (const Way way : {Way::pinned, Way::plain})
+        if (is_allowed(way) && way_works(way, from, all)) return way;
     fail(
         ErrorKind::device, "data of ", from.info().str(),
         " do not arrive at the other devices of the run as they were sent; dlprim_doctor tests the "

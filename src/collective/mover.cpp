@@ -2,7 +2,7 @@
 // Mover.
 #include "collective/mover.hpp"
 
-#include <dlprim/error.hpp>
+#include "base/text.hpp"
 
 #include <condition_variable>
 #include <cstddef>

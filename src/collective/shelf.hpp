@@ -25,6 +25,8 @@ class Shelf {
 
     /// Whether kernels of all ranks reach it.
     bool is_reached() const { return peer_ != nullptr; }
+    /// Where it lies on the host. Only of host memory.
+    std::byte* data() const noexcept { return host_.data(); }
     /// Elements from a byte on, as a vector of rank's `context`. Only where kernels reach it.
     Tensor view(const Context& context, std::size_t rank, std::uint64_t byte, std::int64_t count,
                 DType dtype) const;

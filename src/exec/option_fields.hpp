@@ -99,7 +99,7 @@ inline constexpr auto option_names<ops::MatMulAdd> = name_list("transpose_a", "t
 template <>
 inline constexpr auto option_names<ops::BatchNorm> = name_list("features", "eps", "momentum",
                                                                "affine", "use_global_stats",
-                                                               "return_statistics");
+                                                               "return_statistics", "sync");
 template <>
 inline constexpr auto option_names<ops::LayerNorm> = name_list("normalized_shape", "dims", "eps",
                                                                "elementwise_affine", "bias",

@@ -12,7 +12,7 @@
 namespace dlprim {
 
 namespace {
-constexpr std::int64_t block_alignment = 64;  // elements: 256 bytes, as vectors and devices need
+constexpr std::int64_t block_alignment = Graph::block_grain;
 }
 
 ValueId Graph::add_value(Value value) {
@@ -65,6 +65,15 @@ ValueId Graph::block(std::string_view name) {
     value.name = std::string(name);
     value.spec = {Shape{block_elements()}, DType::f32};
     value.role = Role::block;
+    return add_value(std::move(value));
+}
+
+ValueId Graph::block_part(std::string_view name, std::int64_t begin, std::int64_t count) {
+    Value value;
+    value.name = std::string(name) + "/part";
+    value.spec = {Shape{count}, DType::f32};
+    value.role = Role::block;
+    value.part_begin = begin;
     return add_value(std::move(value));
 }
 

@@ -67,6 +67,9 @@ struct Value {
     bool trainable = false;       ///< parameters
     Init init;                    ///< parameters and states
     std::vector<std::byte> data;  ///< constants
+    /// Of role block, or a state of such elements: the element of the block with which a part of it
+    /// begins. -1: it is the whole block.
+    std::int64_t part_begin = -1;
 };
 
 /// The part of a training step that a node belongs to. Parts run in this order, each by its own
@@ -108,6 +111,7 @@ struct Assignment {
 class Graph {
   public:
     bool training = false;                  ///< training-mode semantics (batch statistics, dropout)
+    int shards = 1;                         ///< of a batch, of which the graph computes one
     Part part = Part::forward;              ///< the part of the nodes that add() makes
     Precision precision = Precision::fp32;  ///< the precision of the nodes that add() makes
 
@@ -168,6 +172,11 @@ class Graph {
     std::int64_t block_elements() const;
     /// Returns the value of role block that is called "@params" or "@gradients".
     ValueId block(std::string_view name);
+    /// Parts of blocks begin at multiples of so many elements (256 bytes, as vectors and devices
+    /// need), as the parameters in them do.
+    static constexpr std::int64_t block_grain = 64;
+    /// Adds the value of the block's elements [begin, begin + count), which has the block's memory.
+    ValueId block_part(std::string_view name, std::int64_t begin, std::int64_t count);
 
   private:
     std::map<std::string, int, std::less<>> names_;

@@ -129,8 +129,10 @@ class MemoryPlanner {
                     break;
                 case Role::block:
                     // Solvers and norms work on whole blocks, so the gaps between parts hold zeros.
-                    place = part_of(value.name == "@params" ? "params" : "gradients", 0,
-                                    params_bytes());
+                    place = part_of(
+                        value.name.rfind("@params", 0) == 0 ? "params" : "gradients",
+                        static_cast<std::uint64_t>(std::max<std::int64_t>(value.part_begin, 0)) * 4,
+                        params_bytes());
                     break;
                 case Role::scalar: {
                     const auto found =

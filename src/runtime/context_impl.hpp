@@ -21,6 +21,8 @@
 
 namespace dlprim {
 
+class ShardMeeting;
+
 class ContextImpl {
   public:
     virtual ~ContextImpl() = default;
@@ -55,6 +57,11 @@ class ContextImpl {
     static Context context_of(std::shared_ptr<ContextImpl> impl) {
         return Access::handle<Context>(for_users(std::move(impl)));
     }
+    /// Where the shards of a batch meet whose values are added up in the middle of a part. nullptr
+    /// unless a team computes with this context, in the thread that does.
+    ShardMeeting* meeting() const noexcept { return meeting_; }
+    void set_meeting(ShardMeeting* meeting) noexcept { meeting_ = meeting; }
+
     /// The shared pointer that owns this object.
     virtual std::shared_ptr<ContextImpl> self() = 0;
 
@@ -115,6 +122,7 @@ class ContextImpl {
 
   private:
     Failures failures_;
+    ShardMeeting* meeting_ = nullptr;
     std::mutex attachment_mutex_;
     std::unique_ptr<Attachment> attachment_;
 };

@@ -2,12 +2,11 @@
 // Memory by a file descriptor.
 #include "runtime/external_memory.hpp"
 
+#include "base/text.hpp"
 #include "runtime/cl.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>
-
-#include <sstream>
 
 namespace dlprim {
 
@@ -33,8 +32,7 @@ bool has_extension(cl_device_id device, const std::string& wanted) {
     std::string text(bytes, '\0');
     if (clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, bytes, text.data(), nullptr) != CL_SUCCESS)
         return false;
-    std::istringstream words(text.c_str());  // up to the terminating zero
-    for (std::string word; words >> word;)
+    for (const std::string& word : split(text.c_str(), ' '))  // up to the terminating zero
         if (word == wanted) return true;
     return false;
 }

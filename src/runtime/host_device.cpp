@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The host as a device: its name, its vector units, memory and rates.
+#include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/devices.hpp"
 
@@ -103,6 +104,9 @@ struct SharedPool {
 SharedPool& shared() {
     static SharedPool* const instance = [] {
         auto* made = new SharedPool;
+        // fork() takes mutexes in the reverse order of their handlers' registration. That of
+        // variables has to be registered before, since shared_pool() takes it last, too.
+        (void)env("DLPRIM_THREADS");
         // A child of fork() has none of the threads, so contexts that it opens use a new pool.
         pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
                        [] {

@@ -83,11 +83,11 @@ class Reader {
         : root_(document.root()), folder_(folder), given_epochs_(epochs) {}
 
     TrainConfig read() {
-        root_.object({"net",         "weights",        "data",      "batch",    "epochs",
-                      "seed",        "initialization", "solver",    "schedule", "augmentation",
-                      "checkpoints", "early_stopping", "metrics",   "judge_by", "initial",
-                      "tensorboard", "on_nan",         "precision", "report",   "shards",
-                      "memory_limit"});
+        root_.object({"net",          "weights",        "data",      "batch",    "epochs",
+                      "seed",         "initialization", "solver",    "schedule", "augmentation",
+                      "checkpoints",  "early_stopping", "metrics",   "judge_by", "initial",
+                      "tensorboard",  "on_nan",         "precision", "report",   "shards",
+                      "memory_limit", "states"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -105,6 +105,7 @@ class Reader {
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("shards")) read_shards(*view);
+        read_states();
         if (const auto view = root_.find("schedule")) read_schedule(*view);
         if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
         if (const auto view = root_.find("early_stopping")) {
@@ -217,6 +218,14 @@ class Reader {
                 if (other == name.text()) name.fail(cat("is '", other, "' for a second time"));
             config_.metrics->push_back(name.text());
         }
+    }
+
+    void read_states() {
+        config_.sharded_states = choice(root_, "states", {"whole", "sharded"}, 0) == 1;
+        if (config_.sharded_states && config_.solver.shards == 1)
+            root_.at("states").fail(
+                "is 'sharded', which spreads the solver's state over the devices that compute the "
+                "shards of a batch, and there is one shard: set \"shards\" to 2 or more");
     }
 
     void read_schedule(const JsonView& view) {

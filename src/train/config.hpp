@@ -31,6 +31,7 @@ struct TrainConfig {
     double memory_limit = 0;             ///< MiB of a training step's plan; 0: the device's
     std::string initialization = "default";
     SolverOptions solver;
+    bool sharded_states = false;  ///< as TeamOptions::sharded_states
     ScheduleOptions schedule;
     /// When a run saves what it can be resumed from, besides its end. 0 means never.
     struct Checkpoints {

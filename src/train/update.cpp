@@ -23,10 +23,13 @@ class UpdateBuilder {
 
     void run() {
         if (graph_.block_elements() == 0) return;
-        params_ = graph_.block("@params");
+        take_params();
         gradients_ = graph_.block("@gradients");
         if (options_.guard_loss && !graph_.losses.empty()) guard();
         if (options_.accumulate > 1) accumulate();
+        own_gradients_ = options_.state_parts == 1
+                             ? gradients_
+                             : graph_.block_part("@gradients", slice_.begin, slice_.size());
         graph_.part = Part::update;
         if (loss_scale_ != no_value) unscale();
         clip();
@@ -39,7 +42,20 @@ class UpdateBuilder {
     }
 
   private:
-    ValueId state(const char* name) { return add_state(name, graph_.spec(params_)); }
+    void take_params() {
+        if (options_.state_parts == 1) {
+            params_ = graph_.block("@params");
+            return;
+        }
+        slice_ = state_slice(graph_.block_elements(), options_.state_part, options_.state_parts);
+        params_ = graph_.block_part("@params", slice_.begin, slice_.size());
+    }
+
+    ValueId state(const char* name) {
+        const ValueId made = add_state(name, graph_.spec(params_));
+        graph_.value(made).part_begin = graph_.value(params_).part_begin;
+        return made;
+    }
     ValueId add_state(const char* name, const TensorSpec& spec) {
         Value value;
         value.name = name;
@@ -201,7 +217,7 @@ class UpdateBuilder {
 
     void sgd() {
         const bool moving = options_.momentum != 0;
-        std::vector<ValueId> inputs{params_, gradients_, graph_.scalar("@lr", DType::f32)};
+        std::vector<ValueId> inputs{params_, own_gradients_, graph_.scalar("@lr", DType::f32)};
         const ValueId velocity = moving ? state("@velocity") : no_value;
         if (moving) inputs.push_back(velocity);
         std::string code = gradient(inputs, options_.weight_decay != 0 ? "p0" : "");
@@ -222,7 +238,7 @@ class UpdateBuilder {
             corrections_ = {graph_.scalar("@correction1", DType::f32),
                             graph_.scalar("@correction2", DType::f32)};
         std::vector<ValueId> inputs{
-            params_,         gradients_,     graph_.scalar("@lr", DType::f32), m, v,
+            params_,         own_gradients_, graph_.scalar("@lr", DType::f32), m, v,
             corrections_[0], corrections_[1]};
         std::string code = gradient(inputs, options_.weight_decay != 0 && !decoupled ? "p0" : "");
         code += "m = p1 * x3 + (1 - p1) * g; v = p2 * x4 + (1 - p2) * g * g; ";
@@ -236,6 +252,8 @@ class UpdateBuilder {
     const SolverOptions& options_;
     const ValueId loss_scale_;
     ValueId params_ = no_value, gradients_ = no_value, accumulated_ = no_value, factor_ = no_value;
+    StateSlice slice_;                  ///< with several parts
+    ValueId own_gradients_ = no_value;  ///< of the parameters that are updated
     ValueId sum_ = no_value;            ///< accumulated gradients, including this batch's
     ValueId good_ = no_value;           ///< [1]: 1 or 0; with a guard
     ValueId finite_ = no_value;         ///< [1]: 1 or 0; with a guard or a loss scale
@@ -243,6 +261,13 @@ class UpdateBuilder {
 };
 
 }  // namespace
+
+StateSlice state_slice(std::int64_t block_elements, int part, int parts) {
+    const std::int64_t grain = Graph::block_grain, grains = block_elements / grain;
+    require(grains >= parts, "the network has too few parameters to cut the solver's state into ",
+            parts, " parts: set \"states\" to \"whole\" (TeamOptions::sharded_states)");
+    return {grains * part / parts * grain, grains * (part + 1) / parts * grain};
+}
 
 ValueId add_loss_scale(Graph& graph, const SolverOptions& options) {
     const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {

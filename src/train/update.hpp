@@ -6,6 +6,8 @@
 
 #include <dlprim/solver_options.hpp>
 
+#include <cstdint>
+
 namespace dlprim {
 
 /// Adds the state by which a graph's loss must be multiplied (DifferentiateOptions::loss_scale).
@@ -22,6 +24,15 @@ constexpr const char* loss_guard_name = "@loss_guard";
 /// share of the new parameters is the scalar "@average_share".
 constexpr const char* average_name = "@average";
 
+/// Elements [begin, end) of the block of parameters.
+struct StateSlice {
+    std::int64_t begin = 0, end = 0;
+    std::int64_t size() const { return end - begin; }
+};
+/// What a part of options.state_parts updates. Throws Error(invalid_argument) where there are more
+/// parts than pieces of 64 elements.
+StateSlice state_slice(std::int64_t block_elements, int part, int parts);
+
 /// Adds nodes and assignments to a differentiated graph that update "@params" by "@gradients". The
 /// nodes belong to the part update, and with options.accumulate > 1 also to the part accumulate.
 /// They read the scalars "@lr", "@correction1" (1 - beta1^t) and "@correction2" (1 - beta2^t).
@@ -29,6 +40,9 @@ constexpr const char* average_name = "@average";
 /// With a loss scale, gradients are divided by it. If one of them is not finite, parameters and
 /// states keep their values and the scale is halved. t then counts the updates that were made, in a
 /// state of its own (Micikevicius et al., "Mixed precision training", 2018).
+///
+/// With several options.state_parts, only options.state_part of "@params" is updated, by the same
+/// part of "@gradients"; norms and checks are those of all gradients.
 ///
 /// With options.guard_loss, nothing changes after the first loss that is not finite, not even the
 /// loss scale or accumulated gradients.

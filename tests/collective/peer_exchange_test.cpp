@@ -42,8 +42,9 @@ std::vector<std::vector<Bytes>> means(const Setting& setting) {
     std::vector<std::string> names;
     for (const Context& context : setting.contexts) names.push_back(context.info().str());
     const auto barrier = std::make_shared<Barrier>(names, std::chrono::duration<double>(60));
-    const auto exchange = std::make_shared<Exchange>(
-        setting.contexts, setting.shards, setting.parts, barrier, add_tensors, setting.choose);
+    const auto exchange =
+        std::make_shared<Exchange>(setting.contexts, setting.shards, setting.parts, barrier,
+                                   add_tensors, nullptr, setting.choose);
     std::vector<std::vector<Bytes>> found(setting.contexts.size());
     const auto work = [&](std::size_t rank) {
         const Context& context = setting.contexts[rank];

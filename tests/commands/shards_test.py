@@ -10,7 +10,8 @@ import train_test
 from commands import DEVICES, CommandTest, idx, main, network, operator
 
 
-class Shards(CommandTest):
+class ShardRuns(CommandTest):
+    """Runs of a small network, and whether two of them are the same; processes_test.py has some, too."""
     def setUp(self):
         super().setUp()
         self.write("net.json", train_test.NET)
@@ -42,6 +43,8 @@ class Shards(CommandTest):
                 self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
         self.assertEqual(self.rows(a), self.rows(b))
 
+
+class Shards(ShardRuns):
     def test_bits_are_the_same_again_and_after_a_resume(self):
         how = dict(shards=4, checkpoints={"every_steps": 5, "keep": 9})
         for device in DEVICES:
@@ -67,6 +70,54 @@ class Shards(CommandTest):
             self.assert_same_run("one", "uneven")
             self.train("three", "-d", ",".join(3 * [device]), "--resume", self.folder / "one/checkpoint_1_2.h5", **how)
             self.assert_same_run("one", "three")
+
+    def test_the_state_in_parts(self):
+        """The same bits and checkpoints, less memory, and a resume in the middle with the state whole or in parts."""
+        how = dict(shards=4, checkpoints={"every_steps": 5, "keep": 9})
+        how["solver"] = {"type": "adam", "learning_rate": 0.01, "clip_norm": 1, "average": 0.99}
+        for device in DEVICES:
+            self.train("one", "-d", device, **how)
+            result = self.train("parts", "-d", f"{device},{device}", states="sharded", **how)
+            self.assertIn("note: the solver's state is cut over the ranks", result.out)
+            self.assert_same_run("one", "parts")
+            self.train("three", "-d", ",".join(3 * [device]), "--resume", self.folder / "parts/checkpoint_1_2.h5",
+                       states="sharded", **how)
+            self.assert_same_run("one", "three")
+            self.train("whole", "-d", device, "--resume", self.folder / "three/checkpoint_1_7.h5", **how)
+            self.assert_same_run("one", "whole")
+        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["loss"],
+                                       operator("InnerProduct", "wide", "image", outputs=4000),
+                                       operator("InnerProduct", "fc", "wide", outputs=4),
+                                       operator("SoftmaxWithLoss", "loss", "fc label")))
+        memory = []
+        for states in ("whole", "sharded"):
+            told = self.train("memory", "-d", "cpu,cpu", "--memory", states=states, **(how | {"epochs": 1})).out
+            memory.append(float(re.search(r"(?m)([\d.]+) MiB +block .* states$", told).group(1)))
+        self.assertAlmostEqual(memory[1], memory[0] / 2, delta=0.02)
+        out = ("-d", "cpu,cpu", "--out", self.folder / "no")
+        self.refuse(["train.json", "states is 'sharded'", "one shard"], "train", self.config(states="sharded"), *out)
+        self.refuse(["states is 'shardet'", "whole, sharded", "did you mean 'sharded'"], "train",
+                    self.config(states="shardet", shards=2), *out)
+
+    def test_batch_norms_over_all_shards(self):
+        """A device that computes several shards has a rank for each."""
+        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+                                       operator("Convolution2D", "conv", "image", channels_out=4, kernel=3, bias=False),
+                                       operator("BatchNorm", "norm", "conv", sync=True),
+                                       operator("InnerProduct", "fc", "norm", outputs=4),
+                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        solver = {"type": "sgd", "learning_rate": 0.05}
+        for device in DEVICES:
+            result = self.train("one", "-d", device, shards=4, solver=solver)
+            self.assertIn("note: rank 3: shards 3 to 3 on ", result.out)
+            self.train("two", "-d", f"{device},{device}", shards=4, solver=solver)
+            self.assert_same_run("one", "two")
+            self.train("uneven", "-d", f"{device},{device}", "--shares", "3,1", shards=4, solver=solver)
+            self.assert_same_run("one", "uneven")
+            self.train("whole", "-d", device, solver=solver)
+            whole, parts = self.read_tensors("whole/model.h5"), self.read_tensors("one/model.h5")
+            for name in whole:
+                np.testing.assert_allclose(whole[name], parts[name], rtol=1e-3, atol=1e-4)
 
     def test_devices_of_two_kinds(self):
         if len(DEVICES) < 2:

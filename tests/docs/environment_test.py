@@ -8,9 +8,11 @@ import sys
 
 from documents import ROOT, files_of
 
-FOLDERS = ("src", "include", "tools", "python", "examples", "tests", "scripts", "benchmarks")
+FOLDERS = ("src", "plugins", "include", "tools", "python", "examples", "tests", "scripts", "benchmarks")
 READS = {
-    (".cpp", ".hpp"): [r'\b(?:env|getenv)\("(\w+)"\)'],
+    # The last two: the table of what starters of processes set.
+    (".cpp", ".hpp"): [r'\b(?:env|getenv|number_in)\("(\w+)"\)', r'\bneeded\("(\w+)"',
+                       r'"((?:OMPI_COMM_WORLD|PMI|MPI_LOCAL)_?\w+)"', r'"((?:LOCAL_)?(?:RANK|WORLD_SIZE))"'],
     (".py",): [r'environ\.get\(\s*"(\w+)"', r'environ\[\s*"(\w+)"\s*\](?!\s*=[^=])', r'\bgetenv\(\s*"(\w+)"'],
     (".sh",): [r"\$\{(\w+):[-+?=]", r"\$\{((?:DLPRIM|POCL|OCL)_\w+)\}", r"\$((?:DLPRIM|POCL|OCL)_\w+)"],
 }

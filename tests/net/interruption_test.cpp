@@ -32,6 +32,15 @@ NetOptions interrupted_by(Interruption& interruption) {
     return options;
 }
 
+/// The call that trains on a small set, which lies in the folder.
+TrainCall training_in(const Folder& folder) {
+    write_training_set(folder);
+    TrainCall call;
+    call.config = folder.file("train.json");
+    call.out = folder.file("out");
+    return call;
+}
+
 Bytes loss_after_a_step(Net& net, Solver& solver) {
     feed_small_network(net, 1);
     solver.step();
@@ -102,10 +111,7 @@ TEST_CASE("an Error of a callback is no failure of the engine before it", "[inte
 
 TEST_CASE("a callback that throws ends a training; its checkpoints are there", "[interruption]") {
     const Folder folder;
-    write_training_set(folder);
-    TrainCall call;
-    call.config = folder.file("train.json");
-    call.out = folder.file("out");
+    TrainCall call = training_in(folder);
     call.progress = [](const TrainProgress& progress) {
         if (progress.epoch == 2 && progress.batch == 3) throw Stop{};
     };
@@ -120,10 +126,7 @@ TEST_CASE("a callback that throws while the report is made ends a training", "[i
     // As Python's KeyboardInterrupt, which is a std::exception, too.
     struct Interrupted : std::exception {};
     const Folder folder;
-    write_training_set(folder);
-    TrainCall call;
-    call.config = folder.file("train.json");
-    call.out = folder.file("out");
+    TrainCall call = training_in(folder);
     bool profiled = false;
     call.planning = [&](std::string_view what, int, int) {
         if (!what.starts_with("profiling")) return;
@@ -137,10 +140,7 @@ TEST_CASE("a callback that throws while the report is made ends a training", "[i
 TEST_CASE("a run that is asked to stop while the report is made saves and stops",
           "[interruption]") {
     const Folder folder;
-    write_training_set(folder);
-    TrainCall call;
-    call.config = folder.file("train.json");
-    call.out = folder.file("out");
+    TrainCall call = training_in(folder);
     bool stops = false;
     call.planning = [&](std::string_view what, int, int) {
         stops = stops || what.starts_with("profiling");

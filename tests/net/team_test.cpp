@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -70,6 +71,15 @@ Bits bits_of_one(const Context& device, int shards) {
     return all;
 }
 
+/// Sets a variable of the environment while it lives.
+struct Variable {
+    Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    ~Variable() { unsetenv(name_); }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+    const char* name_;
+};
+
 Net open_two_layers(const Context& context, int) {
     return make_net(context, TwoLayers::json(4), training());
 }
@@ -109,6 +119,25 @@ TEST_CASE("gradients are clipped alike by any number of devices", "[team]") {
     }
 }
 
+TEST_CASE("sums travel through plain memory where none is pinned, with the same bits", "[team]") {
+    const Variable host("DLPRIM_PEER", "0");
+    const auto way = [](const Team& team) { return team.notes().at(0); };
+    ON_EVERY_DEVICE(device) {
+        const std::vector<Context> devices = devices_like(device, 2);
+        const Team pinned(devices, open_two_layers, adam(2));
+        CHECK(way(pinned).find("through pinned host memory") != std::string::npos);
+        const Bits bits = bits_of_team(devices, 4);
+        const Variable off("DLPRIM_PINNED", "0");
+        const Team plain(devices, open_two_layers, adam(2));
+        CHECK(way(plain).find("through host memory") != std::string::npos);
+        CHECK((bits_of_team(devices, 4) == bits));
+    }
+    const Variable wrong("DLPRIM_PINNED", "no");
+    check_error(invalid, {"DLPRIM_PINNED", "'no'"}, [] {
+        Team({Context("cpu"), Context("cpu")}, open_two_layers, adam(2));
+    });
+}
+
 TEST_CASE("all GPUs are opened by one word", "[team]") {
     std::size_t gpus = 0;
     for (const DeviceInfo& info : Context::devices()) gpus += info.kind == DeviceKind::gpu ? 1 : 0;
@@ -126,6 +155,93 @@ TEST_CASE("uneven devices compute uneven numbers of shards, and the same bits", 
         CHECK((bits_of_team(devices_like(device, 2), 5, {{4, 1}}) == one));
         CHECK((bits_of_team(devices_like(device, 3), 5, {{1, 1, 3}}) == one));
     }
+}
+
+TEST_CASE("states that are cut over devices train the same bits", "[team]") {
+    const SolverOptions::Kind kind =
+        GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adam, SolverOptions::Kind::adamw);
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        SolverOptions solver = adam(4);
+        solver.kind = kind;
+        solver.weight_decay = 0.01;
+        if (kind == SolverOptions::Kind::sgd) solver.momentum = 0.9;
+        solver.average = 0.99;
+        NetOptions net_options = training(4);
+        if (kind == SolverOptions::Kind::adam) {  // with a loss scale, which grows
+            net_options.precision = Precision::fp16;
+            solver.loss_scale = 256;
+            solver.loss_scale_steps = 2;
+        }
+        const auto open = [&](const Context& context, int) {
+            return make_net(context, small_network, net_options);
+        };
+        const auto train = [&](std::size_t count, bool sharded, const std::string& resume) {
+            TeamOptions options;
+            options.sharded_states = sharded;
+            Team team(devices_like(device, count), open, solver, options);
+            int step = 0;
+            if (!resume.empty()) {
+                team.solver(0).load_checkpoint(resume);
+                team.share_state();
+                step = 2;
+            }
+            for (; step < 4; ++step) {
+                team.step([&](int rank, int shard) {
+                    feed_small_network(team.net(rank), number(step, shard));
+                });
+                if (step == 1)
+                    team.solver(0).save_checkpoint(folder.file(std::to_string(count) + ".h5"));
+            }
+            Bits all = all_bits(team.net(0));
+            for (int rank = 1; rank < team.size(); ++rank) CHECK((all_bits(team.net(rank)) == all));
+            if (kind == SolverOptions::Kind::adam)
+                CHECK(team.solver(1 % team.size()).loss_scale() == 1024);
+            team.solver(0).save_checkpoint(folder.file("end.h5"));
+            for (const auto& [name, tensor] : load_tensors(folder.file("end.h5")))
+                all["checkpoint " + name] = tensor.data;
+            team.solver(0).use_averages();
+            for (const auto& [name, bytes] : all_bits(team.net(0))) all["average " + name] = bytes;
+            return all;
+        };
+        const Bits one = train(1, false, "");
+        for (const std::size_t count : {2, 3}) {
+            INFO(count << " devices");
+            CHECK((train(count, true, "") == one));
+        }
+        // Checkpoints fit any number of devices, with whole states and with parts.
+        CHECK((train(2, true, folder.file("1.h5")) == one));
+        CHECK((train(3, true, folder.file("2.h5")) == one));
+        CHECK((train(1, false, folder.file("3.h5")) == one));
+    }
+}
+
+TEST_CASE("states that cannot be cut are an error", "[team]") {
+    const Context device("cpu");
+    TeamOptions options;
+    options.sharded_states = true;
+    check_error(invalid, {"too few parameters", "5 parts", "whole"},
+                [&] { Team(devices_like(device, 5), open_two_layers, adam(5), options); });
+    SolverOptions part = adam(2);
+    part.state_parts = 2;
+    Net net = open_two_layers(device, 0);
+    Solver solver(net, part);
+    check_error(invalid, {"needs a team"}, [&] { solver.step(); });
+    part.state_part = 2;
+    check_error(invalid, {"no part 2 of 2"}, [&] { Solver(net, part); });
+}
+
+TEST_CASE("a rank with a part of the state takes less memory", "[team]") {
+    Net net = open_small(Context("cpu"), 0);
+    SolverOptions whole = adam(2), part = whole;
+    part.state_parts = 2;
+    const auto bytes = [&](const SolverOptions& options) {
+        std::uint64_t all = 0;
+        for (const MemoryMap::Entry& entry : net.plan_memory(&options).entries)
+            if (entry.name == "states") all += entry.bytes;
+        return all;
+    };
+    CHECK(bytes(part) < bytes(whole) * 3 / 5);
 }
 
 TEST_CASE("gradients leave in ranges of any size, and the same bits", "[team]") {
@@ -174,22 +290,14 @@ TEST_CASE("devices that move different gradients are an error", "[team]") {
 }
 
 TEST_CASE("sums travel by each way with the same bits, and notes say which", "[team]") {
-    struct Variable {
-        const char* name;
-        Variable(const char* what, bool forbids) : name(what) {
-            if (forbids) ::setenv(name, "0", 1);
-        }
-        ~Variable() { ::unsetenv(name); }
-    };
     struct Way {
-        bool no_peers, no_pinned;
-        const char* note;
+        const char *peers, *pinned, *note;
     };
     const Bits one = bits_of_one(Context("cpu"), 5);
-    for (const Way& way : {Way{false, false, "travel through memory that the devices share"},
-                           Way{true, false, "travel through pinned host memory"},
-                           Way{true, true, "travel through host memory"}}) {
-        const Variable peers("DLPRIM_PEER", way.no_peers), pinned("DLPRIM_PINNED", way.no_pinned);
+    for (const Way& way : {Way{"1", "1", "travel through memory that the devices share"},
+                           Way{"0", "1", "travel through pinned host memory"},
+                           Way{"0", "0", "travel through host memory"}}) {
+        const Variable peers("DLPRIM_PEER", way.peers), pinned("DLPRIM_PINNED", way.pinned);
         const std::vector<Context> devices = devices_like(Context("cpu"), 3);
         CHECK((bits_of_team(devices, 5) == one));
         std::string notes;
@@ -197,7 +305,8 @@ TEST_CASE("sums travel by each way with the same bits, and notes say which", "[t
         for (const std::string& note : team.notes()) notes += note + "\n";
         INFO(notes);
         CHECK(notes.find(way.note) != std::string::npos);
-        CHECK((notes.find("DLPRIM_PEER=0 forbids it") != std::string::npos) == way.no_peers);
+        CHECK((notes.find("DLPRIM_PEER=0 forbids it") != std::string::npos) ==
+              (way.peers == std::string("0")));
     }
 }
 

@@ -143,9 +143,10 @@ void check_layers(Arrivals& arrivals) {
                                   .momentum = 0.5,
                                   .affine = false,
                                   .use_global_stats = true,
-                                  .return_statistics = true},
+                                  .return_statistics = true,
+                                  .sync = true},
                    R"({"features": 4, "eps": 1e-3, "momentum": 0.5, "affine": false,
-            "use_global_stats": true, "return_statistics": true})");
+            "use_global_stats": true, "return_statistics": true, "sync": true})");
     arrivals.check(
         ops::LayerNorm{.normalized_shape = {2, 3},
                        .dims = 2,

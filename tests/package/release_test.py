@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails when the source archive of a commit is not the same twice, lacks a file or holds another, or when scripts/release.sh
-makes a release of a tree with changes or of a commit that the version's tag does not name. It works in a repository of its own.
+"""Fails when the source archive of a commit is not the same twice, lacks a file, holds another or does not know its commit, or
+when scripts/release.sh makes a release of a tree with changes or of a commit that the version's tag does not name. It works in a
+repository of its own.
 
     release_test.py
 """
@@ -26,7 +27,8 @@ def run(*command, folder, fails=False):
 
 def small_repository(folder):
     """A repository with the scripts, the version and something to leave out."""
-    for name in ("scripts/release.sh", "scripts/source_archive.sh", "include/dlprim/version.hpp", ".gitattributes"):
+    for name in ("scripts/release.sh", "scripts/source_archive.sh", "include/dlprim/version.hpp", ".gitattributes",
+                 "cmake/archive_commit.txt", "cmake/write_commit_script.cmake"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((ROOT / name).read_bytes())
     (folder / ".ci").mkdir()
@@ -34,6 +36,13 @@ def small_repository(folder):
     run("git", "init", "-q", "-b", "main", folder=folder)
     run("git", "add", "-A", folder=folder)
     run("git", "commit", "-qm", "One", folder=folder)
+
+
+def built_commit(source):
+    """The source of C++ that a build would have of the commit."""
+    output = source / "commit.cpp"
+    run("cmake", f"-DROOT={source}", f"-DOUTPUT={output}", "-P", source / "cmake/write_commit_script.cmake", folder=source)
+    return output.read_text()
 
 
 def refuses(folder, says):
@@ -59,6 +68,14 @@ def main():
             names = {one.name for one in tar if one.isfile()}
         tracked = run("git", "ls-files", folder=folder).split()
         assert names == {f"dlprim-{version}/{name}" for name in tracked if not name.startswith(".ci/")}, names
+
+        with tarfile.open(archives[0]) as tar:
+            tar.extractall(temporary)
+        unpacked = pathlib.Path(temporary) / f"dlprim-{version}"
+        commit = run("git", "rev-parse", "HEAD", folder=folder)[:10]
+        assert f'"{commit}"' in built_commit(unpacked), "a build of the source archive does not know its commit"
+        (unpacked / "cmake/archive_commit.txt").write_bytes((ROOT / "cmake/archive_commit.txt").read_bytes())
+        assert '"unknown"' in built_commit(unpacked), "a commit is known without git and without an archive's"
 
         refuses(folder, f"there is no tag v{version}")
         run("git", "tag", f"v{version}", folder=folder)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -49,6 +50,12 @@ def check_source_archive(folder):
     assert found == {f"pkg:npm/chart.js@{version}", "pkg:npm/%40kurkle/color@0.3.2"}, found
 
 
+def is_noticed(purl, notice):
+    """Whether the text of licenses names what a bill of materials has."""
+    name = re.match(r"pkg:(?:deb/debian|npm)/(@?[^@?]+)", urllib.parse.unquote(purl)).group(1)
+    return {"chart.js": "Chart.js, which", "@kurkle/color": name}.get(name, f"Debian's package {name},") in notice
+
+
 def check_schema(text):
     try:
         from cyclonedx.schema import SchemaVersion
@@ -75,6 +82,7 @@ def main():
     wanted = {command: {"nlohmann-json3", "cli11", "chart.js"}, library: {"nlohmann-json3", "chart.js", "@kurkle/color"}}
     for module in build.glob("python/dlprim/_core.*.so"):
         wanted[module] = {"nanobind"}
+    notice = (build / "debian/copyright").read_text()
     validated = False
     with tempfile.TemporaryDirectory() as temporary:
         check_source_archive(pathlib.Path(temporary))
@@ -86,6 +94,8 @@ def main():
             found = {one["properties"][0]["value"]: one for one in bill["components"]}
             assert inside <= set(found), f"{file.name} has {sorted(inside)} inside, but its bill says {sorted(found)}"
             assert all(one["licenses"] and one["version"] and one["purl"] for one in bill["components"])
+            unsaid = [one["purl"] for one in bill["components"] if file.suffix != ".so" and not is_noticed(one["purl"], notice)]
+            assert not unsaid, f"the copyright file of Debian's packages says nothing of {unsaid}"
             taken = {"hdf5", "ocl-icd", "zlib", "libpng1.6", "glibc"} | ({"cli11"} if file != command else set())
             assert not taken & set(found), f"the bill of {file.name} names what is not inside: {taken & set(found)}"
     print("the bills are right" + ("" if validated else "; this Python lacks cyclonedx-python-lib[json-validation], which checks the schema"))

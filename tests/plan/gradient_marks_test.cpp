@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where gradients are complete: what lies in the block of gradients after the step that a mark
 // names is what lies there at the end of the backward part.
+#include "plan/gradient_marks.hpp"
 #include "api/net_impl.hpp"
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"
@@ -48,4 +49,30 @@ TEST_CASE("gradients are complete after the steps that plans mark", "[plan]") {
         CHECK(calls > marks.size() / 2);
         for (std::size_t i = 0; i < marks.size(); ++i) CHECK((at_marks[i] == range(marks[i])));
     }
+}
+
+TEST_CASE("a step that writes more than one gradient is an error", "[plan]") {
+    const auto plan_that_writes = [](std::uint64_t offset, std::uint64_t bytes) {
+        Plan plan;
+        for (const char* name : {"first", "second"}) {
+            Value value;
+            value.name = name;
+            value.spec = {Shape{10}, DType::f32};
+            value.role = Role::parameter;
+            value.trainable = true;
+            plan.graph.add_value(std::move(value));
+        }
+        plan.blocks = {{"params", 512}, {"gradients", 512}};
+        Step step;
+        step.name = "both";
+        step.part = Part::backward;
+        step.written = {{Place{Place::Kind::block, 1, offset}, bytes}};
+        plan.steps.push_back(std::move(step));
+        return plan;
+    };
+    const std::vector<GradientMark> marks = find_gradient_marks(plan_that_writes(256, 40));
+    REQUIRE(marks.size() == 2);
+    CHECK(marks[0].end == 256);
+    check_error(ErrorKind::unsupported, {"'both'", "byte 296", "at 256"},
+                [&] { find_gradient_marks(plan_that_writes(0, 296)); });
 }

@@ -22,10 +22,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import functools
 import json
 import pathlib
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -85,6 +87,7 @@ def segmentation(name: str) -> Made:
 
 def language(kind: str) -> Made:
     """BERT, GPT-2 and T5 of transformers, small, with random weights."""
+    import torchvision_net  # first: transformers imports torchvision, which may need what this declares  # noqa: F401
     import transformers as t
 
     words = torch.randint(0, 500, (BATCH, 32))
@@ -211,16 +214,36 @@ def without_chance(model: nn.Module) -> nn.Module:
     return model
 
 
+def in_file(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy on the CPU in a file without a name, which needs no memory where that is short."""
+    if tensor.numel() == 0:
+        return tensor.cpu()
+    with tempfile.NamedTemporaryFile() as file:
+        mapped = torch.from_file(file.name, shared=True, size=tensor.numel(), dtype=tensor.dtype)
+    return mapped.view(tensor.shape).copy_(tensor)
+
+
 def step(made: Made, device: str, dtype: torch.dtype, mode: TorchFunctionMode | None = None) -> dict[str, torch.Tensor]:
-    """Loss and gradients, on the CPU; `mode` records or replaces decisions of the forward."""
+    """Loss and gradients, on the CPU; `mode` records or replaces decisions of the forward.
+
+    The largest networks' gradients do not fit into memory thrice: each leaves the model for a file once it is complete.
+    """
     model, inputs, loss_of = made
     model = without_chance(copy.deepcopy(model)).to(device, dtype)
     moved = [x.to(device, dtype if x.is_floating_point() else x.dtype) for x in inputs]
+    results: dict[str, torch.Tensor] = {}
+
+    def keep(name: str, parameter: torch.Tensor) -> None:
+        assert parameter.grad is not None
+        results[name] = in_file(parameter.grad)
+        parameter.grad = None
+
+    for name, parameter in model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(functools.partial(keep, name))
     with mode or contextlib.nullcontext():
         loss = loss_of(model, moved)
     loss.backward()
-    gradients = {name: p.grad.cpu() for name, p in model.named_parameters() if p.grad is not None}
-    return {"loss": loss.detach().cpu()} | gradients
+    return {"loss": loss.detach().cpu()} | results
 
 
 class Result(NamedTuple):

@@ -51,6 +51,29 @@ def test_streams_and_events() -> None:
     assert x.sum().item() == 16
 
 
+def test_events_do_not_wait() -> None:
+    """To record an event and to ask for it wait for nothing; its time does."""
+    x = torch.ones(1024, 1024, device="ocl") @ torch.ones(1024, 1024, device="ocl")
+    torch.accelerator.synchronize()
+    for timed in (False, True):
+        waits, seen = torch.ocl.counters()["waits"], []
+        for _ in range(4):
+            begin, end = (torch.Event("ocl", enable_timing=timed) for _ in range(2))
+            begin.record()
+            for _ in range(8):
+                x = x @ x
+            end.record()
+            seen.append(end.query())
+        assert torch.ocl.counters()["waits"] == waits
+        assert not all(seen)
+        end.synchronize()
+        assert begin.query() and end.query()
+        if timed:
+            assert begin.elapsed_time(end) > 0.1
+    with pytest.raises(ValueError, match="enable_timing"):
+        torch.Event("ocl").elapsed_time(end)
+
+
 def test_random_states() -> None:
     """Seeds and states are kept, restored and forked."""
     torch.manual_seed(5)

@@ -287,3 +287,20 @@ def test_ctc_loss(reduction: str, joined: bool) -> None:
         return F.ctc_loss(x.log_softmax(-1), t, *own, reduction=reduction, zero_infinity=True)
 
     compare(loss, x, targets)
+
+
+def test_convolution_in_training() -> None:
+    """Where gradients are wanted, a convolution rounds less: CPUs take smaller tiles of Winograd's algorithm."""
+    if torch.ocl.get_device_properties().kind != "cpu":
+        pytest.skip("GPUs choose their tiles by time alone")
+    x, weight = torch.randn(4, 64, 32, 32), torch.randn(64, 64, 3, 3)
+    exact = torch.nn.functional.conv2d(x.double(), weight.double(), padding=1)
+
+    def error(wants: bool) -> float:
+        made = torch.nn.functional.conv2d(x.ocl(), weight.ocl().requires_grad_(wants), padding=1)
+        return float((made.detach().cpu() - exact).norm() / exact.norm())
+
+    training, inference = error(True), error(False)
+    assert training < 0.8 * inference < 1e-6
+    with torch.no_grad():
+        assert error(True) == inference

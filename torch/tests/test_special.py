@@ -96,6 +96,30 @@ def test_frexp_and_ldexp(dtype: torch.dtype) -> None:
         assert torch.equal(torch.ldexp(mantissa[:9], exponent[:9]).cpu(), x[:9])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32])
+def test_ldexp(dtype: torch.dtype) -> None:
+    """Exact for integers, also where 2^other is no number of the type; in place, with out= and with gradients."""
+    span = {torch.float64: 1060, torch.float16: 14, torch.int32: 120}.get(dtype, 140)
+    other = torch.arange(-span, span + 1)
+    x = (torch.ones(2 * span + 1) * 1.5).to(dtype)
+    x[:span] *= 1 << 12
+    expected = torch.ldexp(x, other)
+    made = torch.ldexp(x.ocl(), other.ocl())
+    assert made.dtype == expected.dtype
+    normal = expected.abs() >= torch.finfo(expected.dtype).tiny  # PoCL may round smaller ones to 0
+    assert torch.equal(made.cpu()[normal], expected[normal])
+    assert torch.ldexp(torch.tensor([INF], device="ocl"), torch.tensor([-1000], device="ocl")).item() == INF
+    if not dtype.is_floating_point:
+        return
+    assert torch.equal(torch.ldexp(x.ocl(), other.ocl(), out=torch.empty_like(made)), made)
+    assert torch.equal(x.ocl().ldexp_(other.ocl()), made)
+    device, host = x.ocl().requires_grad_(), x.clone().requires_grad_()
+    for leaf, power in ((device, other.ocl() // 20), (host, other // 20)):
+        torch.ldexp(leaf, power).sum().backward()
+    assert device.grad is not None and host.grad is not None
+    torch.testing.assert_close(device.grad.cpu(), host.grad)
+
+
 def test_pow_of_zero_in_double() -> None:
     """Bases of 0 and signs of their powers."""
     base = torch.tensor([0.0, -0.0, 0.0, -0.0, 0.0, 2.0, -2.0, 0.0], dtype=torch.float64)

@@ -100,6 +100,7 @@ void Checkpoints::resumed_from(const ResumeFrom& from, const RunState& state) {
 }
 
 void Checkpoints::clear_way(const ResumeFrom& from, const RunState& state) const {
+    if (!folder_.is_owner()) return;
     if (!from.in_folder) {
         folder_.remove_results();
         return;
@@ -131,6 +132,7 @@ bool Checkpoints::is_due_after_epoch(const RunState& state) const {
 }
 
 bool Checkpoints::attempt(const std::string& path, const RunState& state, Solver& solver) {
+    if (!folder_.is_owner()) return true;
     try {
         save_run(path, state, solver);
         return true;
@@ -152,6 +154,7 @@ bool Checkpoints::save(const RunState& state, Solver& solver) {
     if (!saved) return false;
     last_ = path;
     saved_ = tried_at_;
+    if (!folder_.is_owner()) return true;
     const std::vector<RunFolder::Checkpoint> all = folder_.checkpoints();
     for (std::size_t i = 0; i + static_cast<std::size_t>(how_.keep) < all.size(); ++i) {
         std::error_code ignored;

@@ -45,7 +45,8 @@ class Checkpoints {
     bool is_due_after_epoch(const RunState& state) const;
 
     /// Saves, and then removes the earliest checkpoints beyond the number to keep. If that fails,
-    /// says so to `note`, and returns false.
+    /// says so to `note`, and returns false. Where the folder belongs to another process, these
+    /// functions only take note that it saves.
     bool save(const RunState& state, Solver& solver);
     /// The same for best.h5.
     void save_best(const RunState& state, Solver& solver);

@@ -4,9 +4,11 @@
 
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
+#include "collective/process_group.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace dlprim {
@@ -56,6 +58,15 @@ Stepper::Outcome Epoch::take() {
         const Stepper::Outcome part = parts_.steppers[rank].take();
         whole.scores.insert(whole.scores.end(), part.scores.begin(), part.scores.end());
     }
+    if (parts_.group == nullptr || whole.scores.empty()) return whole;
+    std::string own(whole.scores.size() * sizeof(float), '\0');
+    std::memcpy(own.data(), whole.scores.data(), own.size());
+    whole.scores.clear();
+    for (const std::string& part : parts_.group->gather(own, "the outputs of a batch")) {
+        const std::size_t before = whole.scores.size();
+        whole.scores.resize(before + part.size() / sizeof(float));
+        std::memcpy(whole.scores.data() + before, part.data(), part.size());
+    }
     return whole;
 }
 
@@ -63,7 +74,9 @@ Shape Epoch::scores_shape() const {
     Shape shape = parts_.steppers.front().scores_shape();
     std::int64_t rows = 0;
     for (const Stepper& stepper : parts_.steppers) rows += stepper.scores_shape()[0];
-    return parts_.steppers.size() == 1 ? shape : shape.with(0, rows);
+    if (parts_.group != nullptr && rows > 0)
+        rows = rows / parts_.team.shards(0) * config_.solver.shards;
+    return parts_.steppers.size() == 1 && parts_.group == nullptr ? shape : shape.with(0, rows);
 }
 
 bool Epoch::settle(const Batch& batch, std::optional<Batch>& next) {

@@ -29,6 +29,7 @@ class Epoch {
         Team& team;
         std::vector<Stepper>& steppers;  ///< by rank
         Feeder& feeder;
+        ProcessGroup* group = nullptr;  ///< null for one process
     };
     Epoch(const Parts& parts, const TrainConfig& config, RunState& state);
 
@@ -55,7 +56,7 @@ class Epoch {
         Targets targets;
     };
     Batch start(std::int64_t number);
-    /// The result of the oldest batch that was not taken yet, of all devices.
+    /// The result of the oldest batch that was not taken yet, of all devices of all processes.
     Stepper::Outcome take();
     Shape scores_shape() const;
     /// Takes the result of `batch`. Returns whether its loss is finite; otherwise `next` is undone.

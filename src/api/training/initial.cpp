@@ -141,10 +141,7 @@ void load_whole(Net& net, const std::string& path, const ReadWeights& read) {
     }
 }
 
-}  // namespace
-
-Net open_training_net(const Context& context, const TrainConfig& config,
-                      const NetOptions& options) {
+NetDescription training_description(const TrainConfig& config) {
     NetDescription net = parse_net_json(read_file(config.net), config.net);
     std::vector<std::string> names;
     for (const std::string& pattern : config.initial.freeze) {
@@ -158,7 +155,25 @@ Net open_training_net(const Context& context, const TrainConfig& config,
             fail(ErrorKind::format, config.name, ": initial.freeze: no operator of '", config.net,
                  "' matches '", pattern, "'", did_you_mean(pattern, names));
     }
-    return Access::handle<Net>(std::make_shared<NetImpl>(context, std::move(net), options));
+    return net;
+}
+
+}  // namespace
+
+Net open_training_net(const Context& context, const TrainConfig& config,
+                      const NetOptions& options) {
+    return Access::handle<Net>(
+        std::make_shared<NetImpl>(context, training_description(config), options));
+}
+
+bool meets_in_steps(const TrainConfig& config) {
+    if (config.solver.shards == 1) return false;
+    const NetDescription net = training_description(config);
+    return std::any_of(net.operators.begin(), net.operators.end(),
+                       [](const NetDescription::Op& op) {
+                           return op.type == "BatchNorm" && !op.frozen && op.options.has("sync") &&
+                                  op.options.boolean("sync");
+                       });
 }
 
 std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,

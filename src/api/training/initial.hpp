@@ -17,6 +17,10 @@ namespace dlprim {
 /// Opens the network, with the operators frozen that `initial.freeze` names. Throws Error.
 Net open_training_net(const Context& context, const TrainConfig& config, const NetOptions& options);
 
+/// Whether a batch norm of the network takes statistics of all shards ("sync"), so that each shard
+/// of a batch needs a rank of its own. Throws as open_training_net() does.
+bool meets_in_steps(const TrainConfig& config);
+
 /// How a weights file is read. Empty: as load_tensors(), without all of it in memory.
 using ReadWeights = std::function<std::map<std::string, HostTensor>(const std::string& path)>;
 

@@ -101,10 +101,10 @@ std::string owner_of(int descriptor) {
 
 }  // namespace
 
-RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
+RunFolder::RunFolder(std::string path, bool owns) : path_(std::move(path)), owns_(owns) {
     require(!path_.empty(), "the name of the folder for results is empty");
     std::error_code error;
-    if (fs::is_directory(path_, error)) lock();
+    if (owns_ && fs::is_directory(path_, error)) lock();
 }
 
 RunFolder::~RunFolder() {
@@ -119,7 +119,7 @@ std::string RunFolder::file(const std::string& name) const {
 }
 
 void RunFolder::make() {
-    if (lock_ >= 0) return;
+    if (lock_ >= 0 || !owns_) return;
     std::error_code error;
     fs::create_directories(path_, error);
     if (error) fail(ErrorKind::io, "folder '", path_, "' cannot be made: ", error.message());

@@ -15,12 +15,15 @@ class RunFolder {
   public:
     /// Locks the folder if it exists, and removes temporary files that a killed run left there.
     /// Throws Error(io), which names the other run's process and host, if the folder is in use.
-    explicit RunFolder(std::string path);
+    /// `owns`: false for a process whose run another one of its processes writes down: then nothing
+    /// is locked, made or removed.
+    explicit RunFolder(std::string path, bool owns = true);
     ~RunFolder();
     RunFolder(const RunFolder&) = delete;
     RunFolder& operator=(const RunFolder&) = delete;
 
     const std::string& path() const { return path_; }
+    bool is_owner() const { return owns_; }
     std::string file(const std::string& name) const;
     /// Makes the folder if it does not exist, and locks it.
     void make();
@@ -46,6 +49,7 @@ class RunFolder {
     void remove_temporary_files() const;
 
     std::string path_, lock_file_;
+    const bool owns_;
     int lock_ = -1;
 };
 

@@ -65,7 +65,9 @@ const Schema& BatchNorm::schema() const {
         {"use_global_stats", OptionKind::boolean, false,
          "uses the running statistics in training too"},
         {"return_statistics", OptionKind::boolean, false,
-         "two more outputs: the mean by which it normalised, and 1 / sqrt(variance + eps)"}};
+         "two more outputs: the mean by which it normalised, and 1 / sqrt(variance + eps)"},
+        {"sync", OptionKind::boolean, false,
+         "in training in shards: statistics of the whole batch, not of each shard"}};
     return schema;
 }
 
@@ -109,7 +111,8 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     const Shape shape = graph.shape(node.inputs[0]);
     const std::int64_t channels = shape[1];
     const std::int64_t count = channels == 0 ? 0 : shape.numel() / channels;
-    require(count > 1, "[BatchNorm '", node.name,
+    const int shards = options.sync ? graph.shards : 1;
+    require(count * shards > 1, "[BatchNorm '", node.name,
             "'] training needs more than one value per channel, the input is ", shape.str(),
             "; a larger batch or frozen: true helps");
     std::vector<ValueId> inputs{node.inputs[0], latest(graph, node.inputs[1]),
@@ -117,7 +120,9 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     inputs.insert(inputs.end(), node.inputs.begin() + 3, node.inputs.end());
     const std::vector<ValueId> made =
         graph.add("BatchNormTraining", node.name, inputs,
-                  Attrs{{"eps", options.eps}, {"momentum", options.momentum}});
+                  Attrs{{"eps", options.eps},
+                        {"momentum", options.momentum},
+                        {"shards", static_cast<std::int64_t>(shards)}});
     graph.nodes.back().name = node.name;
     assign(graph, node.inputs[1], made[5]);
     assign(graph, node.inputs[2], made[6]);

@@ -65,4 +65,9 @@ std::unique_ptr<Operator> make_operator();
 std::unique_ptr<Operator> make_backward();
 std::unique_ptr<Operator> make_training();
 
+/// The operator that takes values of all shards of a batch (shard_sum.cpp).
+constexpr const char* shard_sum_type = "ShardSum";
+std::unique_ptr<Operator> make_shard_sum();
+void add_shard_sum_engines(EngineRegistry& engines);
+
 }  // namespace dlprim::batchnorm

@@ -9,7 +9,7 @@ namespace dlprim::batchnorm {
 struct Options {
     std::int64_t features;  ///< -1: the number of the input's channels
     double eps, momentum;
-    bool affine, use_global_stats, return_statistics;
+    bool affine, use_global_stats, return_statistics, sync;
 
     explicit Options(const Attrs& attrs)
         : features(attrs.integer("features")),
@@ -17,7 +17,8 @@ struct Options {
           momentum(attrs.number("momentum")),
           affine(attrs.boolean("affine")),
           use_global_stats(attrs.boolean("use_global_stats")),
-          return_statistics(attrs.boolean("return_statistics")) {}
+          return_statistics(attrs.boolean("return_statistics")),
+          sync(attrs.boolean("sync")) {}
 };
 
 }  // namespace dlprim::batchnorm

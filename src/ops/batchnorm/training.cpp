@@ -6,6 +6,8 @@
 #include "ops/batchnorm/operator.hpp"
 
 #include <cmath>
+#include <string>
+#include <string_view>
 
 namespace dlprim::batchnorm {
 
@@ -35,8 +37,8 @@ struct Count {
     double share;  ///< power / elements
     double lost;   ///< relative error of the share when it is rounded to float
 
-    explicit Count(const TensorSpec& x)
-        : elements(static_cast<double>(x.shape.numel()) / static_cast<double>(x.shape[1])),
+    explicit Count(const TensorSpec& x, std::int64_t shards = 1)
+        : elements(static_cast<double>(x.shape.numel() * shards) / static_cast<double>(x.shape[1])),
           power(std::exp2(std::ceil(std::log2(elements)))),
           share(power / elements),
           lost(x.dtype == DType::f64 ? 0
@@ -68,12 +70,31 @@ constexpr const char* deviation =
     "y0 = r; y1 = isnan(w) ? r * p1 : w; "
     "y2 = x3 + p3 * ((x2 + x0) - x3); y3 = x4 + p3 * (v * p4 - x4)";
 
+/// The same with statistics of several shards: p2 is of the whole batch, and p5 of the shard, whose
+/// mean of squares was rounded.
+std::string deviation_of_shards() {
+    std::string code = deviation;
+    const std::string_view own = "x1 * p2";
+    return code.replace(code.find(own), own.size(), "x1 * p5");
+}
+
+/// The values of the whole batch in the place of those of this shard; `moments` as for ShardSum.
+std::vector<ValueId> of_all_shards(Graph& graph, const std::string& name,
+                                   const std::vector<ValueId>& values, bool moments) {
+    return graph.add(
+        shard_sum_type, name + "/all_shards", values,
+        Attrs{{"what", cat(moments ? "statistics of " : "gradients of ", "'", name, "'")},
+              {"moments", moments}});
+}
+
 }  // namespace
 
 const Schema& BatchNormTraining::schema() const {
     static const Schema schema{
         {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"}};
+        {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"},
+        {"shards", OptionKind::integer, std::int64_t{1},
+         "of so many shards of a batch, of which this is one, are the statistics"}};
     return schema;
 }
 
@@ -103,14 +124,17 @@ void BatchNormTraining::gradient(GradientContext& context) const {
         context.input_gradients[4] = graph.reshape(at + "/offset", sums[1], Shape{shape[1]});
     }
     if (!context.wanted[0]) return;
-    const Count count(graph.spec(x));
+    // Parameters have the gradients of this shard, which the solver adds up.
+    const std::int64_t shards = node.attrs.integer("shards");
+    const std::vector<ValueId> whole = shards == 1 ? sums : of_all_shards(graph, at, sums, false);
+    const Count count(graph.spec(x), shards);
     std::vector<ValueId> inputs{dy,
                                 x,
                                 shift,
                                 rest,
                                 weight,
-                                graph.reshape(at + "/with_x", sums[0], per_channel),
-                                graph.reshape(at + "/alone", sums[1], per_channel)};
+                                graph.reshape(at + "/with_x", whole[0], per_channel),
+                                graph.reshape(at + "/alone", whole[1], per_channel)};
     // The terms that are subtracted from dy are added up first. If the mean, which is small, were
     // subtracted alone, the rounding errors would be equal for all dy with the same sign and
     // exponent. They would leave components of dy along x and along 1, and a norm in an earlier
@@ -130,21 +154,34 @@ bool BatchNormTraining::lower(Graph& graph, const Node& node, std::vector<ValueI
     const Shape shape = graph.shape(x);
     const Shape per_channel = channel_shape(shape[1], shape.rank());
     const std::string over = axes_text(axes_but(shape.rank(), 1));
-    const ValueId shift = make_shift(graph, node.name, x);
+    ValueId shift = make_shift(graph, node.name, x);
     const auto means = graph.pointwise(
         node.name + "/statistics",
         "d = x0 - x1; y0 = mean" + over + "(d); y1 = mean" + over + "(d * d)", {x, shift});
-    const ValueId rest = graph.reshape(node.name + "/rest", means[0], per_channel);
     const auto flat = [&](const char* what, ValueId value) {
         return graph.reshape(cat(node.name, "/", what), value, Shape{shape[1]});
     };
-    const Count count(graph.spec(x));
-    const auto spread =
-        graph.pointwise(node.name + "/deviation", deviation,
-                        {flat("flat_rest", means[0]), flat("square", means[1]),
-                         flat("flat_shift", shift), node.inputs[1], node.inputs[2]},
-                        {node.attrs.number("eps"), count.share, count.lost,
-                         node.attrs.number("momentum"), count.elements / (count.elements - 1)});
+    // The shift, and the means of x minus the shift and of its square.
+    std::vector<ValueId> moments{flat("flat_shift", shift), flat("flat_rest", means[0]),
+                                 flat("square", means[1])};
+    const std::int64_t shards = node.attrs.integer("shards");
+    const Count count(graph.spec(x), shards);
+    std::vector<double> numbers{node.attrs.number("eps"), count.share, count.lost,
+                                node.attrs.number("momentum"),
+                                count.elements / (count.elements - 1)};
+    std::string code_of_deviation = deviation;
+    ValueId rest = means[0];
+    if (shards > 1) {
+        moments = of_all_shards(graph, node.name, moments, true);
+        shift = graph.reshape(node.name + "/shift_of_all", moments[0], per_channel);
+        rest = moments[1];
+        code_of_deviation = deviation_of_shards();
+        numbers.push_back(Count(graph.spec(x)).lost);
+    }
+    rest = graph.reshape(node.name + "/rest", rest, per_channel);
+    const auto spread = graph.pointwise(
+        node.name + "/deviation", code_of_deviation,
+        {moments[1], moments[2], moments[0], node.inputs[1], node.inputs[2]}, numbers);
     const ValueId r = graph.reshape(node.name + "/r", spread[0], per_channel);
     const ValueId weight = graph.reshape(node.name + "/weight", spread[1], per_channel);
     std::vector<ValueId> inputs{x, shift, rest, r};

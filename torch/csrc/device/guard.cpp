@@ -61,10 +61,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         record_event(event, stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
     }
     void block(void*, const Stream&) const override {}  // The queue is in order.
-    bool queryEvent(void* event) const override {
-        wait_for_event(event);
-        return true;
-    }
+    bool queryEvent(void* event) const override { return event_done(event); }
     void synchronizeEvent(void* event) const override { wait_for_event(event); }
     double elapsedTime(void* from, void* to, const DeviceIndex) const override {
         return milliseconds_between(from, to);

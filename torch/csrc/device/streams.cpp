@@ -3,9 +3,11 @@
 #include "device/streams.hpp"
 
 #include "device/devices.hpp"
+#include "device/errors.hpp"
+
+#include <dlprim/event.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <optional>
 
@@ -14,7 +16,8 @@ namespace {
 
 struct Event {
     int device = 0;
-    std::optional<std::chrono::steady_clock::time_point> time;
+    bool timed = false;
+    dp::Event point;  // Done from the start where the device had not been opened.
 };
 
 thread_local std::map<int, c10::StreamId> current_ids;
@@ -41,9 +44,14 @@ void record_event(void** event, int device, bool timed) {
     if (*event == nullptr) *event = new Event;
     Event& own = *static_cast<Event*>(*event);
     own.device = device;
-    if (!timed) return;
-    synchronize(device);
-    own.time = std::chrono::steady_clock::now();
+    own.timed = timed;
+    if (timed) context(device);
+    if (const std::optional<dp::Context> home = opened(device))
+        own.point = translated([&] { return dp::Event(*home, timed); });
+}
+
+bool event_done(void* event) {
+    return event == nullptr || translated([&] { return static_cast<Event*>(event)->point.done(); });
 }
 
 void wait_for_event(void* event) {
@@ -54,12 +62,12 @@ double milliseconds_between(void* from, void* to) {
     TORCH_CHECK(from != nullptr && to != nullptr,
                 "Both events must be recorded before the time between them is asked for.");
     const Event &a = *static_cast<Event*>(from), &b = *static_cast<Event*>(to);
-    TORCH_CHECK(a.time && b.time, "Both events need enable_timing=True.");
-    return std::chrono::duration<double, std::milli>(*b.time - *a.time).count();
+    TORCH_CHECK(a.timed && b.timed, "Both events need enable_timing=True.");
+    return translated([&] { return b.point.elapsed_ms(a.point); });
 }
 
 void delete_event(void* event) noexcept {
-    delete static_cast<Event*>(event);
+    if (may_free()) delete static_cast<Event*>(event);
 }
 
 }  // namespace dlprim_torch

@@ -14,11 +14,13 @@ c10::Stream exchange_stream(c10::Stream stream);
 
 /// Events of c10 are void pointers, which these make at the first record and delete.
 ///
-/// An event that is to be timed waits for the device when it is recorded and takes the host's
-/// clock, since the library has no events with times. Others remember the device; to wait for one
-/// waits for all of the device's work.
+/// An event is a dp::Event behind what was enqueued before it was recorded. To record it and to ask
+/// whether it is done wait for nothing, also where it is timed. To wait for one waits for all of
+/// the device's work, and throws IndexError as synchronize() does.
 void record_event(void** event, int device, bool timed);
+bool event_done(void* event);
 void wait_for_event(void* event);
+/// Waits for both. Throws unless both are timed.
 double milliseconds_between(void* from, void* to);
 void delete_event(void* event) noexcept;
 

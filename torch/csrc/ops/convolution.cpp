@@ -87,6 +87,12 @@ dp::ops::CallOptions how_for(const at::Tensor& tensor) {
     return how;
 }
 
+/// Whether a training step calls, whose gradients a later batch norm amplifies together with what
+/// this convolution rounds: then the library takes smaller tiles of Winograd's algorithm.
+bool is_training(const at::Tensor& input, const at::Tensor& weight) {
+    return at::GradMode::is_enabled() && (input.requires_grad() || weight.requires_grad());
+}
+
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias, Ints stride, Ints padding,
                        Ints dilation, bool transposed, Ints output_padding, c10::SymInt groups) {
@@ -99,9 +105,10 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
     const dp::Tensor x = view_of(as_image(input, what.sequence));
     std::vector<dp::Tensor> params{view_of(as_image(weight, what.sequence))};
     if (with_bias) params.push_back(view_of(*bias));
-    const dp::Tensor y = what.with_options([&](const auto& options) {
-        return results_of(options, {x}, params, how_for(input)).front();
-    });
+    dp::ops::CallOptions how = how_for(input);
+    how.training = is_training(input, weight);
+    const dp::Tensor y = what.with_options(
+        [&](const auto& options) { return results_of(options, {x}, params, how).front(); });
     const at::Tensor result = new_tensor(y, input.device());
     return what.sequence ? result.squeeze(-2) : result;
 }

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// The transport by Gloo over TCP. Collectives are made of its unbound buffers, which are what its
+// own collectives use, since waiting for these alone can be cancelled.
+#include "collective/transport_plugin.h"
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Buffers = std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>>;
+
+void say(dlprim_message message, const std::string& text) {
+    if (message.room == 0) return;
+    const std::size_t length = std::min(text.size(), message.room - 1);
+    std::memcpy(message.text, text.data(), length);
+    message.text[length] = 0;
+}
+
+/// Holds back SIGPIPE in this thread, and in those that it starts: Gloo writes to sockets whose other
+/// end may be gone, which is an error of the call and must not end the process.
+class WithoutSigpipe {
+  public:
+    WithoutSigpipe() {
+        sigemptyset(&pipe_);
+        sigaddset(&pipe_, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~WithoutSigpipe() {
+        if (sigismember(&before_, SIGPIPE) == 0) {
+            const timespec now{};
+            while (sigtimedwait(&pipe_, nullptr, &now) > 0) {}
+        }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    WithoutSigpipe(const WithoutSigpipe&) = delete;
+    WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+  private:
+    sigset_t pipe_{}, before_{};
+};
+
+class Store : public gloo::rendezvous::Store {
+  public:
+    explicit Store(const dlprim_transport_start& start) : start_(start) {}
+    void set(const std::string& key, const std::vector<char>& data) override {
+        if (start_.set(start_.store, key.c_str(), data.data(), data.size()) != 0)
+            throw std::runtime_error("the addresses cannot be shared");
+    }
+    std::vector<char> get(const std::string& key) override {
+        std::vector<char> data(1 << 16);
+        std::size_t bytes = 0;
+        if (start_.get(start_.store, key.c_str(), data.data(), data.size(), &bytes) != 0)
+            throw std::runtime_error("another process has not shared its address");
+        data.resize(bytes);
+        return data;
+    }
+    void wait(const std::vector<std::string>& keys) override {
+        for (const std::string& key : keys) get(key);
+    }
+    void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
+        wait(keys);
+    }
+
+  private:
+    const dlprim_transport_start& start_;
+};
+
+class Transport {
+  public:
+    explicit Transport(std::shared_ptr<gloo::rendezvous::Context> context)
+        : context_(std::move(context)) {}
+
+    int size() const { return context_->size; }
+    int rank() const { return context_->rank; }
+
+    int alltoall(const dlprim_pieces* to, const dlprim_pieces* from, double seconds) {
+        Buffers sends, receives;
+        const std::uint64_t slot = context_->nextSlot();
+        for (int step = 1; step < size(); ++step) {
+            post((rank() + size() - step) % size(), from, slot, false, receives);
+            post((rank() + step) % size(), to, slot, true, sends);
+        }
+        return wait(sends, receives, seconds);
+    }
+
+    void cancel() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        cancelled_ = true;
+        abort();
+    }
+
+  private:
+    /// Begins to move the pieces to or from a process. Pieces of a call bear one number, and Gloo
+    /// keeps the order of those that go between two processes.
+    void post(int other, const dlprim_pieces* lists, std::uint64_t slot, bool send,
+              Buffers& buffers) {
+        const dlprim_pieces& pieces = lists[other];
+        for (std::size_t i = 0; i < pieces.count; ++i) {
+            buffers.push_back(context_->createUnboundBuffer(
+                pieces.pieces[i].data, static_cast<std::size_t>(pieces.pieces[i].bytes)));
+            if (send)
+                buffers.back()->send(other, slot);
+            else
+                buffers.back()->recv(other, slot);
+        }
+    }
+
+    int wait(Buffers& sends, Buffers& receives, double seconds) {
+        // A clock of nanoseconds does not reach further than centuries, and Gloo's adds to it.
+        const auto deadline = Clock::now() + std::chrono::seconds(
+            static_cast<std::int64_t>(std::min(seconds, 1e8)) + 1);
+        const auto left = [&] {
+            return std::max(std::chrono::milliseconds(1),
+                            std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()));
+        };
+        for (auto& buffer : receives)
+            if (!wait_for(*buffer, [&] { return buffer->waitRecv(left()); }))
+                return DLPRIM_TRANSPORT_CANCELLED;
+        for (auto& buffer : sends)
+            if (!wait_for(*buffer, [&] { return buffer->waitSend(left()); }))
+                return DLPRIM_TRANSPORT_CANCELLED;
+        return DLPRIM_TRANSPORT_DONE;
+    }
+
+    template <typename Wait>
+    bool wait_for(gloo::transport::UnboundBuffer& buffer, const Wait& wait) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (cancelled_) return false;
+            present_ = &buffer;
+        }
+        struct End {
+            Transport& transport;
+            ~End() {
+                const std::lock_guard<std::mutex> lock(transport.mutex_);
+                transport.present_ = nullptr;
+            }
+        } end{*this};
+        return wait();
+    }
+
+    void abort() {
+        if (present_ == nullptr) return;
+        present_->abortWaitRecv();
+        present_->abortWaitSend();
+    }
+
+    std::shared_ptr<gloo::rendezvous::Context> context_;
+    std::mutex mutex_;
+    gloo::transport::UnboundBuffer* present_ = nullptr;
+    bool cancelled_ = false;
+};
+
+Transport& transport_of(void* self) {
+    return *static_cast<Transport*>(self);
+}
+
+/// Runs `work`, whose exceptions become results.
+template <typename Work>
+int guarded(dlprim_message message, double seconds, const Work& work) {
+    const WithoutSigpipe quiet;
+    const auto begin = Clock::now();
+    try {
+        return work();
+    } catch (const std::exception& error) {
+        say(message, error.what());
+    }
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    return passed.count() >= seconds ? DLPRIM_TRANSPORT_LATE : DLPRIM_TRANSPORT_FAILED;
+}
+
+void* open(const dlprim_transport_start* start, dlprim_message message) {
+    const WithoutSigpipe quiet;
+    try {
+        gloo::transport::tcp::attr how;
+        // As PyTorch has it.
+        if (const char* const interface = std::getenv("GLOO_SOCKET_IFNAME"))
+            how.iface = interface;
+        else if (start->address[0] != 0)
+            how.hostname = start->address;
+        auto device = gloo::transport::tcp::CreateDevice(how);
+        auto context = std::make_shared<gloo::rendezvous::Context>(start->rank, start->size);
+        context->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * start->seconds)));
+        Store store(*start);
+        context->connectFullMesh(store, device);
+        return new Transport(std::move(context));
+    } catch (const std::exception& error) {
+        say(message, error.what());
+        return nullptr;
+    }
+}
+
+int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
+             dlprim_message message) {
+    return guarded(message, seconds,
+                   [&] { return transport_of(self).alltoall(to, from, seconds); });
+}
+
+int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
+              dlprim_message message) {
+    Transport& transport = transport_of(self);
+    const auto size = static_cast<std::size_t>(transport.size());
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    std::vector<dlprim_piece> pieces(size);
+    for (std::size_t i = 0; i < size; ++i)
+        pieces[i] = {static_cast<char*>(all) + i * bytes, bytes};
+    std::memcpy(pieces[rank].data, own, static_cast<std::size_t>(bytes));
+    std::vector<dlprim_pieces> to(size, {&pieces[rank], 1}), from(size);
+    for (std::size_t i = 0; i < size; ++i) from[i] = {&pieces[i], 1};
+    return alltoall(self, to.data(), from.data(), seconds, message);
+}
+
+int broadcast(void* self, int root, void* data, std::uint64_t bytes, double seconds,
+              dlprim_message message) {
+    Transport& transport = transport_of(self);
+    const dlprim_piece piece{data, bytes};
+    const auto size = static_cast<std::size_t>(transport.size());
+    std::vector<dlprim_pieces> to(size, {nullptr, 0}), from = to;
+    if (transport.rank() == root)
+        to.assign(size, {&piece, 1});
+    else
+        from[static_cast<std::size_t>(root)] = {&piece, 1};
+    return alltoall(self, to.data(), from.data(), seconds, message);
+}
+
+int barrier(void* self, double seconds, dlprim_message message) {
+    const auto size = static_cast<std::size_t>(transport_of(self).size());
+    char own = 0;
+    std::vector<char> all(size);
+    return allgather(self, &own, 1, all.data(), seconds, message);
+}
+
+void cancel(void* self) {
+    transport_of(self).cancel();
+}
+
+void close(void* self, int whole) {
+    const WithoutSigpipe quiet;
+    if (whole != 0) delete &transport_of(self);
+}
+
+constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI, "Gloo",  open,   alltoall, allgather,
+                                 broadcast,            barrier, cancel, close};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const dlprim_transport* dlprim_transport_plugin() {
+    return &table;
+}

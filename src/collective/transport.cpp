@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Transport.
+#include "collective/transport.hpp"
+
+#include "base/text.hpp"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+constexpr std::uint32_t magic = 0x31747264;
+enum Kind : std::uint32_t { alltoall_call, allgather_call, broadcast_call, barrier_call };
+constexpr const char* kinds[] = {"exchanges", "gathers", "shares", "waits for all"};
+
+struct Text {
+    std::array<char, 400> bytes{};
+    dlprim_message message() { return {bytes.data(), bytes.size()}; }
+};
+
+std::vector<dlprim_pieces> lists_of(const std::vector<Pieces>& all,
+                                    std::vector<std::vector<dlprim_piece>>& room) {
+    room.clear();
+    for (const Pieces& pieces : all) {
+        room.emplace_back();
+        for (const MessagePiece& piece : pieces)
+            if (piece.bytes > 0) room.back().push_back({piece.data, piece.bytes});
+    }
+    std::vector<dlprim_pieces> lists;
+    for (const std::vector<dlprim_piece>& pieces : room)
+        lists.push_back({pieces.data(), pieces.size()});
+    return lists;
+}
+
+std::uint64_t bytes_of(const Pieces& pieces) {
+    std::uint64_t bytes = 0;
+    for (const MessagePiece& piece : pieces) bytes += piece.bytes;
+    return bytes;
+}
+
+std::uint64_t digest_of(const Pieces& pieces) {
+    std::uint64_t digest = 0;
+    for (const MessagePiece& piece : pieces)
+        digest = dlprim::digest_of(piece.data, piece.bytes, digest);
+    return digest;
+}
+
+}  // namespace
+
+std::uint64_t digest_of(const void* data, std::uint64_t bytes, std::uint64_t before) {
+    // Four chains, so that multiplications overlap. Multiplication by an odd number is a bijection,
+    // and so is each step: a change of one word changes the digest.
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15, other = 0xc2b2ae3d27d4eb4f;
+    std::uint64_t chains[4] = {before ^ bytes, odd, other, ~before};
+    const auto* at = static_cast<const unsigned char*>(data);
+    std::uint64_t words[4];
+    const auto mix = [&] {
+        for (int i = 0; i < 4; ++i) {
+            chains[i] = (chains[i] ^ words[i]) * odd;
+            chains[i] ^= chains[i] >> 29;
+        }
+    };
+    for (; bytes >= sizeof(words); bytes -= sizeof(words), at += sizeof(words)) {
+        std::memcpy(words, at, sizeof(words));
+        mix();
+    }
+    if (bytes > 0) {
+        std::memset(words, 0, sizeof(words));
+        std::memcpy(words, at, bytes);
+        mix();
+    }
+    std::uint64_t digest = 0;
+    for (const std::uint64_t chain : chains) {
+        digest = (digest ^ chain) * other;
+        digest ^= digest >> 31;
+    }
+    return digest;
+}
+
+/// What a process says to another about a call.
+struct Transport::Header {
+    std::uint32_t magic = 0, kind = 0;
+    std::uint64_t number = 0, bytes = 0, digest = 0;
+    char what[96] = {};
+};
+
+Transport::Transport(const dlprim_transport& plugin, void* self, int rank,
+                     std::vector<std::string> names)
+    : plugin_(plugin),
+      self_(self),
+      rank_(static_cast<std::size_t>(rank)),
+      names_(std::move(names)) {}
+
+Transport::~Transport() {
+    if (!closed_) plugin_.close(self_, 0);
+}
+
+void Transport::close() {
+    closed_ = true;
+    plugin_.close(self_, 1);
+}
+
+void Transport::cancel() {
+    plugin_.cancel(self_);
+}
+
+void Transport::check(int result, const char* text, const std::string& what,
+                      Deadline deadline) const {
+    if (result == DLPRIM_TRANSPORT_DONE) return;
+    if (result == DLPRIM_TRANSPORT_CANCELLED)
+        fail(ErrorKind::device, "was stopped while it waited for ", what);
+    if (result == DLPRIM_TRANSPORT_LATE)
+        fail(ErrorKind::device, "another process of the run did not come for ", what, " within ",
+             deadline.count(), " seconds: look after it, or set a longer deadline");
+    fail(ErrorKind::device, plugin_.name, " failed in ", what, ": ", text);
+}
+
+Transport::Header Transport::header(std::uint32_t kind, const std::string& what) const {
+    Header header;
+    header.magic = magic;
+    header.kind = kind;
+    header.number = number_;
+    std::memcpy(header.what, what.data(), std::min(what.size(), sizeof(header.what) - 1));
+    return header;
+}
+
+void Transport::mismatch(std::size_t rank, const Header& theirs, const Header& own) const {
+    if (theirs.magic != magic || theirs.kind >= std::size(kinds))
+        fail(ErrorKind::device, "what arrived from ", names_[rank], " in call ", own.number,
+             " is no message of this run: the connection changes what it carries");
+    const auto text = [&](const Header& header) {
+        return cat(kinds[header.kind], " ",
+                   std::string(header.what, ::strnlen(header.what, sizeof(header.what))), " (call ",
+                   header.number, ", ", header.bytes, " bytes)");
+    };
+    fail(ErrorKind::device, names_[rank], " ", text(theirs), ", but ", names_[rank_], " ",
+         text(own), ": the processes do not run the same steps");
+}
+
+std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
+                                               const std::string& what, Deadline deadline) {
+    std::vector<Header> to = own, from(names_.size());
+    std::vector<Pieces> out(names_.size()), in(names_.size());
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        if (i == rank_) continue;
+        out[i] = {{reinterpret_cast<std::byte*>(&to[i]), sizeof(Header)}};
+        in[i] = {{reinterpret_cast<std::byte*>(&from[i]), sizeof(Header)}};
+    }
+    Text text;
+    std::vector<std::vector<dlprim_piece>> rooms[2];
+    const int result =
+        plugin_.alltoall(self_, lists_of(out, rooms[0]).data(), lists_of(in, rooms[1]).data(),
+                         deadline.count(), text.message());
+    check(result, text.bytes.data(), what, deadline);
+    ++number_;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        if (i == rank_) continue;
+        const Header &mine = own[i], &theirs = from[i];
+        if (theirs.magic != magic || theirs.kind != mine.kind || theirs.number != mine.number ||
+            std::memcmp(theirs.what, mine.what, sizeof(mine.what)) != 0)
+            mismatch(i, theirs, mine);
+    }
+    return from;
+}
+
+void Transport::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                         const std::string& what, Deadline deadline) {
+    std::vector<Header> own(names_.size(), header(alltoall_call, what));
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        if (i == rank_) continue;
+        own[i].bytes = bytes_of(to[i]);
+        own[i].digest = digest_of(to[i]);
+    }
+    const std::vector<Header> theirs = meet(own, what, deadline);
+    bool any = false;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        if (i == rank_) continue;
+        if (theirs[i].bytes != bytes_of(from[i]))
+            fail(ErrorKind::device, names_[i], " sends ", theirs[i].bytes, " bytes for ", what,
+                 ", and ", names_[rank_], " expects ", bytes_of(from[i]),
+                 ": the processes do not compute the same network");
+        any = any || own[i].bytes + theirs[i].bytes > 0;
+    }
+    if (!any && names_.size() == 2) return;  // where others exchange, everyone takes part
+    Text text;
+    std::vector<std::vector<dlprim_piece>> rooms[2];
+    const int result =
+        plugin_.alltoall(self_, lists_of(to, rooms[0]).data(), lists_of(from, rooms[1]).data(),
+                         deadline.count(), text.message());
+    check(result, text.bytes.data(), what, deadline);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        if (i != rank_ && digest_of(from[i]) != theirs[i].digest)
+            fail(ErrorKind::device, "what arrived from ", names_[i], " for ", what,
+                 " is not what it has sent: the connection changes what it carries");
+}
+
+void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
+                          Deadline deadline) {
+    std::vector<Header> headers(names_.size(), header(allgather_call, what));
+    for (Header& each : headers) {
+        each.bytes = bytes;
+        each.digest = dlprim::digest_of(own, bytes);
+    }
+    const std::vector<Header> theirs = meet(headers, what, deadline);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        if (i != rank_ && theirs[i].bytes != bytes) mismatch(i, theirs[i], headers[i]);
+    Text text;
+    check(plugin_.allgather(self_, own, bytes, all, deadline.count(), text.message()),
+          text.bytes.data(), what, deadline);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        if (i != rank_ && dlprim::digest_of(static_cast<const std::byte*>(all) + i * bytes,
+                                            bytes) != theirs[i].digest)
+            fail(ErrorKind::device, "what arrived from ", names_[i], " for ", what,
+                 " is not what it has sent: the connection changes what it carries");
+}
+
+void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
+                          Deadline deadline) {
+    const auto from = static_cast<std::size_t>(root);
+    std::vector<Header> headers(names_.size(), header(broadcast_call, what));
+    for (Header& each : headers) {
+        each.bytes = bytes;
+        if (from == rank_) each.digest = dlprim::digest_of(data, bytes);
+    }
+    const std::vector<Header> theirs = meet(headers, what, deadline);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        if (i != rank_ && theirs[i].bytes != bytes) mismatch(i, theirs[i], headers[i]);
+    Text text;
+    check(plugin_.broadcast(self_, root, data, bytes, deadline.count(), text.message()),
+          text.bytes.data(), what, deadline);
+    if (from != rank_ && dlprim::digest_of(data, bytes) != theirs[from].digest)
+        fail(ErrorKind::device, "what arrived from ", names_[from], " for ", what,
+             " is not what it has sent: the connection changes what it carries");
+}
+
+void Transport::barrier(const std::string& what, Deadline deadline) {
+    meet(std::vector<Header>(names_.size(), header(barrier_call, what)), what, deadline);
+}
+
+}  // namespace dlprim

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+   What a transport plugin gives to the library: a shared library that exports the function
+   dlprim_transport_plugin, and is loaded while a program runs. It moves bytes between the processes
+   of a run; all arithmetic is the library's. plugins/ has those for MPI and Gloo.
+
+   Calls: one thread at a time, and all processes make the same calls in the same order; cancel()
+   alone may be called by another thread at any time. No function throws, prints, or ends the
+   process. A failing one writes a sentence into `message`. */
+#ifndef DLPRIM_TRANSPORT_PLUGIN_H
+#define DLPRIM_TRANSPORT_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DLPRIM_TRANSPORT_ABI 1
+
+enum dlprim_transport_result {
+    DLPRIM_TRANSPORT_DONE = 0,
+    DLPRIM_TRANSPORT_FAILED = 1,    /* the connection to another process is lost, for example */
+    DLPRIM_TRANSPORT_LATE = 2,      /* not done within the seconds that were given */
+    DLPRIM_TRANSPORT_CANCELLED = 3, /* cancel() was called */
+};
+
+struct dlprim_message {
+    char* text; /* ends with 0 */
+    size_t room;
+};
+
+/* Neighbouring bytes in memory, and a list of them. Lists that two processes give for each other
+   have the same pieces, by number and size. */
+struct dlprim_piece {
+    void* data;
+    uint64_t bytes;
+};
+struct dlprim_pieces {
+    const struct dlprim_piece* pieces;
+    size_t count;
+};
+
+struct dlprim_transport_start {
+    int rank, size;
+    double seconds;      /* for open() */
+    const char* address; /* of this host, by which others reach it; empty if not known */
+    /* A store that all processes share, where they put their addresses. get() waits. Both return 0,
+       or another value after a failure; get() writes up to `room` bytes, and their number. */
+    void* store;
+    int (*set)(void* store, const char* key, const void* data, size_t bytes);
+    int (*get)(void* store, const char* key, void* data, size_t room, size_t* bytes);
+};
+
+struct dlprim_transport {
+    uint32_t abi;     /* DLPRIM_TRANSPORT_ABI of the header that it was compiled with */
+    const char* name; /* "Open MPI" */
+    /* Connects all processes. Null after a failure. */
+    void* (*open)(const struct dlprim_transport_start* start, struct dlprim_message message);
+    /* Sends to[i] to process i, and receives from[i] from it. */
+    int (*alltoall)(void* self, const struct dlprim_pieces* to, const struct dlprim_pieces* from,
+                    double seconds, struct dlprim_message message);
+    /* Everyone's `own` to everyone's all + rank * bytes. */
+    int (*allgather)(void* self, const void* own, uint64_t bytes, void* all, double seconds,
+                     struct dlprim_message message);
+    int (*broadcast)(void* self, int root, void* data, uint64_t bytes, double seconds,
+                     struct dlprim_message message);
+    int (*barrier)(void* self, double seconds, struct dlprim_message message);
+    /* Makes the present call and all later ones return soon. */
+    void (*cancel)(void* self);
+    /* `whole`: all processes do it, after their last call; otherwise only this process is at its
+       end, and others must not be waited for. */
+    void (*close)(void* self, int whole);
+};
+
+typedef const struct dlprim_transport* (*dlprim_transport_plugin_function)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

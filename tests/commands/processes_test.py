@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_train in several processes, by Open MPI, MPICH and Gloo: the bits of one process; a process that dies ends all
+of them; and what is wrong with a start or differs between processes is said in a sentence."""
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from commands import SECONDS, TOOLS, main
+from shards_test import ShardRuns as Runs
+
+PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS))
+TRAIN = str(TOOLS / "dlprim_train")
+# Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
+QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
+         "DLPRIM_AFFINITY": "0"}
+STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"],
+            "mpich": ["mpiexec.mpich", "-n"]}
+KILLS = int(os.environ.get("DLPRIM_TEST_PROCESS_KILLS", "4"))
+
+
+def has(transport):
+    starter = STARTERS.get(transport, ["true"])[0]
+    return (PLUGINS / f"dlprim_{transport}.so").exists() and shutil.which(starter) is not None
+
+
+TRANSPORTS = [name for name in ("openmpi", "mpich", "gloo") if has(name)]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Group:
+    """Processes of a run that are started by hand, as torchrun starts them."""
+    def __init__(self, count, arguments, per_rank=lambda rank: ([], {})):
+        port = str(free_port())
+        self.processes = []
+        for rank in range(count):
+            more, environment = per_rank(rank)
+            variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
+                         "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            self.processes.append(subprocess.Popen(
+                [TRAIN, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+
+    def wait(self, seconds=SECONDS):
+        """(code, stdout, stderr) of each."""
+        end = time.monotonic() + seconds
+        try:
+            done = [process.communicate(timeout=max(end - time.monotonic(), 0.1)) for process in self.processes]
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        return [(process.returncode, *texts) for process, texts in zip(self.processes, done)]
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.communicate()
+
+
+class Processes(Runs):
+    how = dict(shards=4, checkpoints={"every_steps": 5, "keep": 9})
+
+    def run_in(self, transport, count, arguments):
+        """What the processes print together, and the exit code: of them all, or of the starter."""
+        if transport == "gloo":
+            results = Group(count, arguments).wait(4 * SECONDS)
+            return max(code for code, _, _ in results), "".join(out for _, out, _ in results), \
+                "".join(err for _, _, err in results)
+        done = subprocess.run([*STARTERS[transport], str(count), TRAIN, *map(str, arguments)], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=4 * SECONDS, env=os.environ | QUIET)
+        return done.returncode, done.stdout, done.stderr
+
+    def train_in(self, transport, count, out, *arguments, **more):
+        code, text, errors = self.run_in(transport, count, [self.config(**more), "--out", self.folder / out, "--replace",
+                                                            *arguments])
+        self.assertEqual(code, 0, f"{transport}, {count} processes: {text} {errors}")
+        return text
+
+    def test_processes_train_the_bits_of_one(self):
+        for device in ("cpu", "opencl"):
+            self.train("one", "-d", device, **self.how)
+            for transport in TRANSPORTS:
+                for count in (2, 4) if device == "cpu" else (2,):
+                    with self.subTest(device=device, transport=transport, count=count):
+                        text = self.train_in(transport, count, "many", "-d", device, **self.how)
+                        self.assertEqual(text.count("model saved in"), 1, "the first one tells of all")
+                        self.assertEqual(len(re.findall("(?m)^device: ", text)), 1)
+                        self.assertIn(f"{count} processes exchange their sums by ", text)
+                        self.assert_same_run("one", "many")
+
+    def test_a_run_goes_on_with_other_processes(self):
+        """From a checkpoint in the middle of an epoch: of one process by three, and of these by two of another kind."""
+        self.train("one", "-d", "cpu", **self.how)
+        for transport in TRANSPORTS:
+            with self.subTest(transport=transport):
+                self.train_in(transport, 3, "three", "-d", "cpu", "--resume", self.folder / "one/checkpoint_0_5.h5", **self.how)
+                self.assert_same_run("one", "three")
+                self.train_in(TRANSPORTS[0], 2, "two", "-d", "cpu", "--resume", self.folder / "three/checkpoint_1_2.h5",
+                              **self.how)
+                self.assert_same_run("one", "two")
+
+    def test_uneven_shares_and_a_loss_of_several_parts(self):
+        self.train("one", "-d", "cpu", **self.how)
+        for transport in TRANSPORTS[-1:]:
+            self.train_in(transport, 2, "uneven", "-d", "cpu", "--shares", "3,1", **self.how)
+            self.assert_same_run("one", "uneven")
+
+    def test_torchrun_starts_a_run(self):
+        torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
+        if not torchrun or "gloo" not in TRANSPORTS:
+            self.skipTest("there is no torchrun, or no Gloo")
+        self.train("one", "-d", "cpu", **self.how)
+        done = subprocess.run([*torchrun.split(), "--nproc-per-node", "2", "--no-python", TRAIN, str(self.config(**self.how)),
+                               "-d", "cpu", "--out", str(self.folder / "two")], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=4 * SECONDS, env=os.environ | QUIET)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same_run("one", "two")
+
+
+class Faults(Runs):
+    def setUp(self):
+        super().setUp()
+        if "gloo" not in TRANSPORTS:
+            self.skipTest("there is no Gloo")
+
+    def long_run(self, count, **options):
+        config = self.config(shards=4, epochs=100000, checkpoints={"every_epochs": 0})
+        return Group(count, [config, "-d", "cpu", "--out", self.folder / "out", "--replace"], **options)
+
+    def test_a_process_that_dies_ends_all(self):
+        chance = random.Random(7)
+        for turn in range(KILLS):
+            victim = turn % 3
+            group = self.long_run(3)
+            self.addCleanup(group.kill)
+            time.sleep(chance.uniform(0.02, 4))
+            died = time.monotonic()
+            group.processes[victim].kill()
+            results = group.wait(30)
+            self.assertLess(time.monotonic() - died, 10, f"turn {turn}: {results}")
+            for rank, (code, _, errors) in enumerate(results):
+                if rank == victim:
+                    self.assertEqual(code, -signal.SIGKILL)
+                    continue
+                with self.subTest(turn=turn, rank=rank):
+                    lines = errors.splitlines()
+                    self.assertEqual(len(lines), 1, f"{code}: {errors}")
+                    if "in step" not in lines[0]:  # it died before all had met
+                        self.assertIn("the first process of the run", lines[0])
+                        continue
+                    self.assertEqual(code, 75, errors)
+                    self.assertRegex(lines[0], rf"dlprim_train: rank {victim} \(process \d+ on '.*'\) ended without a word in step")
+        self.assertFalse([name for name in os.listdir("/dev/shm") if "dlprim" in name])
+
+    def test_a_pause_costs_time_alone(self):
+        self.train("one", "-d", "cpu", shards=4, epochs=2)
+        group = Group(2, [self.config(shards=4, epochs=2), "-d", "cpu", "--out", self.folder / "two"])
+        time.sleep(0.5)
+        group.processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(6)
+        group.processes[1].send_signal(signal.SIGCONT)
+        self.assertEqual([code for code, _, _ in group.wait(2 * SECONDS)], [0, 0])
+        self.assert_same_run("one", "two")
+
+    def test_asked_to_end_one_process_ends_all_with_a_checkpoint(self):
+        group = self.long_run(2)
+        self.addCleanup(group.kill)
+        time.sleep(4)
+        group.processes[1].terminate()
+        results = group.wait()
+        self.assertEqual([code for code, _, _ in results], [128 + signal.SIGTERM] * 2, results)
+        self.assertIn("stopped; checkpoint:", results[0][1])
+
+    def refused(self, words, group, code=1):
+        for rank, (ended, out, errors) in enumerate(group.wait()):
+            self.assertEqual(ended, code, f"rank {rank}: {errors}")
+            self.assertEqual(len(errors.splitlines()), 1, errors)
+            for word in words:
+                self.assertIn(word, errors, f"rank {rank}")
+            self.assertNotIn("model saved", out)
+
+    def test_processes_that_disagree(self):
+        """The field, both values and both processes are named, on all of them."""
+        base = self.config(shards=4)
+        for words, more in ((["seed is 3 for rank 0 (process", "and 4 for rank 1 (process"], {"seed": 4}),
+                            (["solver.learning_rate is 0.01 for rank 0", "and 0.02 for rank 1"],
+                             {"solver": {"type": "adam", "learning_rate": 0.02}}),
+                            (["batch is 16 for rank 0", "and 32 for rank 1"], {"batch": 32})):
+            base = self.config(shards=4).rename(self.folder / "base.json")
+            other = self.config(shards=4, **more).rename(self.folder / "other.json")
+            arguments = ["-d", "cpu", "--out", self.folder / "no"]
+            self.refused(["the processes of the run disagree", *words],
+                         Group(2, arguments, lambda rank, files=(base, other): ([files[rank]], {})))
+        self.refused(["epochs is 2 for rank 0", "and 5 for rank 1"],
+                     Group(2, [base, *arguments], lambda rank: (["--epochs", 2 + 3 * rank], {})))
+        self.refused(["disagree", "choice of engines"],
+                     Group(2, [base, "-d", "opencl", "--out", self.folder / "no"],
+                           lambda rank: ([], {"DLPRIM_TRAITS": "wide_vectors=0,max_work_group=64"} if rank else {})))
+
+    def test_what_is_wrong_for_all(self):
+        out = ["-d", "cpu", "--out", self.folder / "no"]
+        self.refused(["2 devices and 1 shard", '"shards" to 2'], Group(2, [self.config(), *out]))
+        self.refused(["no-such.json"], Group(2, [self.folder / "no-such.json", *out]), code=1)
+        group = Group(2, [self.config(shards=2), *out], lambda rank: (["--resume", self.folder / "nothing.h5"], {}))
+        for _, _, errors in group.wait():
+            self.assertIn("nothing.h5", errors)
+
+    def test_bad_starts(self):
+        arguments = [self.config(shards=4), "-d", "cpu", "--out", self.folder / "no"]
+        alone = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
+        self.refuse(["MASTER_ADDR is not set"], "train", *arguments, **alone)
+        self.refuse(["MASTER_PORT"], "train", *arguments, **alone, MASTER_ADDR="127.0.0.1")
+        self.refuse(["RANK", "not set", "torchrun"], "train", *arguments, WORLD_SIZE="2")
+        self.refuse(["RANK is '-1'"], "train", *arguments, **(alone | {"RANK": "-1"}))
+        self.refuse(["process 2 of 2"], "train", *arguments, **(alone | {"RANK": "2"}))
+        place = alone | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        self.refuse(["no plugin dlprim_glo.so", "did you mean 'gloo'"], "train", *arguments, **place, DLPRIM_TRANSPORT="glo")
+        self.refuse(["no plugin dlprim_gloo.so", "libgloo-dev"], "train", *arguments, **place, DLPRIM_PLUGINS=str(self.folder))
+        (self.folder / "dlprim_gloo.so").write_bytes((PLUGINS / "dlprim_gloo.so").read_bytes().replace(
+            b"libgloo", b"libnope"))
+        self.refuse(["does not load", "libnope", "is the library that it uses installed?"], "train", *arguments, **place,
+                    DLPRIM_PLUGINS=str(self.folder))
+        self.refuse(["ranks 1", "have not come within 1 seconds"], "train", *arguments,
+                    **(place | {"WORLD_SIZE": "3", "DLPRIM_START_SECONDS": "1"}), code=75)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            self.refuse(["cannot listen on port"], "train", *arguments,
+                        **(place | {"MASTER_PORT": str(taken.getsockname()[1])}), code=75)
+
+    def test_an_mpi_of_another_family(self):
+        if not {"openmpi", "mpich"} <= set(TRANSPORTS):
+            self.skipTest("there is one MPI, or none")
+        done = subprocess.run([*STARTERS["mpich"], "2", TRAIN, str(self.config(shards=4)), "-d", "cpu", "--out",
+                               str(self.folder / "no")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=SECONDS, env=os.environ | QUIET | {"DLPRIM_TRANSPORT": "openmpi"})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("started by the mpirun of another MPI", done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    if not TRANSPORTS:
+        print("skipped: there is no plugin by which processes exchange data")
+        raise SystemExit(77)
+    print(f"transports: {', '.join(TRANSPORTS)}")
+    main()
