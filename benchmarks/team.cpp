@@ -99,7 +99,8 @@ int main(int count, char** words) try {
     std::printf("%s, %s, %s each\n", words[1], words[4], words[3]);
     peers.emplace_back("one alone", std::vector<dp::Context>{devices[0]}, words[1], how);
     if (devices.size() > 1) {
-        peers.emplace_back("together", open(), words[1], how);  // by the library's own choice
+        setenv("DLPRIM_PEER", "1", 1);
+        peers.emplace_back("together", open(), words[1], how);  // through peers' memory if it works
         setenv("DLPRIM_PEER", "0", 1);
         peers.emplace_back("together, through the host", open(), words[1], how);
     }

@@ -65,7 +65,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     const ShardRange& part(std::size_t rank) const { return parts_.at(number(rank)); }
     /// By what way the sums of a rank travel: for notes.
     std::string way(std::size_t rank) const;
-    /// Why kernels do not reach the memory of other devices; empty if they do.
+    /// Why kernels do not reach the memory of other devices; empty if they do or need not.
     const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
 

@@ -144,7 +144,10 @@ std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts) {
 }
 
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add) {
-    if (env("DLPRIM_PEER") == "0") return {nullptr, "DLPRIM_PEER=0 forbids it"};
+    const std::string wanted = env("DLPRIM_PEER").value_or("");
+    require(wanted.empty() || wanted == "0" || wanted == "1", "DLPRIM_PEER must be 0 or 1, not '",
+            wanted, "'");
+    if (wanted != "1") return {};
     const bool host = std::all_of(contexts.begin(), contexts.end(), [](const Context& context) {
         return Access::impl(context).is_host();
     });

@@ -82,7 +82,7 @@ struct PeerChoice {
     std::shared_ptr<PeerSource> source;
     std::string reason;
 };
-/// The first source that works, unless DLPRIM_PEER=0 forbids it.
+/// The first source that works, if DLPRIM_PEER=1 allows any; else none, for no reason.
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add);
 
 }  // namespace dlprim

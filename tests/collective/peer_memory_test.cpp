@@ -123,12 +123,20 @@ TEST_CASE("what cannot import memory is told why", "[peer]") {
     }
 }
 
-TEST_CASE("a variable forbids memory of peers", "[peer]") {
+TEST_CASE("a variable allows memory of peers", "[peer]") {
     const std::vector<Context> contexts{Context("cpu"), Context("cpu")};
-    CHECK(choose_peers(contexts, add_tensors).source != nullptr);
-    ::setenv("DLPRIM_PEER", "0", 1);
-    const PeerChoice choice = choose_peers(contexts, add_tensors);
+    const auto choose = [&] { return choose_peers(contexts, add_tensors); };
     ::unsetenv("DLPRIM_PEER");
-    CHECK(choice.source == nullptr);
-    CHECK(choice.reason.find("DLPRIM_PEER=0") != std::string::npos);
+    for (const char* value : {"", "0"}) {
+        const PeerChoice choice = choose();
+        CHECK(choice.source == nullptr);
+        CHECK(choice.reason.empty());
+        ::setenv("DLPRIM_PEER", value, 1);
+    }
+    CHECK(choose().source == nullptr);
+    ::setenv("DLPRIM_PEER", "yes", 1);
+    check_error(ErrorKind::invalid_argument, {"DLPRIM_PEER", "'yes'"}, choose);
+    ::setenv("DLPRIM_PEER", "1", 1);
+    CHECK(choose().source != nullptr);
+    ::unsetenv("DLPRIM_PEER");
 }
