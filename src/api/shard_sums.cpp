@@ -162,7 +162,9 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
     for (const Tensor& tensor : tensors) {
         Waiting waiting;
         for (std::size_t i = 0; i < most; ++i)
-            waiting.emplace_back(tensor.context(), tensor.shape(), tensor.dtype());
+            waiting.push_back(is_alone()
+                                  ? Tensor(tensor.context(), tensor.shape(), tensor.dtype())
+                                  : exchange_->make_waiting(rank_, tensor.shape(), tensor.dtype()));
         waiting_.push_back(std::move(waiting));
     }
 }
@@ -182,6 +184,7 @@ bool ShardSums::add(NetImpl& net) {
         restart();
         return true;
     }
+    if (taken_ == 0 && !is_alone()) exchange_->begin(rank_);
     const std::size_t joined = tree_.take({next(), 1});
     ++taken_;
     for (std::size_t i = 0; i < waiting_.size(); ++i)
@@ -229,7 +232,10 @@ void ShardSums::find_last_steps(const Plan& plan) {
 Executor::AfterStep ShardSums::watch(NetImpl& net) {
     if (is_alone() || taken_ + 1 < part_.count || ranges_.empty()) return {};
     return [this, &net](std::size_t step) {
-        if (!leaving_) find_last_steps(net.built().executor->plan());
+        if (!leaving_) {
+            find_last_steps(net.built().executor->plan());
+            send_rest(net);
+        }
         while (sent_ < ranges_.size() && ranges_[sent_].last_step <= step) send_range();
     };
 }
@@ -239,15 +245,8 @@ Exchange::Term ShardSums::term_of(const Tensor& own, const Waiting& waiting) con
     return {{waiting.begin(), waiting.begin() + end}, own};
 }
 
-void ShardSums::leave() {
-    if (leaving_) return;
-    leaving_ = true;
-    joined_ = tree_.take({next(), 1});
-}
-
 void ShardSums::send_range() {
-    leave();
-    const Range& range = ranges_[sent_];
+    const Range& range = ranges_[sent_++];
     const Context& context = lasting_.front().context();
     const auto part = [&](const Tensor& tensor) {
         return elements_of(context, tensor, range.begin, range.end - range.begin);
@@ -256,20 +255,28 @@ void ShardSums::send_range() {
     for (const Tensor& tensor : waiting_.front()) waiting.push_back(part(tensor));
     const Tensor own = part(lasting_.front());
     add(own, waiting, joined_, false);
-    exchange_->start(rank_, sent_++, {term_of(own, waiting)}, Access::impl(context).record({}));
+    // Waiting for the last event of a step reports what its kernels have refused.
+    const bool is_last = sent_ == ranges_.size();
+    exchange_->start(rank_, sent_, {term_of(own, waiting)},
+                     Access::impl(context).record({.looks = is_last}));
 }
 
-void ShardSums::meet(NetImpl& net) {
-    while (sent_ < ranges_.size()) send_range();
-    leave();
+void ShardSums::send_rest(NetImpl& net) {
+    if (taken_ == 0) exchange_->begin(rank_);
+    leaving_ = true;
+    joined_ = tree_.take({next(), 1});
     std::vector<Exchange::Term> terms;
     for (std::size_t i = ranges_.empty() ? 0 : 1; i < waiting_.size(); ++i) {
         add(own(net, i), waiting_[i], joined_, false);
         terms.push_back(term_of(own(net, i), waiting_[i]));
     }
-    // Waiting for this event reports what kernels of the step have refused.
-    exchange_->start(rank_, ranges_.size(), std::move(terms),
-                     Access::impl(net.context()).record({.looks = true}));
+    exchange_->start(rank_, 0, std::move(terms),
+                     Access::impl(net.context()).record({.looks = ranges_.empty()}));
+}
+
+void ShardSums::meet(NetImpl& net) {
+    if (!leaving_) send_rest(net);
+    while (sent_ < ranges_.size()) send_range();
     exchange_->finish(rank_);
 }
 

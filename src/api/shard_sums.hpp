@@ -3,9 +3,10 @@
 // statistics and losses. They lie in the net's own tensors, where each shard leaves what is its
 // own, and where after the last shard the means over all of them are found.
 //
-// In an exchange the block of gradients leaves in ranges. The gradients of the last operators,
-// which lie at the block's end, are complete first, so that the exchange adds them up while the
-// backward part of the device's last shard still runs.
+// In an exchange losses and running statistics leave first, as soon as the backward part of the
+// device's last shard has begun. The block of gradients leaves in ranges. The gradients of the last
+// operators, which lie at the block's end, are complete first, so that the exchange adds them up
+// while the backward part of the device's last shard still runs.
 #pragma once
 
 #include "base/shard_tree.hpp"
@@ -70,11 +71,12 @@ class ShardSums {
     void reserve(NetImpl& net, std::size_t most);
     void cut(const Plan& plan, std::uint64_t range_bytes);
     void find_last_steps(const Plan& plan);
-    /// Lets the tree take the last shard of the rank.
-    void leave();
+    /// Lets the tree take the last shard of the rank, and gives to the exchange what its forward
+    /// part has made: losses and running statistics.
+    void send_rest(NetImpl& net);
     /// Gives the next range to the exchange.
     void send_range();
-    /// Gives all that the others have not yet, and waits for the means.
+    /// Gives all that has not left yet, and waits for the means.
     void meet(NetImpl& net);
     Exchange::Term term_of(const Tensor& own, const Waiting& waiting) const;
     Tensor own(NetImpl& net, std::size_t index) const;

@@ -356,7 +356,9 @@ std::vector<std::string> Team::notes() const {
     for (std::size_t i = 0; !team.group && i < team.devices.size(); ++i)
         notes.push_back(cat("rank ", i, ": shards ", team.parts[i].first, " to ",
                             team.parts[i].end() - 1, " on ", team.devices[i].info().str(),
-                            "; its sums travel through ", text_of(team.exchange->way(i))));
+                            "; its sums travel through ", team.exchange->way(i)));
+    if (const std::string& reason = team.exchange->no_peers(); !team.group && !reason.empty())
+        notes.push_back(cat("devices do not reach each other's memory: ", reason));
     if (team.mixed)
         notes.emplace_back(cat(
             "the devices are of several kinds: the same devices train the same bits again, others "

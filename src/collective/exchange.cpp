@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Exchange. Host memory of a rank is written by that rank alone. It writes to it again only after a
-// barrier that the others pass when they have read it; what share() has enqueued is read before the
-// sums of the next step are there.
+// Exchange. The shelves of a rank are written by that rank alone. It writes to them again only
+// after a barrier that the others pass when they have read them; what share() has enqueued is read
+// before the sums of the next step are there.
 #include "collective/exchange.hpp"
 
 #include "base/text.hpp"
+#include "collective/places.hpp"
 #include "collective/second_queue.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace dlprim {
@@ -19,19 +22,11 @@ namespace {
 /// Slices begin at multiples of so many elements.
 constexpr std::int64_t grain = 1024;
 
-BufferRef place_of(const Tensor& tensor) {
-    return {Access::buffer(tensor).get(), tensor.byte_offset()};
-}
-
-std::uint64_t bytes_of(const Tensor& tensor, std::int64_t elements) {
-    return static_cast<std::uint64_t>(elements) * size_of(tensor.dtype());
-}
-
 }  // namespace
 
 Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
                    std::shared_ptr<Barrier> barrier, AddPair add,
-                   std::shared_ptr<ProcessGroup> group)
+                   std::shared_ptr<ProcessGroup> group, const ChoosePeers& choose)
     : contexts_(std::move(contexts)),
       shards_(shards),
       parts_(std::move(parts)),
@@ -39,8 +34,11 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       add_(std::move(add)),
       group_(std::move(group)),
       rooms_(parts_.size()),
+      waiting_(contexts_.size()),
       shared_(contexts_.size()),
-      shared_size_(contexts_.size(), 0) {
+      shared_size_(contexts_.size(), 0),
+      finished_(contexts_.size()),
+      staging_(contexts_.size()) {
     int next = 0;
     for (const ShardRange& part : parts_) {
         require(part.first == next && part.count > 0,
@@ -57,7 +55,11 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     require(!group_ || contexts_.size() == 1, "a process of several has one device");
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
+    peers_ =
+        group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
+    for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
+        lines_.push_back(std::make_unique<Line>());
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
 }
@@ -78,88 +80,72 @@ Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t number) const
             std::min(elements, grains * (index + 1) / ranks * grain)};
 }
 
+std::string Exchange::way(std::size_t rank) const {
+    return peers_.source ? peers_.source->name() : text_of(ways_.at(rank));
+}
+
+std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
+                                          const std::vector<std::uint64_t>& bytes) {
+    std::vector<Shelf> shelves;
+    if (!peers_.source) {
+        for (const std::uint64_t each : bytes)
+            shelves.emplace_back(HostMemory(second_[rank], each, ways_[rank]));
+        return shelves;
+    }
+    constexpr std::uint64_t alignment = 256;
+    std::vector<std::uint64_t> begins;
+    std::uint64_t end = 0;
+    for (const std::uint64_t each : bytes) {
+        begins.push_back(end);
+        end += (each + alignment - 1) / alignment * alignment;
+    }
+    const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, end);
+    for (const std::uint64_t begin : begins) shelves.emplace_back(memory, begin);
+    return shelves;
+}
+
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
     const std::size_t self = number(rank);
     Rooms& rooms = rooms_[self].at(group);
     if (!rooms.empty()) return;
+    if (is_reached(rank, terms)) {
+        rooms.emplace_back();
+        for (const Tensor& sum : terms[0].waiting) rooms[0].sums.push_back(*shelf_of(rank, sum));
+        return;
+    }
     std::size_t others = 0;
     for (std::size_t q = 0; q < size(); ++q) others += q == self ? 0 : pending_[q].size();
+    std::vector<std::uint64_t> bytes;
     for (const Term& term : terms) {
-        const Tensor& tensor = term.mean;
-        const std::int64_t own = slice(tensor.shape().numel(), self).size();
+        const std::int64_t own = slice(term.mean.shape().numel(), self).size();
+        for (const Tensor& sum : term.waiting)
+            if (!shelf_of(rank, sum)) bytes.push_back(sum.bytes());
+        bytes.push_back(bytes_of(term.mean, own));
+    }
+    const std::vector<Shelf> shelves = make_shelves(rank, bytes);
+    auto next = shelves.begin();
+    for (const Term& term : terms) {
+        const std::int64_t own = slice(term.mean.shape().numel(), self).size();
         Room room;
-        for (std::size_t i = 0; i < pending_[self].size(); ++i)
-            room.sums.emplace_back(second_[rank], tensor.bytes(), ways_[rank]);
-        room.mean = HostMemory(second_[rank], bytes_of(tensor, own), ways_[rank]);
+        for (const Tensor& sum : term.waiting) {
+            const std::optional<Shelf> there = shelf_of(rank, sum);
+            room.sums.push_back(there ? *there : *next++);
+        }
+        room.mean = *next++;
+        // Where kernels reach the sums, two of others can be the first to be added.
         for (std::size_t i = 0; i < others && own > 0; ++i)
-            room.staging.emplace_back(second_[rank], Shape{own}, tensor.dtype());
+            room.staging.emplace_back(second_[rank], Shape{own}, term.mean.dtype());
         rooms.push_back(std::move(room));
     }
     for (std::size_t q = 0; group_ && q < size(); ++q)
         if (q != self) make_copies(q, group, terms);
 }
 
-void Exchange::make_copies(std::size_t other, std::size_t group, const Terms& terms) {
-    for (const Term& term : terms) {
-        const std::int64_t elements = term.mean.shape().numel();
-        const Slice own = slice(elements, number(0));
-        Room room;
-        room.first = own.begin;
-        for (std::size_t i = 0; i < pending_[other].size(); ++i)
-            room.sums.emplace_back(second_[0], bytes_of(term.mean, own.size()), ways_[0]);
-        room.mean =
-            HostMemory(second_[0], bytes_of(term.mean, slice(elements, other).size()), ways_[0]);
-        rooms_[other].at(group).push_back(std::move(room));
-    }
-}
-
-void Exchange::fetch_sums(std::size_t rank, std::size_t group, const Terms& terms,
-                          const std::string& what) {
-    if (!group_) return;
-    const std::size_t self = number(rank);
-    std::vector<Pieces> to(size()), from(size());
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-        const Tensor& tensor = terms[t].mean;
-        const std::int64_t elements = tensor.shape().numel();
-        const std::uint64_t own = bytes_of(tensor, slice(elements, self).size());
-        for (std::size_t q = 0; q < size(); ++q) {
-            if (q == self) continue;
-            const Slice theirs = slice(elements, q);
-            for (const HostMemory& sum : rooms_[self][group][t].sums)
-                to[q].push_back(
-                    {sum.data() + bytes_of(tensor, theirs.begin), bytes_of(tensor, theirs.size())});
-            for (const HostMemory& sum : rooms_[q][group][t].sums)
-                from[q].push_back({sum.data(), own});
-        }
-    }
-    group_->alltoall(to, from, what);
-}
-
-void Exchange::fetch_means(std::size_t rank, std::size_t group, const Terms& terms,
-                           const std::string& what) {
-    if (!group_) return;
-    const std::size_t self = number(rank);
-    std::vector<Pieces> to(size()), from(size());
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-        const Tensor& tensor = terms[t].mean;
-        const auto bytes = [&](std::size_t q) {
-            return bytes_of(tensor, slice(tensor.shape().numel(), q).size());
-        };
-        for (std::size_t q = 0; q < size(); ++q) {
-            if (q == self) continue;
-            to[q].push_back({rooms_[self][group][t].mean.data(), bytes(self)});
-            from[q].push_back({rooms_[q][group][t].mean.data(), bytes(q)});
-        }
-    }
-    group_->alltoall(to, from, what);
-}
-
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
-            const Tensor& sum = terms[t].waiting.at(i);
-            queue(rank).read(place_of(sum), rooms[t].sums[i].data(), sum.bytes(), false);
-        }
+        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i)
+            if (const Tensor& sum = terms[t].waiting.at(i); !shelf_of(rank, sum))
+                rooms[t].sums[i].put(second_[rank], rank, sum);
     queue(rank).finish();
 }
 
@@ -168,31 +154,38 @@ void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor
     const std::size_t self = number(rank);
     const Slice own = slice(term.mean.shape().numel(), self);
     if (own.size() == 0) return;
-    Room& room = rooms_[self][group][tensor];
+    const Room& room = rooms_[self][group][tensor];
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
     for (std::size_t q = 0; q < size(); ++q) {
         for (std::size_t i = 0; i < pending_[q].size(); ++i) {
+            const Room& theirs = rooms_[q][group][tensor];
+            const std::uint64_t begin = bytes_of(term.mean, own.begin - theirs.first);
             if (q == self) {
                 sums.push_back(elements_of(second_[rank], term.waiting[i], own.begin, own.size()));
+            } else if (theirs.sums[i].is_reached()) {
+                sums.push_back(
+                    theirs.sums[i].view(second_[rank], rank, begin, own.size(), term.mean.dtype()));
             } else {
-                const Room& theirs = rooms_[q][group][tensor];
                 sums.push_back(room.staging[staged++]);
-                queue(rank).write(
-                    place_of(sums.back()),
-                    theirs.sums[i].data() + bytes_of(term.mean, own.begin - theirs.first),
-                    sums.back().bytes(), false);
+                theirs.sums[i].get(second_[rank], rank, begin, sums.back());
             }
             for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
                 const Tensor right = std::move(sums.back());
                 sums.pop_back();
                 const bool is_last = joined == 1 && tree.pending().front().count == shards_;
-                add_(sums.back(), right, sums.back(), is_last ? 1.0 / shards_ : 1.0);
+                Tensor out = sums.back();
+                if (room.mean.is_reached())
+                    out = is_last ? room.mean.view(second_[rank], rank, 0, own.size(),
+                                                   term.mean.dtype())
+                                  : room.staging[staged++];
+                add_(sums.back(), right, out, is_last ? 1.0 / shards_ : 1.0);
+                sums.back() = out;
             }
         }
     }
-    queue(rank).read(place_of(sums.front()), room.mean.data(), sums.front().bytes(), false);
+    if (!room.mean.is_reached()) room.mean.put(second_[rank], rank, sums.front());
 }
 
 void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
@@ -201,8 +194,7 @@ void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t te
         const Slice part = slice(mean.shape().numel(), q);
         if (part.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], mean, part.begin, part.size());
-        queue(rank).write(place_of(target), rooms_[q][group][tensor].mean.data(), target.bytes(),
-                          false);
+        rooms_[q][group][tensor].mean.get(second_[rank], rank, 0, target);
     }
 }
 
@@ -222,13 +214,37 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
 }
 
+Exchange::Group Exchange::take(std::size_t rank, std::size_t group) {
+    Line& line = *lines_[rank];
+    const std::lock_guard lock(line.mutex);
+    return line.groups.at(group);
+}
+
+void Exchange::serve(std::size_t rank, std::size_t group) {
+    Line& line = *lines_[rank];
+    if (group == 0) line.next = 0;
+    if (group < line.next) return;  // went with one before it
+    const Group first = take(rank, group);
+    first.ready->wait();
+    if (is_reached(rank, first.terms)) {
+        add_neighbours(rank, group);
+    } else {
+        add_up(rank, group, first.terms);
+        line.next = group + 1;
+    }
+    const std::lock_guard lock(line.mutex);
+    line.groups.erase(line.groups.begin(), line.groups.lower_bound(line.next));
+}
+
 void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> terms,
                      std::shared_ptr<EventImpl> ready) {
-    movers_[rank]->post([self = shared_from_this(), rank, group, terms = std::move(terms),
-                         ready = std::move(ready)] {
+    {
+        const std::lock_guard lock(lines_[rank]->mutex);
+        lines_[rank]->groups[group] = {std::move(terms), std::move(ready)};
+    }
+    movers_[rank]->post([self = shared_from_this(), rank, group] {
         try {
-            ready->wait();
-            self->add_up(rank, group, terms);
+            self->serve(rank, group);
         } catch (const Error& error) {
             self->barrier_->fail(rank, error);  // at once, since the rank's own thread may be busy
             throw;
@@ -239,6 +255,23 @@ void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> term
 void Exchange::finish(std::size_t rank) {
     movers_[rank]->wait();
     queue(rank).finish();  // whose last work are the means that were received
+    ++finished_[rank];
+}
+
+void Exchange::begin(std::size_t rank) {
+    // They end a step within microseconds of each other, so that there is hardly anything to wait
+    // for.
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::duration<double>(barrier_->deadline());
+    for (std::size_t q = 0; q < contexts_.size(); ++q)
+        while (finished_[q] < finished_[rank]) {
+            barrier_->check();
+            if (Clock::now() > until)
+                barrier_->fail(
+                    q, Error(ErrorKind::device, cat("has not received the sums of a step within ",
+                                                    barrier_->deadline().count(), " seconds")));
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
 }
 
 void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices) {

@@ -6,6 +6,9 @@
 //   device 0   its sums --> host memory --+--> slice 0: additions --> host memory --+--> the means
 //   device 1   its sums --> host memory --+--> slice 1: additions --> host memory --+--> the means
 //
+// Where kernels of all devices reach the memory of each (collective/peer_memory.hpp), it takes the
+// place of host memory, and the additions read the sums of others where they lie.
+//
 // That is done by a thread and a second queue of each device (collective/mover.hpp,
 // second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
 // soon as the device has made it.
@@ -22,14 +25,20 @@
 #include "collective/barrier.hpp"
 #include "collective/host_memory.hpp"
 #include "collective/mover.hpp"
+#include "collective/peer_memory.hpp"
 #include "collective/process_group.hpp"
+#include "collective/shelf.hpp"
 
 #include <dlprim/tensor.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,25 +47,26 @@ namespace dlprim {
 class EventImpl;
 class Queue;
 
-/// Enqueues out = factor * (left + right); `out` may be `left`.
-using AddPair =
-    std::function<void(const Tensor& left, const Tensor& right, const Tensor& out, double factor)>;
-
 class Exchange : public std::enable_shared_from_this<Exchange> {
   public:
+    using ChoosePeers =
+        std::function<PeerChoice(const std::vector<Context>& contexts, const AddPair& add)>;
     /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
     /// between the devices. Throws Error(device) where there is none.
     ///
     /// With a group, each process has one rank, the first in `contexts`, which all other functions
-    /// count as 0; parts are those of all processes.
+    /// count as 0; parts are those of all processes. Memory of peers is not asked for then.
     Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
              std::shared_ptr<Barrier> barrier, AddPair add,
-             std::shared_ptr<ProcessGroup> group = {});
+             std::shared_ptr<ProcessGroup> group = {}, const ChoosePeers& choose = choose_peers);
 
     std::size_t size() const { return parts_.size(); }  ///< ranks of all processes
     int shards() const { return shards_; }
     const ShardRange& part(std::size_t rank) const { return parts_.at(number(rank)); }
-    Way way(std::size_t rank) const { return ways_.at(rank); }
+    /// By what way the sums of a rank travel: for notes.
+    std::string way(std::size_t rank) const;
+    /// Why kernels do not reach the memory of other devices; empty if they do or need not.
+    const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
 
     /// A tensor of a rank: the sums of its shards that wait for others, by ShardTree::pending(),
@@ -65,8 +75,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         std::vector<Tensor> waiting;
         Tensor mean;
     };
+    /// A tensor of a rank for sums that wait for others: where kernels of the others reach it, if
+    /// it is large, so that the exchange need not copy it. To be called by the rank's own thread.
+    Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// Says how many groups of tensors each step of the rank has. To be called before any step.
     void expect(std::size_t rank, std::size_t groups);
+    /// To be called before a step writes to sums that wait: waits until all ranks of this
+    /// process have received what the step before has left in their place.
+    void begin(std::size_t rank);
     /// Begins to add up a group of tensors, which `ready` says are there. Returns at once. A step
     /// has groups 0, 1, ... in this order, which consist of the same tensors, by shape and type, in
     /// all steps of all ranks. Until finish() nobody else uses the tensors.
@@ -92,15 +108,37 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Slice slice(std::int64_t elements, std::size_t number) const;
     /// Memory of a rank for one tensor.
     struct Room {
-        std::vector<HostMemory> sums;  ///< its waiting sums
-        std::int64_t first = 0;        ///< the element that they begin with
-        HostMemory mean;               ///< its slice
-        std::vector<Tensor> staging;   ///< slices of other ranks' sums
+        std::vector<Shelf> sums;      ///< its waiting sums
+        std::int64_t first = 0;       ///< the element that they begin with
+        Shelf mean;                   ///< its slice
+        std::vector<Tensor> staging;  ///< slices of other ranks' sums, and of what they add up to
     };
     using Rooms = std::vector<Room>;  ///< by tensor of a group
     using Terms = std::vector<Term>;
+    struct Group {
+        std::vector<Term> terms;
+        std::shared_ptr<EventImpl> ready;
+    };
+    /// What a rank has started and its mover has not finished.
+    struct Line {
+        std::mutex mutex;
+        std::map<std::size_t, Group> groups;
+        std::size_t next = 0;     ///< the first group that is not added up
+        std::size_t offered = 0;  ///< the end of those that the rank has made
+    };
+    Group take(std::size_t rank, std::size_t group);
+    void serve(std::size_t rank, std::size_t group);
+    std::size_t find_ready(std::size_t rank, std::size_t group);
     void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    /// The same for neighbouring groups at once, of one tensor each, which kernels of all reach.
+    void add_neighbours(std::size_t rank, std::size_t group);
+    void add_reached(std::size_t rank, std::size_t group, const Term& whole);
+    Tensor staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype);
+    bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
     void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    /// Where a tensor lies, if make_waiting() has put it within reach.
+    std::optional<Shelf> shelf_of(std::size_t rank, const Tensor& tensor) const;
+    std::vector<Shelf> make_shelves(std::size_t rank, const std::vector<std::uint64_t>& bytes);
     void send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms);
     void add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
     void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
@@ -122,12 +160,18 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     AddPair add_;
     std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
     std::vector<Way> ways_;
+    PeerChoice peers_;
     std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
+    /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
+    std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
     std::vector<HostMemory> shared_;         ///< by rank: its slice in share()
     std::vector<std::int64_t> shared_size_;  ///< and for how many elements there is memory
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
-    std::vector<std::unique_ptr<Mover>> movers_;  ///< by rank; last, so that they end first
+    std::vector<std::unique_ptr<Line>> lines_;          ///< by rank
+    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
+    std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
+    std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first
 };
 
 }  // namespace dlprim

@@ -288,6 +288,26 @@ TEST_CASE("devices that move different gradients are an error", "[team]") {
     });
 }
 
+TEST_CASE("sums travel by each way with the same bits, and notes say which", "[team]") {
+    struct Way {
+        const char *peers, *pinned, *note;
+    };
+    const Bits one = bits_of_one(Context("cpu"), 5);
+    for (const Way& way : {Way{"1", "1", "travel through memory that the devices share"},
+                           Way{"0", "1", "travel through pinned host memory"},
+                           Way{"0", "0", "travel through host memory"}}) {
+        const Variable peers("DLPRIM_PEER", way.peers), pinned("DLPRIM_PINNED", way.pinned);
+        const std::vector<Context> devices = devices_like(Context("cpu"), 3);
+        CHECK((bits_of_team(devices, 5) == one));
+        std::string notes;
+        const Team team(devices, open_small, adam(5));
+        for (const std::string& note : team.notes()) notes += note + "\n";
+        INFO(notes);
+        CHECK(notes.find(way.note) != std::string::npos);
+        CHECK(notes.find("do not reach") == std::string::npos);
+    }
+}
+
 TEST_CASE("devices of several kinds train together", "[team]") {
     std::vector<Context> devices;
     std::set<std::string> kinds;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// PeerMemory: memory of one device that the kernels of several devices reach, each by a context of
+// its own. There are two sources: host memory, where all contexts are of the host; and memory of
+// GPUs that CUDA's driver makes, which OpenCL contexts import by descriptors (over NVLink or PCI
+// Express). A source is ruled in by a probe that writes and reads on all devices and compares every
+// element, with values that change.
+//
+// Order: a device sees what another one wrote when the host has waited for the writer's queue
+// before it enqueues the reader's work.
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/tensor.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+class Buffer;
+class ContextImpl;
+
+/// Enqueues out = factor * (left + right); `out` may be `left` or `right`.
+using AddPair =
+    std::function<void(const Tensor& left, const Tensor& right, const Tensor& out, double factor)>;
+
+class PeerMemory {
+  public:
+    explicit PeerMemory(std::size_t contexts) : buffers_(contexts) {}
+    virtual ~PeerMemory() = default;
+    PeerMemory(const PeerMemory&) = delete;
+    PeerMemory& operator=(const PeerMemory&) = delete;
+
+    /// The memory as a context has it. Each context is asked for by a thread of its own, after the
+    /// memory was made. The buffer must not outlive this object. Throws Error.
+    const std::shared_ptr<Buffer>& in(std::size_t context);
+
+  private:
+    virtual std::shared_ptr<Buffer> open(std::size_t context) = 0;
+    std::vector<std::shared_ptr<Buffer>> buffers_;  ///< opened when they are first asked for
+};
+
+class PeerSource {
+  public:
+    virtual ~PeerSource() = default;
+    /// "memory that GPUs reach": for notes.
+    virtual std::string name() const = 0;
+    /// Memory on the device of context `owner`. Throws Error.
+    virtual std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) = 0;
+};
+
+/// The source for contexts of the host. Throws Error(unsupported) where one is not of the host.
+std::shared_ptr<PeerSource> host_peers(const std::vector<Context>& contexts);
+
+/// How a context gets the memory behind a descriptor, as import_descriptor() does.
+using ImportDescriptor = std::function<std::shared_ptr<Buffer>(ContextImpl& context, int descriptor,
+                                                               std::uint64_t bytes)>;
+class CudaDriver;
+/// The source for contexts on GPUs of CUDA's driver; devices[i] is context i's number there. Throws
+/// Error(unsupported) where a device does not reach another one's memory.
+std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts,
+                                       std::shared_ptr<const CudaDriver> driver,
+                                       const std::vector<int>& devices, ImportDescriptor import);
+/// The same for contexts as they are. Throws Error(unsupported) where one cannot import memory, or
+/// is on a device that CUDA's driver does not know.
+std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts);
+
+/// Why memory of the source does not serve: a sentence; empty if it does. Each context writes to
+/// memory of each device, by a copy and by a kernel, and all contexts read it in both ways.
+/// `patience`: how long that may take; a driver that hangs keeps a thread.
+std::string trouble_of(const std::shared_ptr<PeerSource>& source,
+                       const std::vector<Context>& contexts, const AddPair& add,
+                       std::chrono::duration<double> patience);
+
+/// What was chosen: a source, or none, and why none.
+struct PeerChoice {
+    std::shared_ptr<PeerSource> source;
+    std::string reason;
+};
+/// The first source that works, if DLPRIM_PEER=1 allows any; else none, for no reason.
+PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add);
+
+}  // namespace dlprim

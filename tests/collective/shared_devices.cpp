@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "collective/shared_devices.hpp"
+
+#include "runtime/cl.hpp"
+#include "runtime/context_impl.hpp"
+#include "support/catch.hpp"
+
+#include <dlprim/ops.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace dlprim::testing {
+
+std::vector<Context> contexts_like(const Context& device, std::size_t count) {
+    std::vector<std::string> ids;
+    for (const DeviceInfo& info : Context::devices())
+        if (info.name == device.info().name && info.platform == device.info().platform)
+            ids.push_back(info.id);
+    std::vector<Context> contexts;
+    for (std::size_t i = 0; i < count; ++i) contexts.emplace_back(ids[i % ids.size()]);
+    return contexts;
+}
+
+void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
+    ops::CallOptions how;
+    how.out = {out};
+    ops::pointwise("y0 = (x0 + x1) * p0", {left, right}, {factor}, how);
+}
+
+std::shared_ptr<Buffer> buffer_on(ContextImpl& context, void* memory, std::uint64_t bytes,
+                                  std::shared_ptr<void> owner) {
+    std::shared_ptr<Buffer> wrapped;
+    if (context.is_host()) {
+        wrapped = context.wrap(memory, bytes);
+    } else {
+        cl_int code = 0;
+        const cl_mem made =
+            clCreateBuffer(static_cast<cl_context>(context.cl_context_handle()),
+                           CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory, &code);
+        REQUIRE(code == CL_SUCCESS);
+        wrapped = context.wrap(made, bytes);
+        clReleaseMemObject(made);
+    }
+    // The buffer goes before its memory.
+    using Both = std::pair<std::shared_ptr<void>, std::shared_ptr<Buffer>>;
+    const auto both = std::make_shared<Both>(std::move(owner), std::move(wrapped));
+    return {both, both->second.get()};
+}
+
+std::shared_ptr<Buffer> import_file(ContextImpl& context, int descriptor, std::uint64_t bytes) {
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    REQUIRE(memory != MAP_FAILED);
+    return buffer_on(context, memory, bytes,
+                     std::shared_ptr<void>(memory, [bytes](void* it) { munmap(it, bytes); }));
+}
+
+namespace {
+
+class FakePeerMemory : public PeerMemory {
+  public:
+    FakePeerMemory(FakePeers& source, std::size_t owner, std::uint64_t bytes)
+        : PeerMemory(source.contexts.size()),
+          source_(source),
+          owner_(owner),
+          bytes_((bytes + 4095) / 4096 * 4096),
+          memory_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+                  [size = bytes_](void* it) { munmap(it, size); }) {}
+
+  private:
+    std::shared_ptr<Buffer> open(std::size_t context) override {
+        auto* place = static_cast<std::byte*>(memory_.get());
+        if (source_.reroute) place = source_.reroute(owner_, context, place, bytes_);
+        return buffer_on(Access::impl(source_.contexts[context]), place, bytes_, memory_);
+    }
+    FakePeers& source_;
+    std::size_t owner_;
+    std::uint64_t bytes_;
+    std::shared_ptr<void> memory_;
+};
+
+}  // namespace
+
+std::shared_ptr<PeerMemory> FakePeers::make(std::size_t owner, std::uint64_t bytes) {
+    if (before_make) before_make();
+    ++made;
+    return std::make_shared<FakePeerMemory>(*this, owner, bytes);
+}
+
+}  // namespace dlprim::testing
