@@ -240,6 +240,7 @@ EngineCheck::Results EngineCheck::results(ContextImpl& context, const Candidate&
     }
     const auto memory = context.allocate(total);
     std::vector<BufferRef> operands;
+    operands.reserve(offsets.size());
     for (const std::uint64_t offset : offsets) operands.push_back({memory.get(), offset});
     for (std::size_t i = 0; i < inputs.size(); ++i)
         write_input(context, candidate, i, inputs[i], operands[i]);
