@@ -253,6 +253,13 @@ TEST_CASE("checks of eager calls understand views, empty results and scalars", "
         ones.fill(1);
         CHECK(call("y0 = 29 * x0 + p0 * p1", {ones}, how).to_floats() ==
               std::vector<float>(5, 36.5f));
+        // Zeros are no valid indices for its gradient, of which there is one engine alone.
+        const Tensor picture = random_tensor(context, {1, 2, 9, 5}, 3);
+        const Tensor gradient = random_tensor(context, {1, 2, 4, 3}, 4);
+        const auto pooled =
+            ops::backward("AdaptivePooling", R"({"output": [4, 3], "return_indices": true})",
+                          {picture}, {}, {gradient});
+        CHECK(pooled.at(0).shape() == picture.shape());
         CHECK(warnings.lines.empty());
     }
 }
