@@ -284,6 +284,8 @@ void ProcessGroup::agree(const Fields& fields) {
                     part(first, i).empty() ? part(other, i) : part(first, i), " is ",
                     shown(part(first, i + 1)), " for rank 0 (", names_[0], ") and ",
                     shown(part(other, i + 1)), " for rank ", rank, " (", names_[rank], ")");
+            // All processes end by this; who goes first has not failed for that.
+            watch_->leave();
             throw Error(ErrorKind::invalid_argument, common_error_);
         }
     }
