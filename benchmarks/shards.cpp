@@ -7,6 +7,8 @@
 //   shards NET DEVICE,DEVICE BATCH SHARDS ROUNDS
 //     several devices: the time of a step whose gradients leave in ranges beside backward over that
 //     of one whose gradients leave as a whole
+#include "steps.hpp"
+
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/team.hpp>
@@ -23,25 +25,6 @@
 namespace dp = dlprim;
 
 namespace {
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
-void set_inputs(dp::Net& net) {
-    for (const std::string& name : net.input_names()) {
-        dp::Tensor input = net.input(name);
-        if (input.dtype() != dp::DType::f32) continue;  // labels stay 0
-        std::vector<float> values(static_cast<std::size_t>(input.shape().numel()));
-        std::uint32_t state = 1;
-        for (float& value : values) {
-            state = state * 1664525 + 1013904223;
-            value = static_cast<float>(state >> 8) / 8388608.0f - 1;
-        }
-        input.copy_from(values);
-    }
-}
 
 /// Steps of a team.
 struct Together {

@@ -6,6 +6,8 @@
 //   team NET DEVICES BATCH PRECISION ROUNDS [STEPS]
 //     DEVICES as a command's -d: "gpus" or "0:0,0:1"; STEPS in a row before the program waits (1).
 //     With DLPRIM_PINNED=0 in the environment, the host's way is plain memory.
+#include "steps.hpp"
+
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/team.hpp>
@@ -22,25 +24,6 @@
 namespace dp = dlprim;
 
 namespace {
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
-void set_inputs(dp::Net& net) {
-    for (const std::string& name : net.input_names()) {
-        dp::Tensor input = net.input(name);
-        if (input.dtype() != dp::DType::f32) continue;  // labels stay 0
-        std::vector<float> values(static_cast<std::size_t>(input.shape().numel()));
-        std::uint32_t state = 1;
-        for (float& value : values) {
-            state = state * 1664525 + 1013904223;
-            value = static_cast<float>(state >> 8) / 8388608.0f - 1;
-        }
-        input.copy_from(values);
-    }
-}
 
 /// A team, whose gradients travel by the best way that the environment allows now.
 struct Peer {

@@ -79,17 +79,11 @@ std::vector<Context> open_all(const std::string& names, const Processes& process
     return contexts;
 }
 
-/// Whether a new start may go better.
-bool restart_helps(const Error& error) {
-    return error.kind() == ErrorKind::device || error.kind() == ErrorKind::io ||
-           error.kind() == ErrorKind::out_of_memory;
-}
-
 Processes join(double deadline_seconds, int& code) {
     try {
         return Processes::join(deadline_seconds);
     } catch (const Error& error) {
-        if (restart_helps(error)) code = 75;
+        code = exit_code_of(error);
         throw;
     }
 }
@@ -105,8 +99,8 @@ void end_when_lost(Processes& processes) {
 /// Calls `work`. Where it fails, the other processes hear of it, and the error that is thrown says
 /// what ended the run; `code` becomes the exit code.
 void run_among(Processes& processes, int& code, const std::function<void()>& work) {
-    const auto end = [&](const std::string& text, bool again) {
-        const RunFailure failure = processes.failed(text, again);
+    const auto end = [&](const std::string& text, int own_code) {
+        const RunFailure failure = processes.failed(text, own_code);
         code = failure.exit_code;
         throw Error(ErrorKind::device, failure.text);
     };
@@ -114,11 +108,11 @@ void run_among(Processes& processes, int& code, const std::function<void()>& wor
         work();
         processes.leave();
     } catch (const Error& error) {
-        end(error.what(), restart_helps(error));
+        end(error.what(), exit_code_of(error));
     } catch (const std::bad_alloc&) {
-        end("host memory does not suffice", true);
+        end("host memory does not suffice", restart_code);
     } catch (const std::exception& error) {
-        end(error.what(), false);
+        end(error.what(), 1);
     }
 }
 

@@ -9,6 +9,7 @@
 // Threads: one thread at a time.
 #pragma once
 
+#include <dlprim/error.hpp>
 #include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 
@@ -28,6 +29,12 @@ struct RunFailure {
     int exit_code = 1;       ///< that suits all processes of the run
     std::string text;        ///< a sentence that names process, host, step and cause
 };
+
+/// The exit code of all processes of a run where a new start from a checkpoint may go better.
+constexpr int restart_code = 75;  // EX_TEMPFAIL of sysexits.h
+/// The exit code that suits an error: restart_code where a device, memory, disk or connection
+/// failed, and else 1.
+int exit_code_of(const Error& error);
 
 class Processes {
   public:
@@ -49,10 +56,9 @@ class Processes {
     std::string text() const;
 
     /// To be called when an Error ends this process's part of the run: tells the others, and
-    /// returns what ended the run, which may be another process's failure. `restart_helps`: a new
-    /// start from a checkpoint may go better; the exit code of all processes then is 75, and
-    /// else 1.
-    RunFailure failed(const std::string& message, bool restart_helps);
+    /// returns what ended the run, which may be another process's failure. `exit_code` is that of
+    /// all processes if it is this one's.
+    RunFailure failed(const std::string& message, int exit_code);
     /// `call` is called, by a thread of the library, where another process has failed and this one
     /// has not come to its end some seconds later, since it waits for a device, say.
     void on_lost(std::function<void(const RunFailure&)> call);

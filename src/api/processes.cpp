@@ -13,13 +13,20 @@ namespace dlprim {
 
 namespace {
 
-constexpr int restart_code = 75;  ///< EX_TEMPFAIL of sysexits.h
+static_assert(lost_code == restart_code);
 
 RunFailure public_failure(const Failure& failure) {
     return {failure.rank, failure.step, failure.code, failure.text};
 }
 
 }  // namespace
+
+int exit_code_of(const Error& error) {
+    const ErrorKind kind = error.kind();
+    return kind == ErrorKind::device || kind == ErrorKind::out_of_memory || kind == ErrorKind::io
+               ? restart_code
+               : 1;
+}
 
 Processes Processes::join(double deadline_seconds) {
     Processes processes;
@@ -48,10 +55,9 @@ std::string Processes::text() const {
                impl_->place().starter);
 }
 
-RunFailure Processes::failed(const std::string& message, bool restart_helps) {
-    const int code = restart_helps ? restart_code : 1;
+RunFailure Processes::failed(const std::string& message, int exit_code) {
     if (!impl_) return {0, 0, 1, message};
-    return public_failure(impl_->failed(code, message));
+    return public_failure(impl_->failed(exit_code, message));
 }
 
 void Processes::on_lost(std::function<void(const RunFailure&)> call) {

@@ -76,11 +76,6 @@ ProcessGroup::Fields fields_of(const Feeder& feeder) {
             {"the number of classes", cat(feeder.data().classes().size())}};
 }
 
-/// Whether a new start from a checkpoint may go better.
-bool restart_helps(ErrorKind kind) {
-    return kind == ErrorKind::device || kind == ErrorKind::out_of_memory || kind == ErrorKind::io;
-}
-
 ProcessGroup* group_of(const TrainCall& call) {
     return call.processes.size() > 1 ? Access::impl(call.processes).get() : nullptr;
 }
@@ -129,7 +124,7 @@ class Trainer {
         } catch (const Error& error) {
             // The others are told at once, since what this process leaves now may wait for them.
             if (group_ != nullptr)
-                Processes(call_.processes).failed(error.what(), restart_helps(error.kind()));
+                Processes(call_.processes).failed(error.what(), exit_code_of(error));
             if (report_) report_->fail(error.what());
             throw;
         }

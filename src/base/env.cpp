@@ -79,6 +79,13 @@ std::optional<std::string> env(const char* name) {
     return value;
 }
 
+std::optional<bool> env_flag(const char* name) {
+    const std::optional<std::string> text = env(name);
+    if (!text) return std::nullopt;
+    require(*text == "0" || *text == "1", name, " must be 0 or 1, not '", *text, "'");
+    return *text == "1";
+}
+
 void override_env(const std::map<std::string, std::string>& values, std::string_view what) {
     Variables& all = variables();
     const std::lock_guard lock(all.mutex);

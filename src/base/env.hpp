@@ -15,6 +15,9 @@ namespace dlprim {
 /// that is unset or empty.
 std::optional<std::string> env(const char* name);
 
+/// The same for a variable that is 0 or 1. Throws Error(invalid_argument) for another value.
+std::optional<bool> env_flag(const char* name);
+
 /// Sets variables for env() alone: all of them or none. Throws Error(invalid_argument) where env()
 /// has been asked for one of them and gave another value, since that one is in use; `what` names
 /// the setting in the message.

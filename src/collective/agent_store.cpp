@@ -42,6 +42,16 @@ class Store {
         number(text.size(), 8);
         out_ += text;
     }
+    /// Sends what was written so far, and waits until the store has the key.
+    void wait_for(const std::string& key) {
+        number(wait, 1);
+        number(1, 8);
+        text(key);
+        send();
+        std::uint8_t answer = 1;
+        read(&answer, 1);
+        if (answer != stop_waiting) lost();
+    }
     void send() {
         for (std::size_t at = 0; at < out_.size();) {
             const ssize_t count =
@@ -79,26 +89,13 @@ void put_into_agent_store(const std::string& address, int port, const std::strin
     store.number(set, 1);
     store.text(key);
     store.text(value);
-    // A query with an answer says that the store has taken it.
-    store.number(wait, 1);
-    store.number(1, 8);
-    store.text(key);
-    store.send();
-    std::uint8_t answer = 1;
-    store.read(&answer, 1);
-    if (answer != stop_waiting) store.lost();
+    store.wait_for(key);  // a query with an answer says that the store has taken it
 }
 
 std::string get_from_agent_store(const std::string& address, int port, const std::string& key,
                                  std::chrono::duration<double> most) {
     Store store(address, port, most);
-    store.number(wait, 1);
-    store.number(1, 8);
-    store.text(key);
-    store.send();
-    std::uint8_t answer = 1;
-    store.read(&answer, 1);
-    if (answer != stop_waiting) store.lost();
+    store.wait_for(key);
     store.number(get, 1);
     store.text(key);
     store.send();

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <new>
-#include <string>
 
 namespace dlprim {
 
@@ -16,11 +15,7 @@ namespace {
 
 /// DLPRIM_PINNED=0 rules pinned memory out, for tests and where a driver's is slow.
 bool is_allowed(Way way) {
-    if (way != Way::pinned) return true;
-    const std::string wanted = env("DLPRIM_PINNED").value_or("");
-    require(wanted.empty() || wanted == "0" || wanted == "1", "DLPRIM_PINNED must be 0 or 1, not '",
-            wanted, "'");
-    return wanted != "0";
+    return way != Way::pinned || env_flag("DLPRIM_PINNED").value_or(true);
 }
 
 }  // namespace

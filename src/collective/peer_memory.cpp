@@ -144,10 +144,7 @@ std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts) {
 }
 
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add) {
-    const std::string wanted = env("DLPRIM_PEER").value_or("");
-    require(wanted.empty() || wanted == "0" || wanted == "1", "DLPRIM_PEER must be 0 or 1, not '",
-            wanted, "'");
-    if (wanted != "1") return {};
+    if (!env_flag("DLPRIM_PEER").value_or(false)) return {};
     const bool host = std::all_of(contexts.begin(), contexts.end(), [](const Context& context) {
         return Access::impl(context).is_host();
     });

@@ -212,7 +212,7 @@ void ProcessGroup::call(const std::function<void()>& work) {
         why = error.what();
     }
     // Who failed first is known soon, if it is not this process that found it.
-    if (!why.empty()) watch_->report(75, why, false);
+    if (!why.empty()) watch_->report(lost_code, why, false);
     const std::optional<Failure> failure = watch_->failure();
     fail(ErrorKind::device, failure ? failure->text : why);
 }
@@ -220,10 +220,6 @@ void ProcessGroup::call(const std::function<void()>& work) {
 void ProcessGroup::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                             const std::string& what) {
     call([&] { transport_->alltoall(to, from, what, deadline_); });
-}
-
-void ProcessGroup::broadcast(void* data, std::uint64_t bytes, const std::string& what) {
-    call([&] { transport_->broadcast(0, data, bytes, what, deadline_); });
 }
 
 void ProcessGroup::await_broadcast(void* data, std::uint64_t bytes, const std::string& what) {

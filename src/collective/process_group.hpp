@@ -35,17 +35,14 @@ class ProcessGroup {
     std::size_t size() const { return static_cast<std::size_t>(place_.size); }
     const std::string& name(std::size_t rank) const { return names_.at(rank); }
     const char* transport() const { return transport_->name(); }
-    void set_deadline(std::chrono::duration<double> deadline) { deadline_ = deadline; }
 
     /// As Transport's, with the group's deadline. Where another process has failed, they throw
     /// Error(device) that names it.
     void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                   const std::string& what);
-    void broadcast(void* data, std::uint64_t bytes, const std::string& what);
-    /// The same without a deadline, for what takes the first process an unknown time. The watch
-    /// still ends it.
+    /// What follows waits without a deadline, since it may take the first process an unknown time.
+    /// The watch still ends it.
     void await_broadcast(void* data, std::uint64_t bytes, const std::string& what);
-    /// The following wait without a deadline, too.
     void allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what);
     void barrier(const std::string& what);
     /// A text of each process, which all get. Texts may differ in length.
@@ -78,7 +75,7 @@ class ProcessGroup {
     Watch::Options options(const std::string& token) const;
 
     const RankPlace place_;
-    std::chrono::duration<double> deadline_;
+    const std::chrono::duration<double> deadline_;
     std::vector<std::string> names_;
     std::unique_ptr<Watch> watch_;
     std::unique_ptr<Transport> transport_;

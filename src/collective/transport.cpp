@@ -30,6 +30,7 @@ std::vector<dlprim_pieces> lists_of(const std::vector<Pieces>& all,
             if (piece.bytes > 0) room.back().push_back({piece.data, piece.bytes});
     }
     std::vector<dlprim_pieces> lists;
+    lists.reserve(room.size());
     for (const std::vector<dlprim_piece>& pieces : room)
         lists.push_back({pieces.data(), pieces.size()});
     return lists;
@@ -140,6 +141,11 @@ void Transport::mismatch(std::size_t rank, const Header& theirs, const Header& o
          text(own), ": the processes do not run the same steps");
 }
 
+void Transport::changed(std::size_t rank, const std::string& what) const {
+    fail(ErrorKind::device, "what arrived from ", names_[rank], " for ", what,
+         " is not what it has sent: the connection changes what it carries");
+}
+
 std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
                                                const std::string& what, Deadline deadline) {
     std::vector<Header> to = own, from(names_.size());
@@ -192,9 +198,7 @@ void Transport::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces
                          deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
     for (std::size_t i = 0; i < names_.size(); ++i)
-        if (i != rank_ && digest_of(from[i]) != theirs[i].digest)
-            fail(ErrorKind::device, "what arrived from ", names_[i], " for ", what,
-                 " is not what it has sent: the connection changes what it carries");
+        if (i != rank_ && digest_of(from[i]) != theirs[i].digest) changed(i, what);
 }
 
 void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
@@ -213,8 +217,7 @@ void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const
     for (std::size_t i = 0; i < names_.size(); ++i)
         if (i != rank_ && dlprim::digest_of(static_cast<const std::byte*>(all) + i * bytes,
                                             bytes) != theirs[i].digest)
-            fail(ErrorKind::device, "what arrived from ", names_[i], " for ", what,
-                 " is not what it has sent: the connection changes what it carries");
+            changed(i, what);
 }
 
 void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
@@ -231,9 +234,7 @@ void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::
     Text text;
     check(plugin_.broadcast(self_, root, data, bytes, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
-    if (from != rank_ && dlprim::digest_of(data, bytes) != theirs[from].digest)
-        fail(ErrorKind::device, "what arrived from ", names_[from], " for ", what,
-             " is not what it has sent: the connection changes what it carries");
+    if (from != rank_ && dlprim::digest_of(data, bytes) != theirs[from].digest) changed(from, what);
 }
 
 void Transport::barrier(const std::string& what, Deadline deadline) {

@@ -63,6 +63,7 @@ class Transport {
     void check(int result, const char* text, const std::string& what, Deadline deadline) const;
     Header header(std::uint32_t kind, const std::string& what) const;
     [[noreturn]] void mismatch(std::size_t rank, const Header& theirs, const Header& own) const;
+    [[noreturn]] void changed(std::size_t rank, const std::string& what) const;
 
     const dlprim_transport& plugin_;
     void* self_;

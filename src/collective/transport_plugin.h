@@ -73,7 +73,8 @@ struct dlprim_transport {
     void (*close)(void* self, int whole);
 };
 
-typedef const struct dlprim_transport* (*dlprim_transport_plugin_function)(void);
+typedef const struct dlprim_transport* (*dlprim_transport_plugin_function)(
+    void); /* NOLINT(modernize-redundant-void-arg): it is C */
 
 #ifdef __cplusplus
 }

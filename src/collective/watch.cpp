@@ -285,7 +285,7 @@ void Watch::Impl::lost(Peer& peer, const std::string& how) {
     peer.gone = true;
     if (peer.rank < 0 || peer.left || left_) return;
     const std::uint64_t step = steps_[static_cast<std::size_t>(peer.rank)];
-    decide({peer.rank, step, 75, cat(name(peer.rank), " ", how, " in step ", step)});
+    decide({peer.rank, step, lost_code, cat(name(peer.rank), " ", how, " in step ", step)});
 }
 
 /// What depends on the time.

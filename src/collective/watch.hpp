@@ -20,6 +20,9 @@
 
 namespace dlprim {
 
+/// The exit code where another start may go better (dlprim::restart_code).
+constexpr int lost_code = 75;
+
 /// What ended a run.
 struct Failure {
     int rank = 0;            ///< of the process that failed first

@@ -114,6 +114,7 @@ bool works_in_place(const Plan& plan, int result, int operand) {
 
 std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<ValueId>& values) {
     std::vector<TensorSpec> specs;
+    specs.reserve(values.size());
     for (const ValueId id : values) specs.push_back(graph.spec(id));
     return specs;
 }

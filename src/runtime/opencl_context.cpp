@@ -77,10 +77,7 @@ class OpenCLBuffer : public Buffer {
 /// Whether eager calls leave their launches to a thread. A processor's own runtime needs all cores,
 /// and its launches cost little.
 bool launches_by_thread(DeviceKind kind) {
-    const std::string wanted = env("DLPRIM_LAUNCH_THREAD").value_or("");
-    require(wanted.empty() || wanted == "0" || wanted == "1",
-            "DLPRIM_LAUNCH_THREAD must be 0 or 1, not '", wanted, "'");
-    if (!wanted.empty()) return wanted == "1";
+    if (const std::optional<bool> wanted = env_flag("DLPRIM_LAUNCH_THREAD")) return *wanted;
     cpu_set_t cores;
     return kind == DeviceKind::gpu && sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
            CPU_COUNT(&cores) >= 4;

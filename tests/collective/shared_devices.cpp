@@ -14,16 +14,6 @@
 
 namespace dlprim::testing {
 
-std::vector<Context> contexts_like(const Context& device, std::size_t count) {
-    std::vector<std::string> ids;
-    for (const DeviceInfo& info : Context::devices())
-        if (info.name == device.info().name && info.platform == device.info().platform)
-            ids.push_back(info.id);
-    std::vector<Context> contexts;
-    for (std::size_t i = 0; i < count; ++i) contexts.emplace_back(ids[i % ids.size()]);
-    return contexts;
-}
-
 void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
     ops::CallOptions how;
     how.out = {out};

@@ -6,6 +6,7 @@
 
 #include <dlprim/context.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,9 +14,6 @@
 #include <vector>
 
 namespace dlprim::testing {
-
-/// So many contexts on devices like this one.
-std::vector<Context> contexts_like(const Context& device, std::size_t count);
 
 void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, double factor);
 
@@ -35,7 +33,7 @@ struct FakePeers : PeerSource {
                              std::uint64_t bytes)>
         reroute;
     std::function<void()> before_make;
-    int made = 0;
+    std::atomic<int> made = 0;  // by the threads of all ranks
 
     explicit FakePeers(std::vector<Context> all) : contexts(std::move(all)) {}
     std::string name() const override { return "memory of a test"; }

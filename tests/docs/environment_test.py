@@ -11,7 +11,7 @@ from documents import ROOT, files_of
 FOLDERS = ("src", "plugins", "include", "tools", "python", "examples", "tests", "scripts", "benchmarks")
 READS = {
     # The last two: the table of what starters of processes set.
-    (".cpp", ".hpp"): [r'\b(?:env|getenv|number_in)\("(\w+)"\)', r'\bneeded\("(\w+)"',
+    (".cpp", ".hpp"): [r'\b(?:env|env_flag|getenv|number_in)\("(\w+)"\)', r'\bneeded\("(\w+)"',
                        r'"((?:OMPI_COMM_WORLD|PMI|MPI_LOCAL)_?\w+)"', r'"((?:LOCAL_)?(?:RANK|WORLD_SIZE))"'],
     (".py",): [r'environ\.get\(\s*"(\w+)"', r'environ\[\s*"(\w+)"\s*\](?!\s*=[^=])', r'\bgetenv\(\s*"(\w+)"'],
     (".sh",): [r"\$\{(\w+):[-+?=]", r"\$\{((?:DLPRIM|POCL|OCL)_\w+)\}", r"\$((?:DLPRIM|POCL|OCL)_\w+)"],
@@ -37,7 +37,7 @@ def listed_in(page):
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
-assert read_in('env("ONE") env(name) std::getenv("TWO")', ".cpp") == {"ONE", "TWO"}
+assert read_in('env("ONE") env(name) env_flag("TWO") std::getenv("THREE")', ".cpp") == {"ONE", "TWO", "THREE"}
 assert read_in('os.environ.get("ONE", "") os.environ["TWO"] os.environ["SET"] = "1"', ".py") == {"ONE", "TWO"}
 assert read_in("${DLPRIM_ONE:-} ${here:-1} ${1:-x} $DLPRIM_TWO", ".sh") == {"DLPRIM_ONE", "DLPRIM_TWO"}
 assert listed_in("| `ONE`, `TWO` | x |\n| `lower` | y |\n") == {"ONE", "TWO"}

@@ -18,17 +18,6 @@ namespace {
 
 using Bits = std::map<std::string, Bytes>;
 
-/// So many contexts on devices like this one: on different ones as far as there are.
-std::vector<Context> devices_like(const Context& device, std::size_t count) {
-    std::vector<std::string> ids;
-    for (const DeviceInfo& info : Context::devices())
-        if (info.name == device.info().name && info.platform == device.info().platform)
-            ids.push_back(info.id);
-    std::vector<Context> contexts;
-    for (std::size_t i = 0; i < count; ++i) contexts.emplace_back(ids[i % ids.size()]);
-    return contexts;
-}
-
 SolverOptions adam(int shards) {
     SolverOptions options;
     options.learning_rate = 0.01;
@@ -92,7 +81,7 @@ TEST_CASE("devices of a kind train the bits of one device", "[team]") {
         const Bits one = bits_of_one(device, shards);
         for (const std::size_t count : {1, 2, 4}) {
             INFO(count << " devices");
-            CHECK((bits_of_team(devices_like(device, count), shards) == one));
+            CHECK((bits_of_team(contexts_like(device, count), shards) == one));
         }
     }
 }
@@ -103,7 +92,7 @@ TEST_CASE("gradients are clipped alike by any number of devices", "[team]") {
             SolverOptions options = adam(4);
             options.kind = SolverOptions::Kind::sgd;
             options.clip_norm = clip_norm;
-            Team team(devices_like(device, count), open_small, options);
+            Team team(contexts_like(device, count), open_small, options);
             for (int step = 0; step < 3; ++step)
                 team.step([&](int rank, int shard) {
                     feed_small_network(team.net(rank), number(step, shard));
@@ -122,7 +111,7 @@ TEST_CASE("gradients are clipped alike by any number of devices", "[team]") {
 TEST_CASE("sums travel through plain memory where none is pinned, with the same bits", "[team]") {
     const auto way = [](const Team& team) { return team.notes().at(0); };
     ON_EVERY_DEVICE(device) {
-        const std::vector<Context> devices = devices_like(device, 2);
+        const std::vector<Context> devices = contexts_like(device, 2);
         const Team pinned(devices, open_two_layers, adam(2));
         CHECK(way(pinned).find("through pinned host memory") != std::string::npos);
         const Bits bits = bits_of_team(devices, 4);
@@ -151,8 +140,8 @@ TEST_CASE("all GPUs are opened by one word", "[team]") {
 TEST_CASE("uneven devices compute uneven numbers of shards, and the same bits", "[team]") {
     ON_EVERY_DEVICE(device) {
         const Bits one = bits_of_one(device, 5);
-        CHECK((bits_of_team(devices_like(device, 2), 5, {{4, 1}}) == one));
-        CHECK((bits_of_team(devices_like(device, 3), 5, {{1, 1, 3}}) == one));
+        CHECK((bits_of_team(contexts_like(device, 2), 5, {{4, 1}}) == one));
+        CHECK((bits_of_team(contexts_like(device, 3), 5, {{1, 1, 3}}) == one));
     }
 }
 
@@ -178,7 +167,7 @@ TEST_CASE("states that are cut over devices train the same bits", "[team]") {
         const auto train = [&](std::size_t count, bool sharded, const std::string& resume) {
             TeamOptions options;
             options.sharded_states = sharded;
-            Team team(devices_like(device, count), open, solver, options);
+            Team team(contexts_like(device, count), open, solver, options);
             int step = 0;
             if (!resume.empty()) {
                 team.solver(0).load_checkpoint(resume);
@@ -220,7 +209,7 @@ TEST_CASE("states that cannot be cut are an error", "[team]") {
     TeamOptions options;
     options.sharded_states = true;
     check_error(invalid, {"too few parameters", "5 parts", "whole"},
-                [&] { Team(devices_like(device, 5), open_two_layers, adam(5), options); });
+                [&] { Team(contexts_like(device, 5), open_two_layers, adam(5), options); });
     SolverOptions part = adam(2);
     part.state_parts = 2;
     Net net = open_two_layers(device, 0);
@@ -252,7 +241,7 @@ TEST_CASE("gradients leave in ranges of any size, and the same bits", "[team]") 
             INFO("ranges of " << bytes << " bytes");
             TeamOptions options;
             options.range_bytes = bytes;
-            CHECK((bits_of_team(devices_like(device, 2), 5, options) == one));
+            CHECK((bits_of_team(contexts_like(device, 2), 5, options) == one));
         }
     }
     TeamOptions none;
@@ -297,7 +286,7 @@ TEST_CASE("sums travel by each way with the same bits, and notes say which", "[t
                            Way{"0", "1", "travel through pinned host memory"},
                            Way{"0", "0", "travel through host memory"}}) {
         const Variable peers("DLPRIM_PEER", way.peers), pinned("DLPRIM_PINNED", way.pinned);
-        const std::vector<Context> devices = devices_like(Context("cpu"), 3);
+        const std::vector<Context> devices = contexts_like(Context("cpu"), 3);
         CHECK((bits_of_team(devices, 5) == one));
         std::string notes;
         const Team team(devices, open_small, adam(5));
@@ -355,7 +344,7 @@ TEST_CASE("a team goes on from a checkpoint of one device", "[team]") {
     one.solver(0).save_checkpoint(folder.file("run.h5"));
     step(one, 1);
 
-    Team two(devices_like(device, 2), open_small, adam(4));
+    Team two(contexts_like(device, 2), open_small, adam(4));
     two.solver(0).load_checkpoint(folder.file("run.h5"));
     two.share_state();
     step(two, 1);
@@ -417,7 +406,7 @@ TEST_CASE("random delays change no bits", "[team]") {
     const auto train = [&](bool delays) {
         TeamOptions options;
         options.range_bytes = 64;
-        Team team(devices_like(device, 3), open_two_layers, adam(5), options);
+        Team team(contexts_like(device, 3), open_two_layers, adam(5), options);
         std::atomic<unsigned> state{1};
         for (int step = 0; step < 100; ++step)
             team.step([&](int rank, int shard) {

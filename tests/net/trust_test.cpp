@@ -146,3 +146,24 @@ TEST_CASE("an engine that is wrong is not used", "[trust]") {
         CHECK(unchecked.y == std::vector<float>(48, 1.0f));
     }
 }
+
+TEST_CASE("the only engine that reads integers is not distrusted for zeros", "[trust]") {
+    // Zeros are no valid indices for the gradient of a maximum pooling, of which there is one
+    // engine.
+    constexpr const char* text = R"({"inputs": [{"name": "x", "shape": [1, 2, 9, 5]}],
+        "outputs": ["y", "places"], "operators": [
+        {"name": "c", "type": "Convolution2D", "inputs": ["x"], "outputs": ["c"],
+         "options": {"channels_out": 2, "kernel": 1}},
+        {"name": "y", "type": "AdaptivePooling", "inputs": ["c"], "outputs": ["y", "places"],
+         "options": {"output": [4, 3], "return_indices": true}}]})";
+    for (const Context& device : test_devices()) {
+        INFO(device.info().str());
+        const Warnings warnings;
+        NetOptions options = training();
+        options.output_gradients = true;
+        Net net = Net::from_json(Context(device.info().id), text, options);
+        net.initialize();
+        CHECK(net.notes().empty());
+        CHECK(warnings.lines.empty());
+    }
+}

@@ -59,6 +59,16 @@ const std::vector<Context>& test_devices() {
     return *devices;
 }
 
+std::vector<Context> contexts_like(const Context& device, std::size_t count) {
+    std::vector<std::string> ids;
+    for (const DeviceInfo& info : Context::devices())
+        if (info.name == device.info().name && info.platform == device.info().platform)
+            ids.push_back(info.id);
+    std::vector<Context> contexts;
+    for (std::size_t i = 0; i < count; ++i) contexts.emplace_back(ids[i % ids.size()]);
+    return contexts;
+}
+
 Share share_of(const Context& device) {
     static const char* const shared = std::getenv("DLPRIM_TEST_SHARED");
     if (shared == nullptr || std::string_view(shared) == "alone") return {};

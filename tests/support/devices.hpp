@@ -18,6 +18,9 @@ inline constexpr int skipped_status = 77;
 /// the requested devices exists.
 const std::vector<Context>& test_devices();
 
+/// So many contexts on devices like this one: on different ones as far as there are.
+std::vector<Context> contexts_like(const Context& device, std::size_t count);
+
 /// Which part of the work that is shared among runtimes of OpenCL for this machine's processor
 /// falls to one of them: part `index` of `count`.
 struct Share {
