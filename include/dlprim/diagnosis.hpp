@@ -38,7 +38,7 @@ struct EngineTrust {
     std::string reason;  ///< of wrong, and of unknown: why nothing could be compared
 };
 /// All checks of engines on this device, of this process and of earlier ones with the same cache
-/// folder, one for each kernel. Engines of networks that were found wrong are not used.
+/// folder, one for each kernel. Engines that were found wrong are not used.
 std::vector<EngineTrust> engine_trust(const Context& context);
 
 /// A small problem of an operator that is built into the library.

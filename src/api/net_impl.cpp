@@ -183,7 +183,7 @@ PlanOptions NetImpl::options_of_plans(bool apart) const {
         plan_options.recompute_to_fit = options_.backward;
     }
     plan_options.chains = !apart;
-    plan_options.check_engines = true;
+    plan_options.check_engines = EngineChecks::problems;
     return plan_options;
 }
 

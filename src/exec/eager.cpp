@@ -80,7 +80,7 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
     append_text(key, call.type);
     append(key, call.options.id);
     key += static_cast<char>((call.backward ? 1 : 0) + (call.how.training ? 2 : 0) +
-                             (has_out(call) ? 4 : 0));
+                             (has_out(call) ? 4 : 0) + (EnginesUnchecked::active() ? 8 : 0));
     key += static_cast<char>(call.how.precision);
     append_text(key, call.how.engine);
     append(key, call.how.engines.size());
@@ -191,6 +191,7 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
     graph.outputs.emplace_back(id, "result");
     PlanOptions options;
     options.input_layouts[id] = from.layout();
+    options.check_engines = EngineChecks::kinds;
     const Context context = Access::impl(from.context()).inner();
     return std::make_shared<Executor>(context, make_plan(context, graph, options), store, true);
 }

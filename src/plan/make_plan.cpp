@@ -58,8 +58,8 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
     const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
                         std::all_of(schedule.items.begin(), schedule.items.end(),
                                     [](const Item& item) { return item.part == Part::forward; });
-    const bool checks =
-        options.check_engines && options.build && !BuildsLater::wanted() && checks_engines();
+    const bool checks = options.check_engines != EngineChecks::none && options.build &&
+                        !BuildsLater::wanted() && checks_engines();
     std::vector<EngineUse> uses;
     if (checks) builder.note_uses(&uses);
     std::vector<BuiltStep> setup, run;
@@ -88,6 +88,7 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
         stage.run();
     }
     if (checks) {
+        for (EngineUse& use : uses) use.any_size = options.check_engines == EngineChecks::kinds;
         CheckedEngines checked = check_engines(device, uses);
         refuse_distrusted(std::move(checked.wrong));
         plan.unchecked = std::move(checked.later);

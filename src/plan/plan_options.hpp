@@ -15,6 +15,11 @@
 
 namespace dlprim {
 
+/// Which engines are checked before their first use (plan/trust/trust.hpp). Engines of the host
+/// have no programs that would tell how they differ from problem to problem: there `problems`
+/// checks each problem, and `kinds` one of a kind, since eager calls meet new sizes all the time.
+enum class EngineChecks { none, kinds, problems };
+
 struct PlanOptions {
     bool fuse = true;  ///< whether to fuse epilogues
     /// Forced engines: node name or operator type -> engine name.
@@ -36,9 +41,9 @@ struct PlanOptions {
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     bool over_limit = false;  ///< whether a plan that does not fit is made, too, to look at it
     std::function<void(std::string_view what, int done, int total)>
-        progress;                   ///< compiling, tuning
-    double tune_seconds = 0;        ///< if positive: measure unknown problems for about that long
-    bool check_engines = false;     ///< whether to check engines before their first use
+        progress;             ///< compiling, tuning
+    double tune_seconds = 0;  ///< if positive: measure unknown problems for about that long
+    EngineChecks check_engines = EngineChecks::none;
     bool chains = false;            ///< whether to look for chains
     bool build = true;              ///< false: make no launches, only show what would run
     bool recompute_to_fit = false;  ///< whether nodes run again in backward where that makes it fit

@@ -125,6 +125,20 @@ void OpenCLQueue::finish() {
     refusals_.check(current_, look);
 }
 
+void OpenCLQueue::throw_later(std::exception_ptr error) {
+    const std::lock_guard lock(later_mutex_);
+    if (!later_) later_ = std::move(error);
+    has_later_ = true;
+}
+
+void OpenCLQueue::rethrow() {
+    if (thread_) thread_->rethrow();
+    if (!has_later_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(later_mutex_);
+    has_later_ = false;
+    if (std::exception_ptr error = std::exchange(later_, nullptr)) std::rethrow_exception(error);
+}
+
 void OpenCLQueue::stop_recording() noexcept {
     shared_ = true;
     recording_ = false;

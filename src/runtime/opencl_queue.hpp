@@ -11,7 +11,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace dlprim {
@@ -38,6 +40,7 @@ class OpenCLQueue : public Queue {
               std::size_t pattern_bytes) override;
     void flush() override;
     void finish() override;
+    void throw_later(std::exception_ptr error) override;
     std::uint64_t launched_by_thread() const noexcept override {
         return thread_ ? thread_->launches() : 0;
     }
@@ -52,10 +55,9 @@ class OpenCLQueue : public Queue {
         settle();
         return current_;
     }
-    /// Throws what failed on the thread since the last call of this, if something did.
-    void rethrow() {
-        if (thread_) thread_->rethrow();
-    }
+    /// Throws what failed on the thread since the last call of this, or what throw_later() was
+    /// given, if there is something.
+    void rethrow();
     /// A second queue. Its work runs in parallel with this queue's, except where events order it
     /// (runtime/opencl_transfer.hpp).
     cl_command_queue transfers();
@@ -88,6 +90,9 @@ class OpenCLQueue : public Queue {
     cl_command_queue current_ = nullptr;
     cl_command_queue transfers_ = nullptr;       ///< made on first use
     std::atomic<std::uint64_t> handed_over_{0};  ///< threads that make eager calls change it too
+    std::mutex later_mutex_;
+    std::exception_ptr later_;  ///< of throw_later(); the first counts
+    std::atomic<bool> has_later_{false};
     std::vector<std::pair<int, cl_event>> pending_;
     std::vector<ProfileRecord> records_;
 };

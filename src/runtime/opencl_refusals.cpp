@@ -73,8 +73,8 @@ void OpenCLRefusals::check(cl_command_queue queue, Look& look) {
     cl_check(clEnqueueFillBuffer(queue, handle_of(*memory_), &nothing, sizeof(nothing), 0,
                                  note_bytes, 0, nullptr, nullptr),
              "clearing the note of an index that is out of range");
-    fail(ErrorKind::invalid_argument, names_.at(static_cast<std::size_t>(note.who - 1)),
-         outside_text(note.index, note.place, note.size));
+    throw RefusedIndex(cat(names_.at(static_cast<std::size_t>(note.who - 1)),
+                           outside_text(note.index, note.place, note.size)));
 }
 
 }  // namespace dlprim

@@ -7,6 +7,7 @@
 #include "runtime/program.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -46,6 +47,9 @@ class Queue {
     /// Waits for all work (counts as one wait). It throws Error(invalid_argument), as a blocking
     /// read does, if a kernel has refused something since the last wait (runtime/refusals.hpp).
     virtual void finish() = 0;
+    /// The next finish() or blocking read throws `error`, which somebody has caught whom it does
+    /// not concern. Nothing on the host, where waits throw nothing.
+    virtual void throw_later(std::exception_ptr error) { static_cast<void>(error); }
 
     /// How many launches a thread has enqueued in place of their callers, up to now
     /// (runtime/launch_thread.hpp). All that were recorded before finish() are counted after it.

@@ -13,10 +13,19 @@
 
 #include "runtime/buffer.hpp"
 
+#include <dlprim/error.hpp>
+
 #include <cstdint>
 #include <string>
 
 namespace dlprim {
+
+/// What a wait throws for a refusal, which may be of any work before it.
+class RefusedIndex : public Error {
+  public:
+    explicit RefusedIndex(const std::string& message)
+        : Error(ErrorKind::invalid_argument, message) {}
+};
 
 class Refusals {
   public:

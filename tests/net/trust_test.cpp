@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Engines that compute something wrong: checks find that out before a network uses them, the next
-// engine takes their place, and what was found is remembered.
+// Engines that compute something wrong: checks find that out before a network or an eager call uses
+// them, the next engine takes their place, and what was found is remembered.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
-#include "net/support.hpp"
+#include "net/eager_support.hpp"
 
+#include <dlprim/diagnosis.hpp>
+#include <dlprim/ops.hpp>
+
+#include <algorithm>
 #include <cstdlib>
+#include <random>
 
 #include <unistd.h>
 
@@ -165,5 +170,139 @@ TEST_CASE("the only engine that reads integers is not distrusted for zeros", "[t
         net.initialize();
         CHECK(net.notes().empty());
         CHECK(warnings.lines.empty());
+    }
+}
+
+namespace {
+
+/// One eager call of the operator for which there is a liar, and what it logged.
+struct EagerRun {
+    std::vector<float> y;
+    std::vector<std::string> lines;
+};
+
+EagerRun call_inner_product(const Context& context, std::int64_t samples,
+                            const ops::CallOptions& how = {}) {
+    const Warnings warnings;
+    const Tensor x = random_tensor(context, {samples, 5}, 1), w = random_tensor(context, {6, 5}, 2),
+                 b = random_tensor(context, {6}, 3);
+    EagerRun done;
+    done.y = ops::call("InnerProduct", R"({"outputs": 6})", {x}, {w, b}, how)[0].to_floats();
+    done.lines = warnings.lines;
+    return done;
+}
+
+std::size_t count_disabled(const EagerRun& run, const std::string& engine) {
+    return static_cast<std::size_t>(
+        std::count_if(run.lines.begin(), run.lines.end(), [&](const std::string& line) {
+            return line.find(cat("engine ", engine, " is disabled: its results are wrong")) == 0;
+        }));
+}
+
+/// Whether the report of what checks have found, from which dlprim_doctor has it, says so.
+bool is_reported_wrong(const Context& context, const std::string& engine) {
+    const std::vector<EngineTrust> all = engine_trust(context);
+    return std::any_of(all.begin(), all.end(), [&](const EngineTrust& found) {
+        return found.engine == engine && found.kind == EngineTrust::Kind::wrong;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("an engine that is wrong is not used in an eager call", "[trust]") {
+    { const Lie first; }
+    for (const Context& device : test_devices()) {
+        INFO(device.info().str());
+        const std::string id = device.info().id;
+        const std::string name = device.traits().host ? liar + "_host" : liar;
+        const std::vector<float> honest = call_inner_product(Context(id), 9).y,
+                                 honest_7 = call_inner_product(Context(id), 7).y;
+        const Lie lie;
+        const Context context(id);
+        const EagerRun checked = call_inner_product(context, 9);
+        CHECK(checked.y == honest);
+        CHECK(count_disabled(checked, name) == 1);
+        CHECK(is_reported_wrong(context, name));
+        // The next call has a plan, one of another size knows of the check, and so has another
+        // context.
+        const int before = lies.launches;
+        CHECK(call_inner_product(context, 9).y == honest);
+        CHECK(call_inner_product(context, 7).y == honest_7);
+        CHECK(call_inner_product(Context(id), 9).y == honest);
+        CHECK(lies.launches == before);
+        // An engine that the call forces is an error then.
+        ops::CallOptions how;
+        how.engine = name;
+        bool refused = false;
+        try {
+            call_inner_product(Context(id), 9, how);
+        } catch (const Error& error) {
+            refused = std::string(error.what()).find("its results are wrong") != std::string::npos;
+        }
+        CHECK(refused);
+        ::setenv("DLPRIM_TRUST", "0", 1);
+        const EagerRun unchecked = call_inner_product(Context(id), 9);
+        ::unsetenv("DLPRIM_TRUST");
+        CHECK(unchecked.y == std::vector<float>(54, 1.0f));
+        CHECK(unchecked.lines.empty());
+    }
+}
+
+TEST_CASE("checks of eager calls understand views, empty results and scalars", "[trust]") {
+    ON_EVERY_DEVICE(context) {
+        const Warnings warnings;
+        const auto call = [&](const char* code, std::vector<Tensor> inputs,
+                              const ops::CallOptions& how = {}) {
+            return ops::call("Pointwise", cat(R"({"code": ")", code, R"("})"), inputs, {}, how)[0];
+        };
+        const Tensor x = random_tensor(context, {6, 10}, 1);
+        // Codes that no other test has, so that they are checked here, at least with empty caches.
+        const Tensor turned = x.transpose(0, 1),
+                     spread = random_tensor(context, {1, 6}, 2).expand({10, 6});
+        const std::vector<float> sums =
+            call("y0 = 3 * x0 + 5 * x1 + 17", {turned, spread}).to_floats();
+        CHECK(sums ==
+              call("y0 = 3 * x0 + 5 * x1 + 17", {turned.to_contiguous(), spread.to_contiguous()})
+                  .to_floats());
+        CHECK(call("y0 = 19 * x0 + 2", {Tensor(context, {0, 4}, DType::f32)}).shape() ==
+              Shape({0, 4}));
+        Tensor whole(context, {7}, DType::i32);
+        whole.fill(3);
+        CHECK(call("y0 = 23 / x0", {whole}).shape() == Shape({7}));
+        ops::CallOptions how;
+        how.scalars = {Scalar(2.5), Scalar(std::int64_t{3})};
+        Tensor ones(context, {5}, DType::f32);
+        ones.fill(1);
+        CHECK(call("y0 = 29 * x0 + p0 * p1", {ones}, how).to_floats() ==
+              std::vector<float>(5, 36.5f));
+        // Zeros are no valid indices for its gradient, of which there is one engine alone.
+        const Tensor picture = random_tensor(context, {1, 2, 9, 5}, 3);
+        const Tensor gradient = random_tensor(context, {1, 2, 4, 3}, 4);
+        const auto pooled =
+            ops::backward("AdaptivePooling", R"({"output": [4, 3], "return_indices": true})",
+                          {picture}, {}, {gradient});
+        CHECK(pooled.at(0).shape() == picture.shape());
+        CHECK(warnings.lines.empty());
+    }
+}
+
+TEST_CASE("a check keeps what a kernel before it has refused", "[trust]") {
+    ON_EVERY_DEVICE(context) {
+        if (context.traits().host) return;  // there a call throws at once
+        const Tensor x = random_tensor(context, {6, 10}, 1);
+        Tensor places(context, {2}, DType::i32);
+        places.fill(7);
+        ops::call("Gather", "{}", {x, places}, {});
+        // A code that no run had before, so that its engine is checked here.
+        const unsigned number = std::random_device()();
+        ops::call("Pointwise", cat(R"({"code": "y0 = x0 + )", number, R"("})"), {x}, {});
+        bool told = false;
+        try {
+            context.finish();
+        } catch (const Error& error) {
+            told = std::string(error.what()).find("index 7") != std::string::npos;
+        }
+        CHECK(told);
+        context.finish();  // once
     }
 }

@@ -58,7 +58,8 @@ class EngineCheck {
     Candidate on_host(const Problem& problem) const;
     /// The device's reference engine, or none if it is the given one.
     Candidate reference(const Engine& engine, const Problem& problem) const;
-    /// Random numbers in the plain layout; positive ones if asked for. Integers are zeros.
+    /// Random numbers in the plain layout; positive ones if asked for. Integers are zeros, or small
+    /// numbers where they are no indices.
     static std::vector<Bytes> make_inputs(const Problem& problem, bool positive);
     Results results(ContextImpl& context, const Candidate& candidate,
                     const std::vector<Bytes>& inputs, const Runner& runner = {});

@@ -35,12 +35,13 @@ Shape with_first(const Shape& shape, std::int64_t size) {
     return Shape(dims);
 }
 
-/// Attributes that repeat a shape ("input_shape") whose first dimension is `from`.
+/// Attributes that repeat a shape ("input_shape", "shape") whose first dimension is `from`.
 Attrs with_shapes(const Attrs& attrs, std::int64_t from, std::int64_t to) {
     Attrs changed = attrs;
     for (const auto& [name, value] : attrs.items()) {
         const auto* ints = std::get_if<Ints>(&value);
-        if (name != "input_shape" || ints == nullptr || ints->empty() || ints->front() != from)
+        if ((name != "input_shape" && name != "shape") || ints == nullptr || ints->empty() ||
+            ints->front() != from)
             continue;
         Ints dims = *ints;
         dims[0] = to;

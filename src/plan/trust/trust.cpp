@@ -12,11 +12,14 @@
 #include "plan/trust/trust_store.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/queue.hpp"
+#include "runtime/refusals.hpp"
 
 #include <dlprim/log.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <set>
 
@@ -29,12 +32,15 @@ constexpr double most_seconds = 0.5;
 constexpr std::int64_t most_elements = 1 << 27;
 
 /// What a check covers: the engine with these programs, on operands of these types and kinds of
-/// layouts. Engines of the host have no programs, so each of their problems is checked.
+/// layouts. Engines of the host have no programs: there it covers one problem, or all of a kind.
 std::string key_of(const EngineUse& use) {
     TextWriter out;
     const Problem& problem = use.problem;
     out << use.engine->name() << '\n' << problem.op << '\n';
-    if (use.engine->on_host()) out << problem.key() << '\n' << text_of(use.tuning);
+    if (use.engine->on_host()) {
+        if (!use.any_size) out << problem.key();
+        out << '\n' << text_of(use.tuning);
+    }
     for (const auto* operands : {&problem.inputs, &problem.outputs}) {
         for (const Operand& operand : *operands)
             out << name_of(operand.dtype) << operand.shape.rank() << ' '
@@ -70,6 +76,28 @@ std::int64_t elements_of(const Problem& problem) {
     return count;
 }
 
+/// Waits for the work before a check, so that what it has refused is not taken for the engine's
+/// fault. Its error is thrown by the next wait after the check.
+class WorkBefore {
+  public:
+    explicit WorkBefore(Queue& queue) : queue_(queue) {
+        try {
+            queue_.finish();
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+    }
+    ~WorkBefore() {
+        if (error_) queue_.throw_later(error_);
+    }
+    WorkBefore(const WorkBefore&) = delete;
+    WorkBefore& operator=(const WorkBefore&) = delete;
+
+  private:
+    Queue& queue_;
+    std::exception_ptr error_;
+};
+
 class Checker {
   public:
     explicit Checker(ContextImpl& context, EngineCheck::Runner runner = {})
@@ -96,13 +124,26 @@ class Checker {
     }
 
     void look_at(const EngineUse& use) {
+        const auto& outputs = use.problem.outputs;
+        if (std::all_of(outputs.begin(), outputs.end(),
+                        [](const Operand& output) { return output.shape.numel() == 0; }))
+            return;  // it computes nothing
         if (use.engine->on_host() && is_last_of_host(use)) return;
         const std::string key = key_of(use);
         std::optional<Trust> trust = store_.find(key);
         if (!trust) {
             // Its program would be compiled for the check alone.
             if (!runner_ && !is_compiled(use.programs)) return all_.later.push_back(use);
-            const EngineCheck::Finding found = check(use);
+            const WorkBefore before(context_.queue());
+            EngineCheck::Finding found;
+            try {
+                found = check(use);
+            } catch (const RefusedIndex&) {
+                // Another thread's kernel has refused something meanwhile. The engine is used for
+                // now, and checked where it is planned with again.
+                context_.queue().throw_later(std::current_exception());
+                return;
+            }
             // What fails may work another time, with more memory or another compiler.
             if (found.outcome == EngineCheck::Outcome::failed) return distrust(use, found.why);
             trust = {static_cast<Trust::Kind>(found.outcome), std::string(use.engine->name()),
@@ -158,6 +199,8 @@ class Checker {
                                    const Problem& problem) {
         try {
             return check.run(*use.engine, problem, use.tuning);
+        } catch (const RefusedIndex&) {
+            throw;
         } catch (const Error& error) {
             return {EngineCheck::Outcome::unknown, error.what()};
         }
@@ -175,7 +218,7 @@ class Checker {
 }  // namespace
 
 bool checks_engines() {
-    return env("DLPRIM_TRUST").value_or("1") != "0";
+    return !EnginesUnchecked::active() && env("DLPRIM_TRUST").value_or("1") != "0";
 }
 
 CheckedEngines check_engines(ContextImpl& context, const std::vector<EngineUse>& uses) {

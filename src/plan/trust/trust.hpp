@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Trust in engines: before the first use of an engine's kernels on a device, their results are
-// compared with those of the host on a small problem. What came of it is kept in the cache folder,
-// so that later processes need not check again. docs/engines/trust.md has the picture.
+// Trust in engines: before a network or an eager call uses an engine's kernels on a device for the
+// first time, their results are compared with those of the host on a small problem. What came of it
+// is kept in the cache folder, so that later processes need not check again. docs/engines/trust.md
+// has the picture.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -21,6 +22,7 @@ struct EngineUse {
     Tuning tuning;
     std::string where;         ///< "[Convolution2D 'conv1'] ", for messages
     PendingPrograms programs;  ///< that its launch has requested
+    bool any_size = false;     ///< whether on the host a check covers problems of other sizes
 };
 
 /// An engine that a check has found wrong.
@@ -29,7 +31,21 @@ struct DistrustedEngine {
     std::string why;
 };
 
-/// Whether engines are checked: DLPRIM_TRUST is not 0.
+/// While it lives, engines that the calling thread plans with are not checked: whoever has it looks
+/// at their results.
+class EnginesUnchecked {
+  public:
+    EnginesUnchecked() noexcept { ++depth_; }
+    ~EnginesUnchecked() { --depth_; }
+    EnginesUnchecked(const EnginesUnchecked&) = delete;
+    EnginesUnchecked& operator=(const EnginesUnchecked&) = delete;
+    static bool active() noexcept { return depth_ > 0; }
+
+  private:
+    inline static thread_local int depth_ = 0;
+};
+
+/// Whether engines are checked: DLPRIM_TRUST is not 0, and the thread has no EnginesUnchecked.
 bool checks_engines();
 
 struct CheckedEngines {
