@@ -40,6 +40,10 @@ class ShardSums {
     int taken() const { return taken_; }  ///< shards of the present batch that were added
     int next() const { return part_.first + taken_; }  ///< index of the next shard
     bool is_alone() const { return !exchange_; }
+    /// Records what the exchange does, and what this rank waits for in it.
+    void set_trace(const std::shared_ptr<StepTrace>& trace) {
+        if (exchange_) exchange_->set_trace(trace);
+    }
 
     /// What the backward part of the next shard is to call after each step. Empty unless it is the
     /// last one of a rank.
