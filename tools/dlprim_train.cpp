@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
                    "write what devices compute, move and wait for in a few steps after the first "
                    "two, as a Chrome trace");
     app.add_option("--trace-steps", call.trace_steps, "how many steps --trace writes (5)")
-        ->check(CLI::Range(1, 1000));
+        ->check(CLI::Range(1, 100));
     files.add_option(app);
     bool finished = true;
     int failure = 1;

@@ -95,7 +95,7 @@ struct TrainCall {
     /// starts, which fails if it cannot be, and with them when they are over or the run ends. Each
     /// of several processes writes its own, with its rank in the name: trace.rank1.json.
     std::string trace;
-    int trace_steps = 5;  ///< how many steps are traced at most
+    int trace_steps = 5;  ///< how many steps are traced at most, from 1
     /// As TeamOptions::shards and TeamOptions::deadline_seconds.
     std::vector<int> shards_of_devices;
     double deadline_seconds = 600;

@@ -59,6 +59,10 @@ Json event_of(const TraceSpan& span) {
             {"args", args}};
 }
 
+std::string text_of(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::string trace_text(const std::vector<TraceRank>& ranks, std::vector<TraceSpan> spans,
@@ -66,26 +70,30 @@ std::string trace_text(const std::vector<TraceRank>& ranks, std::vector<TraceSpa
     std::stable_sort(spans.begin(), spans.end(), [](const TraceSpan& a, const TraceSpan& b) {
         return a.begin_ns < b.begin_ns;
     });
-    Json events = Json::array();
+    // Event by event, since trees of many take several times as much memory as their text.
+    std::string text = "{\"traceEvents\":[";
+    const auto put = [&](const Json& event) {
+        if (text.back() != '[') text += ",\n";
+        text += text_of(event);
+    };
     for (const TraceRank& rank : ranks) {
-        events.push_back(metadata("process_name", rank.rank, {{"name", rank.name}}));
-        events.push_back(metadata("process_sort_index", rank.rank, {{"sort_index", rank.rank}}));
+        put(metadata("process_name", rank.rank, {{"name", rank.name}}));
+        put(metadata("process_sort_index", rank.rank, {{"sort_index", rank.rank}}));
     }
     std::set<std::pair<std::size_t, TraceRow>> rows;
     for (const TraceSpan& span : spans) rows.emplace(span.rank, span.row);
     for (const auto& [rank, row] : rows) {
         Json named = metadata("thread_name", rank, {{"name", name_of(row)}});
         named["tid"] = number_of(row);
-        events.push_back(named);
+        put(named);
         Json sorted = metadata("thread_sort_index", rank, {{"sort_index", number_of(row)}});
         sorted["tid"] = number_of(row);
-        events.push_back(sorted);
+        put(sorted);
     }
-    for (const TraceSpan& span : spans) events.push_back(event_of(span));
+    for (const TraceSpan& span : spans) put(event_of(span));
     Json other = Json::object();
     for (const auto& [key, value] : about) other[key] = value;
-    const Json whole = {{"traceEvents", events}, {"displayTimeUnit", "ms"}, {"otherData", other}};
-    return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return text + "],\"displayTimeUnit\":\"ms\",\"otherData\":" + text_of(other) + "}\n";
 }
 
 }  // namespace dlprim

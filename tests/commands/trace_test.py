@@ -107,7 +107,7 @@ class Trace(ShardRuns):
         config = self.config(epochs=1000, checkpoints={"every_epochs": 1000})
         process = subprocess.Popen(
             [TOOLS / "dlprim_train", config, "-d", "cpu", "--out", self.folder / "run", "--trace", self.path,
-             "--trace-steps", "1000"], stdout=subprocess.PIPE, text=True)
+             "--trace-steps", "100"], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         for line in process.stdout:
             if "epoch 2" in line:
