@@ -25,7 +25,7 @@ PUBLIC = {
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "dlprim": "api", "net": "api", "onnx": "api", "onnx_session": "api",
     "processes": "api",
-    "report": "api", "solver": "api", "team": "api", "trainer": "api",
+    "report": "api", "scale": "api", "solver": "api", "team": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

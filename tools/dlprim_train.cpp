@@ -151,6 +151,11 @@ int main(int argc, char** argv) {
     app.add_flag("--memory", memory,
                  "first print what a step will take of the device's memory, by phase and tensor");
     app.add_option("--memory-html", memory_html, "draw that over the step, as a page");
+    app.add_option("--trace", call.trace,
+                   "write what devices compute, move and wait for in a few steps after the first "
+                   "two, as a Chrome trace");
+    app.add_option("--trace-steps", call.trace_steps, "how many steps --trace writes (5)")
+        ->check(CLI::Range(1, 100));
     files.add_option(app);
     bool finished = true;
     int failure = 1;

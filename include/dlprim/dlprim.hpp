@@ -26,6 +26,7 @@
 #include <dlprim/preprocessing.hpp>
 #include <dlprim/processes.hpp>
 #include <dlprim/report.hpp>
+#include <dlprim/scale.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/selection.hpp>
 #include <dlprim/settings.hpp>

@@ -89,6 +89,13 @@ struct TrainCall {
     std::function<std::map<std::string, HostTensor>(const std::string& path)> read_weights;
     /// Called once, before the training net allocates, with what its steps will take.
     std::function<void(const MemoryMap&)> memory;
+    /// If set, a file to which a trace of some steps is written: what each device computes, what is
+    /// moved, and what waits, in Chrome's trace event format (docs/training.md). The steps are the
+    /// run's third one and those that follow. The file is written without steps when the run
+    /// starts, which fails if it cannot be, and with them when they are over or the run ends. Each
+    /// of several processes writes its own, with its rank in the name: trace.rank1.json.
+    std::string trace;
+    int trace_steps = 5;  ///< how many steps are traced at most, from 1
     /// As TeamOptions::shards and TeamOptions::deadline_seconds.
     std::vector<int> shards_of_devices;
     double deadline_seconds = 600;

@@ -118,6 +118,12 @@ std::uint64_t ShardSums::waiting_bytes(const Plan& plan, const std::vector<Shard
            each / parts.size() * received;
 }
 
+std::uint64_t ShardSums::statistics_bytes(const Plan& plan) {
+    std::uint64_t bytes = 0;
+    for (const Piece& piece : running_statistics(plan)) bytes += piece.bytes;
+    return bytes;
+}
+
 void ShardSums::attach(NetImpl& net, int shards) {
     shards_ = shards;
     part_ = {0, shards};
@@ -134,7 +140,7 @@ void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::si
     tree_ = ShardTree(shards_);
     // The sum of the last shard waits, too.
     reserve(net, ShardTree::most_pending(shards_, {part_.first, part_.count + 1}));
-    cut(net.built().executor->plan(), range_bytes);
+    ranges_ = cut(net.built().executor->plan(), range_bytes);
     exchange_->expect(rank_, ranges_.size() + 1);
 }
 
@@ -198,9 +204,9 @@ Tensor ShardSums::own(NetImpl& net, std::size_t index) const {
     return net.built().outputs.at(losses_[index - lasting_.size()]);
 }
 
-void ShardSums::cut(const Plan& plan, std::uint64_t range_bytes) {
+std::vector<ShardSums::Range> ShardSums::cut(const Plan& plan, std::uint64_t range_bytes) {
     // The same on all devices, whatever their plans: by the sizes of parameters alone.
-    ranges_.clear();
+    std::vector<Range> ranges;
     const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(range_bytes / 4, 1));
     const std::vector<GradientMark>& marks = plan.gradient_marks;
     auto end = static_cast<std::int64_t>(marks.empty() ? 0 : marks.back().end / 4);
@@ -209,16 +215,17 @@ void ShardSums::cut(const Plan& plan, std::uint64_t range_bytes) {
         if (end - begin < most && i > 0) continue;
         // A large parameter, whose gradient is complete as a whole, still moves in pieces.
         const std::int64_t pieces = std::max<std::int64_t>((end - begin) / most, 1);
-        for (std::int64_t piece = pieces; piece-- > 0; end = ranges_.back().begin)
-            ranges_.push_back({begin + (end - begin) * piece / (piece + 1) / 64 * 64, end});
+        for (std::int64_t piece = pieces; piece-- > 0; end = ranges.back().begin)
+            ranges.push_back({begin + (end - begin) * piece / (piece + 1) / 64 * 64, end});
     }
-    if (!ranges_.empty()) ranges_.back().begin = 0;
+    if (!ranges.empty()) ranges.back().begin = 0;
+    return ranges;
 }
 
-void ShardSums::find_last_steps(const Plan& plan) {
+void ShardSums::find_last_steps(const Plan& plan, std::vector<Range>& ranges) {
     const std::vector<GradientMark>& marks = plan.gradient_marks;
     std::size_t next = marks.size(), last = 0;
-    for (Range& range : ranges_) {
+    for (Range& range : ranges) {
         const auto begin = static_cast<std::uint64_t>(range.begin) * 4;
         // A mark that begins before the range may reach into it.
         while (next > 0 && marks[next - 1].begin >= begin)
@@ -229,11 +236,17 @@ void ShardSums::find_last_steps(const Plan& plan) {
     }
 }
 
+std::vector<ShardSums::Range> ShardSums::ranges_of(const Plan& plan, std::uint64_t range_bytes) {
+    std::vector<Range> ranges = cut(plan, range_bytes);
+    find_last_steps(plan, ranges);
+    return ranges;
+}
+
 Executor::AfterStep ShardSums::watch(NetImpl& net) {
     if (is_alone() || taken_ + 1 < part_.count || ranges_.empty()) return {};
     return [this, &net](std::size_t step) {
         if (!leaving_) {
-            find_last_steps(net.built().executor->plan());
+            find_last_steps(net.built().executor->plan(), ranges_);
             send_rest(net);
         }
         while (sent_ < ranges_.size() && ranges_[sent_].last_step <= step) send_range();

@@ -40,6 +40,10 @@ class ShardSums {
     int taken() const { return taken_; }  ///< shards of the present batch that were added
     int next() const { return part_.first + taken_; }  ///< index of the next shard
     bool is_alone() const { return !exchange_; }
+    /// Records what the exchange does, and what this rank waits for in it.
+    void set_trace(const std::shared_ptr<StepTrace>& trace) {
+        if (exchange_) exchange_->set_trace(trace);
+    }
 
     /// What the backward part of the next shard is to call after each step. Empty unless it is the
     /// last one of a rank.
@@ -58,19 +62,23 @@ class ShardSums {
     /// Device memory that sums take for a plan of rank `rank`, if the ranks compute these shards.
     static std::uint64_t waiting_bytes(const Plan& plan, const std::vector<ShardRange>& parts,
                                        std::size_t rank);
-
-  private:
-    /// Sums of one of the net's tensors that wait for others, by their number.
-    using Waiting = std::vector<Tensor>;
     /// Elements of the block of gradients that leave together.
     struct Range {
         std::int64_t begin = 0, end = 0;
         std::size_t last_step = 0;  ///< of the present plan, after which it and those before it are
                                     ///< complete
     };
+    /// The ranges in which the gradients of a plan leave, the block's end first.
+    static std::vector<Range> ranges_of(const Plan& plan, std::uint64_t range_bytes);
+    /// Bytes of the running statistics of a plan.
+    static std::uint64_t statistics_bytes(const Plan& plan);
+
+  private:
+    /// Sums of one of the net's tensors that wait for others, by their number.
+    using Waiting = std::vector<Tensor>;
     void reserve(NetImpl& net, std::size_t most);
-    void cut(const Plan& plan, std::uint64_t range_bytes);
-    void find_last_steps(const Plan& plan);
+    static std::vector<Range> cut(const Plan& plan, std::uint64_t range_bytes);
+    static void find_last_steps(const Plan& plan, std::vector<Range>& ranges);
     /// Lets the tree take the last shard of the rank, and gives to the exchange what its forward
     /// part has made: losses and running statistics.
     void send_rest(NetImpl& net);

@@ -154,7 +154,9 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
             impl_->present.random_step + static_cast<std::uint64_t>(impl_->sums.next());
     if (impl_->meeting) impl_->try_parts();
     const Meets meets(net.context(), impl_->meeting.get());
+    impl_->mark(TraceKind::wait, "wait for input");
     net.forward();
+    impl_->mark(TraceKind::compute, "forward");
     if (proceed && !proceed()) {
         net.built().executor->restore_states(impl_->batch_slot);  // running statistics
         if (sharded) {
@@ -167,6 +169,7 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     if (guarded && impl_->sums.taken() == 0)
         impl_->before[impl_->guarded++ % impl_->before.size()] = impl_->present;
     net.backward(impl_->sums.watch(net));
+    impl_->mark(TraceKind::compute, "backward");
     impl_->finish_shard();
     Access::impl(net.context()).queue().flush();
     return true;
@@ -187,13 +190,22 @@ void SolverImpl::finish_shard() {
     NetImpl& net = *shared_net;
     if (!sums.add(net)) {
         net.built().executor->restore_states(batch_slot);  // each shard begins with the same ones
+        mark(TraceKind::compute, "add sums");
         return;
     }
+    if (sums.is_alone())
+        mark(TraceKind::compute, "add sums");
+    else
+        mark(TraceKind::wait, "wait for means");
     if (sums.shards() > 1) forget_shards();
     if (options.accumulate > 1) net.run(Part::accumulate);
     if (++batches < static_cast<std::uint64_t>(options.accumulate)) return;
     net.run(Part::update);
-    if (options.state_parts > 1) sums.share_parameters(net);
+    mark(TraceKind::compute, "update");
+    if (options.state_parts > 1) {
+        sums.share_parameters(net);
+        mark(TraceKind::move, "share parameters");
+    }
     batches = 0;
     ++updates;
 }

@@ -4,6 +4,7 @@
 
 #include "api/net_impl.hpp"
 #include "api/shard_sums.hpp"
+#include "collective/step_trace.hpp"
 #include "formats/hdf5_file.hpp"
 #include "runtime/shard_meeting.hpp"
 
@@ -41,6 +42,8 @@ class SolverImpl {
     std::array<Before, 2> before{};
     std::uint64_t guarded = 0;  ///< number of steps that `before` has recorded
     static_assert(std::tuple_size_v<decltype(before)> < Executor::state_slots);
+    std::shared_ptr<StepTrace> trace;  ///< none where steps are not traced
+    std::size_t trace_rank = 0;
     Before present{};  ///< before the batch that is computed, or that call_off() undid last
     std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
 
@@ -53,6 +56,16 @@ class SolverImpl {
     /// Makes the solver one of several that compute the shards of a batch.
     void share(std::shared_ptr<Exchange> exchange, std::size_t rank, std::uint64_t range_bytes) {
         sums.attach(*shared_net, std::move(exchange), rank, range_bytes);
+    }
+    /// Records the steps of this solver as those of a rank.
+    void set_trace(std::shared_ptr<StepTrace> recorder, std::size_t rank) {
+        trace = std::move(recorder);
+        trace_rank = rank;
+        sums.set_trace(trace);
+    }
+    /// Says what the device has been given since the last mark.
+    void mark(TraceKind kind, const char* name) const {
+        if (trace) trace->mark(trace_rank, shared_net->context(), kind, name);
     }
     /// Forgets the shards of the present batch. Random numbers go on as if it had been whole.
     void forget_shards();

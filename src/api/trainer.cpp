@@ -17,6 +17,7 @@
 #include "api/training/run_report.hpp"
 #include "api/training/run_state.hpp"
 #include "api/training/stepper.hpp"
+#include "api/training/traced_steps.hpp"
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -112,6 +113,7 @@ class Trainer {
                  settings_of(config_)),
           checkpoints_(config_.checkpoints, folder_, call.note) {
         require(!contexts_.empty(), "train() needs a device");
+        if (!call.trace.empty()) trace_.emplace(call, call.processes.rank(), call.processes.size());
         open();
     }
 
@@ -126,8 +128,13 @@ class Trainer {
             if (group_ != nullptr)
                 Processes(call_.processes).failed(error.what(), exit_code_of(error));
             if (report_) report_->fail(error.what());
+            finish_trace(false);
+            throw;
+        } catch (...) {  // of the caller's own functions
+            finish_trace(false);
             throw;
         }
+        finish_trace(true);
         if (report_) report_->end("finished");
         if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, solver());
         tell_after();
@@ -162,6 +169,7 @@ class Trainer {
         for (int rank = 0; rank < team_->size(); ++rank)
             steppers_.emplace_back(team_->net(rank), roles, team_->first_shard(rank),
                                    team_->shards(rank));
+        if (trace_) trace_->attach(*team_, ranks_);
         feeder_.attach(net(), roles);
         if (group_ != nullptr) group_->agree(fields_of(feeder_));
         state_.batches = feeder_.batches();
@@ -344,17 +352,20 @@ class Trainer {
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             state_.sums.seconds = before + passed.count();
         };
-        Epoch epoch({*team_, steppers_, feeder_, group_}, config_, state_);
+        Epoch epoch({*team_, steppers_, feeder_, group_, trace_ ? &*trace_ : nullptr}, config_,
+                    state_);
         const auto tell = [&](const TrainProgress& progress) {
             if (report_) report_->progress(progress);
             if (call_.progress) call_.progress(progress);
         };
         const auto pause = [&](std::int64_t batches_done) { return pauses(batches_done); };
         while (epoch.run(tell, pause)) {
+            if (trace_) trace_->interrupt();
             count_seconds();
             if (stops_) return false;
             checkpoints_.save(state_, solver());
         }
+        if (trace_) trace_->interrupt();
         EpochMetrics metrics = epoch.metrics();
         if (state_.history.tested) {
             const auto test = judge();
@@ -419,8 +430,18 @@ class Trainer {
         events_->add(step(state_.epochs_done), values);
     }
 
+    /// Writes the trace of a run that has ended before all steps to trace were over.
+    void finish_trace(bool wait) {
+        try {
+            if (trace_) trace_->finish(wait);
+        } catch (const Error& error) {
+            note(error.what());
+        }
+    }
+
     /// Where the run is, for who asked it to stop.
     TrainResult stopped() {
+        finish_trace(true);
         tell_after();
         if (report_) report_->end("stopped");
         if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, solver()))
@@ -462,7 +483,8 @@ class Trainer {
     std::optional<Evaluator> evaluator_;  ///< of the first process, if there is a test set
     std::optional<Judging> judging_;
     std::optional<EventFile> events_;
-    std::optional<RunReport> report_;  ///< of the first process
+    std::optional<RunReport> report_;   ///< of the first process
+    std::optional<TracedSteps> trace_;  ///< if it is asked for
     std::vector<std::string> initial_notes_;
     bool stopped_ = false;  ///< whether call_.request has asked for it
     bool stops_ = false;    ///< whether all processes know of it

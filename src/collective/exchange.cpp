@@ -204,13 +204,21 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     const std::string what =
         cat("over shards (part ", group, " of the step, ", elements, " elements)");
     make_rooms(rank, group, terms);
+    TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
+    phases.next(TraceKind::move, "send sums");
     send_sums(rank, rooms_[number(rank)][group], terms);
+    phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(rank, "to add sums " + what);
+    if (group_) phases.next(TraceKind::move, "fetch sums of other processes");
     fetch_sums(rank, group, terms, "sums " + what);
+    phases.next(TraceKind::move, "add slice");
     for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, group, t, terms[t]);
     queue(rank).finish();
+    phases.next(TraceKind::wait, "wait for the means of others");
     barrier_->arrive(rank, "to receive sums " + what);
+    if (group_) phases.next(TraceKind::move, "fetch means of other processes");
     fetch_means(rank, group, terms, "means " + what);
+    phases.next(TraceKind::move, "receive means");
     for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
 }
 
@@ -225,7 +233,12 @@ void Exchange::serve(std::size_t rank, std::size_t group) {
     if (group == 0) line.next = 0;
     if (group < line.next) return;  // went with one before it
     const Group first = take(rank, group);
-    first.ready->wait();
+    {
+        TracePhases phases(trace_.get(), rank, TraceRow::exchange,
+                           static_cast<std::int64_t>(group));
+        phases.next(TraceKind::wait, "wait for the device");
+        first.ready->wait();
+    }
     if (is_reached(rank, first.terms)) {
         add_neighbours(rank, group);
     } else {
@@ -253,7 +266,11 @@ void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> term
 }
 
 void Exchange::finish(std::size_t rank) {
+    TracePhases host(trace_.get(), rank, TraceRow::host);
+    host.next(TraceKind::wait, "wait for the exchange");
     movers_[rank]->wait();
+    TracePhases last(trace_.get(), rank, TraceRow::exchange);
+    last.next(TraceKind::move, "receive means");
     queue(rank).finish();  // whose last work are the means that were received
     ++finished_[rank];
 }
@@ -261,6 +278,8 @@ void Exchange::finish(std::size_t rank) {
 void Exchange::begin(std::size_t rank) {
     // They end a step within microseconds of each other, so that there is hardly anything to wait
     // for.
+    TracePhases phases(trace_.get(), rank, TraceRow::host);
+    phases.next(TraceKind::wait, "wait for others to take the means");
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(barrier_->deadline());
     for (std::size_t q = 0; q < contexts_.size(); ++q)
@@ -296,6 +315,8 @@ void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<S
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
     Queue& queue = Access::impl(contexts_[rank]).queue();
     const bool is_first = number(rank) == 0;
+    TracePhases phases(trace_.get(), rank, TraceRow::host);
+    phases.next(TraceKind::move, "take parameters of the first device");
     if (is_first || group_) {
         if (broadcast_bytes_ < tensor.bytes()) {
             broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);

@@ -28,6 +28,7 @@
 #include "collective/peer_memory.hpp"
 #include "collective/process_group.hpp"
 #include "collective/shelf.hpp"
+#include "collective/step_trace.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -40,6 +41,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -68,6 +70,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Why kernels do not reach the memory of other devices; empty if they do or need not.
     const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
+    /// Records what is moved and waited for. To be called before any step; null for no trace.
+    void set_trace(std::shared_ptr<StepTrace> trace) { trace_ = std::move(trace); }
 
     /// A tensor of a rank: the sums of its shards that wait for others, by ShardTree::pending(),
     /// and where the mean over all shards is to be. All are row-major. The sums are overwritten.
@@ -158,6 +162,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::vector<ShardRange>> pending_;  ///< by number
     std::shared_ptr<Barrier> barrier_;
     AddPair add_;
+    std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced
     std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
     std::vector<Way> ways_;
     PeerChoice peers_;

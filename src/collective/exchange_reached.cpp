@@ -64,6 +64,8 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     line.offered = find_ready(rank, group);
     for (std::size_t g = group; g < line.offered; ++g) make_rooms(rank, g, take(rank, g).terms);
     const std::int64_t first = take(rank, group).terms[0].mean.shape().numel();
+    TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
+    phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(
         rank, cat("to add sums over shards (part ", group, " of the step, ", first, " elements)"));
     // What all have made: they read of each other until they meet again.
@@ -83,10 +85,13 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     };
     for (Tensor& sum : whole.waiting) lengthen(sum);
     lengthen(whole.mean);
+    phases.next(TraceKind::move, "add slice");
     add_reached(rank, end - 1, whole);
     queue(rank).finish();
+    phases.next(TraceKind::wait, "wait for the means of others");
     barrier_->arrive(rank, cat("to receive sums over shards (parts ", group, " to ", end - 1,
                                " of the step, ", elements, " elements)"));
+    phases.next(TraceKind::move, "receive means");
     for (std::size_t q = 0; q < size(); ++q) {
         const Slice part = slice(elements, q);
         if (part.size() == 0) continue;

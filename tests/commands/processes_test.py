@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train in several processes, by Open MPI, MPICH and Gloo: the bits of one process; a process that dies ends all
 of them; and what is wrong with a start or differs between processes is said in a sentence."""
+import json
 import os
 import pathlib
 import random
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import time
 
+import trace_test
 from commands import SECONDS, TOOLS, main
 from shards_test import ShardRuns as Runs
 
@@ -99,6 +101,18 @@ class Processes(Runs):
                         self.assertEqual(len(re.findall("(?m)^device: ", text)), 1)
                         self.assertIn(f"{count} processes exchange their sums by ", text)
                         self.assert_same_run("one", "many")
+
+    def test_each_writes_a_trace(self):
+        for transport in TRANSPORTS[-1:]:
+            self.train_in(transport, 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
+            for rank in (0, 1):
+                trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
+                self.assertEqual(trace_test.problems_of(trace), [])
+                spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+                self.assertEqual({event["pid"] for event in spans}, {rank})
+                self.assertLessEqual({"fetch sums of other processes", "fetch means of other processes", "add slice"},
+                                     {event["name"] for event in spans if event["cat"] == "move"})
+            self.assertFalse((self.folder / "trace.json").exists())
 
     def test_a_run_goes_on_with_other_processes(self):
         """From a checkpoint in the middle of an epoch: of one process by three, and of these by two of another kind."""

@@ -38,7 +38,14 @@ Epoch::Epoch(const Parts& parts, const TrainConfig& config, RunState& state)
 Epoch::Batch Epoch::start(std::int64_t number) {
     Batch batch;
     batch.number = number;
-    batch.targets = parts_.feeder.take();
+    if (parts_.trace != nullptr)
+        parts_.trace->begin_step(static_cast<std::int64_t>(parts_.team.solver(0).steps()) + 1);
+    StepTrace* const trace = parts_.trace != nullptr ? parts_.trace->recorder() : nullptr;
+    {
+        TracePhases phases(trace, 0, TraceRow::host);
+        phases.next(TraceKind::wait, "wait for data");
+        batch.targets = parts_.feeder.take();
+    }
     batch.learning_rate = state_.schedule.rate(
         state_.epochs_done + static_cast<double>(number) / static_cast<double>(state_.batches));
     const int shards = config_.solver.shards;
@@ -46,6 +53,8 @@ Epoch::Batch Epoch::start(std::int64_t number) {
     team.set_learning_rate(batch.learning_rate);
     team.step(
         [&](int rank, int shard) {
+            TracePhases phases(trace, static_cast<std::size_t>(rank), TraceRow::host);
+            phases.next(TraceKind::move, "upload input");
             if (batch.targets.examples > 0) parts_.feeder.upload(team.net(rank), shard, shards);
         },
         [&](int rank, int shard) { parts_.steppers[static_cast<std::size_t>(rank)].keep(shard); });
@@ -53,6 +62,9 @@ Epoch::Batch Epoch::start(std::int64_t number) {
 }
 
 Stepper::Outcome Epoch::take() {
+    TracePhases phases(parts_.trace != nullptr ? parts_.trace->recorder() : nullptr, 0,
+                       TraceRow::host);
+    phases.next(TraceKind::wait, "wait for the loss");
     Stepper::Outcome whole = parts_.steppers.front().take();  // every rank has the mean of losses
     for (std::size_t rank = 1; rank < parts_.steppers.size(); ++rank) {
         const Stepper::Outcome part = parts_.steppers[rank].take();

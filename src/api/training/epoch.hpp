@@ -5,6 +5,7 @@
 #include "api/training/feeder.hpp"
 #include "api/training/run_state.hpp"
 #include "api/training/stepper.hpp"
+#include "api/training/traced_steps.hpp"
 #include "train/config.hpp"
 
 #include <dlprim/team.hpp>
@@ -30,6 +31,7 @@ class Epoch {
         std::vector<Stepper>& steppers;  ///< by rank
         Feeder& feeder;
         ProcessGroup* group = nullptr;  ///< null for one process
+        TracedSteps* trace = nullptr;   ///< null if steps are not traced
     };
     Epoch(const Parts& parts, const TrainConfig& config, RunState& state);
 

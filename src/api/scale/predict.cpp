@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// predict_step().
+#include "api/scale/model.hpp"
+#include "api/scale/step_work.hpp"
+#include "base/text.hpp"
+#include "formats/trace_file.hpp"
+
+#include <dlprim/scale.hpp>
+#include <dlprim/version.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+/// Powers of two up to `most`, and `most`.
+std::vector<int> usual_numbers(int most) {
+    std::vector<int> numbers;
+    for (int n = 1; n < most; n *= 2) numbers.push_back(n);
+    numbers.push_back(most);
+    return numbers;
+}
+
+std::string trace_of(std::vector<TraceSpan> spans, const Cluster& cluster, int devices) {
+    std::vector<TraceRank> ranks;
+    for (int i = 0; i < std::min(devices, traced_devices); ++i)
+        ranks.push_back({static_cast<std::size_t>(i), cat("rank ", i, ": ", cluster.device)});
+    return trace_text(ranks, std::move(spans),
+                      {{"program", cat("dlprim ", DLPRIM_VERSION)},
+                       {"what", cat("a training step on ", devices,
+                                    devices == 1 ? " device" : " devices", ", predicted")}});
+}
+
+}  // namespace
+
+ScaleReport predict_step(Net& net, const Cluster& cluster, const ScaleOptions& options) {
+    require(net.options().mode == Mode::training,
+            "a step is predicted of a net that was opened for training");
+    require(options.measure || cluster.has_times() || cluster.gflops > 0,
+            "nothing says what a device of the cluster computes: describe it as \"device\", or "
+            "measure on one");
+    require(options.shards >= 0 && options.shards <= (1 << 20), "shards is ", options.shards,
+            ": it must be at least 1, and at most ", 1 << 20);
+    const auto all = static_cast<int>(cluster.devices());
+    ScaleReport report;
+    report.shards = options.shards > 0 ? options.shards : all;
+    const std::vector<int> numbers =
+        options.devices.empty() ? usual_numbers(std::min(all, report.shards)) : options.devices;
+    for (const int devices : numbers) {
+        require(devices >= 1 && devices <= all, "the cluster has ", all,
+                all == 1 ? " device" : " devices", ": a step on ", devices, " cannot be predicted");
+        require(devices <= report.shards, "a batch of ", report.shards,
+                report.shards == 1 ? " shard" : " shards", " cannot be spread over ", devices,
+                " devices: each computes at least one");
+    }
+    const StepWork work = work_of_step(net, cluster, options, report.shards);
+    report.forward_ms = work.forward * 1e3;
+    report.backward_ms = work.backward * 1e3;
+    report.update_ms = work.update * 1e3;
+    report.gradient_bytes = work.bytes();
+    report.parts = static_cast<int>(work.parts.size());
+    report.source = work.source;
+    const double alone = model_step(work, cluster, report.shards, 1).step_ms;
+    std::vector<TraceSpan> spans;
+    for (const int devices : numbers) {
+        spans.clear();
+        ScalePoint point = model_step(work, cluster, report.shards, devices, &spans);
+        point.efficiency = alone / (point.step_ms * devices);
+        report.points.push_back(std::move(point));
+    }
+    report.trace = trace_of(std::move(spans), cluster, numbers.back());
+    return report;
+}
+
+}  // namespace dlprim
