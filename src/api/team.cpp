@@ -4,6 +4,7 @@
 
 #include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
+#include "api/shard_times.hpp"
 #include "api/solver_impl.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -24,9 +25,6 @@
 namespace dlprim {
 
 namespace {
-
-/// How long a device may compile after the first one has done so.
-constexpr std::chrono::duration<double> compiling{3600};
 
 std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group) {
     if (group != nullptr) return {group->name(group->rank())};
@@ -86,6 +84,7 @@ class TeamImpl {
     };
     std::vector<Context> devices;
     std::vector<ShardRange> parts;
+    std::vector<double> shard_seconds;    ///< by part, if they were measured
     std::shared_ptr<ProcessGroup> group;  ///< none for one process
     std::vector<std::string> places;      ///< then: host and device of each rank
     std::shared_ptr<Barrier> barrier;
@@ -97,13 +96,16 @@ class TeamImpl {
     bool sharded_states = false;         ///< each rank updates a part of the parameters
     std::optional<RankThreads> threads;  ///< last, so that they end first
 
+    void connect(int shards);
+    void attach(std::size_t rank, std::uint64_t range_bytes);
+    void measure(int shards);
     void meet_in_steps();
     std::string note_of_states() const;
     const ShardRange& part(std::size_t rank) const {
         return parts.at(group ? group->rank() : rank);
     }
     void learn_places();
-    std::vector<std::string> notes_of_processes() const;
+    void add_notes_of_processes(std::vector<std::string>& notes) const;
     void share(std::size_t rank);
     void share_numbers(std::size_t rank);
     void share_parameters(std::size_t rank);
@@ -124,6 +126,10 @@ Team::Team(const std::vector<Context>& devices,
             " processes: leave it out, or run one process with all devices");
     team.parts = shards_of_ranks(team.group ? team.group->size() : devices.size(), solver.shards,
                                  options.shards);
+    require(options.shards.empty() || !options.measure_shards,
+            "the numbers of shards are given and are to be measured: only one of both can be");
+    const auto ranks = static_cast<int>(team.parts.size());
+    const bool measures = options.measure_shards && ranks > 1 && solver.shards > ranks;
     std::set<const ContextImpl*> contexts;
     for (const Context& device : devices) {
         require(contexts.insert(&Access::impl(device)).second, "context ", device.info().str(),
@@ -138,9 +144,7 @@ Team::Team(const std::vector<Context>& devices,
         std::make_shared<Barrier>(names_of(devices, team.group.get()),
                                   std::chrono::duration<double>(options.deadline_seconds));
     if (team.group) team.learn_places();
-    if (team.parts.size() > 1)
-        team.exchange = std::make_shared<Exchange>(devices, solver.shards, team.parts, team.barrier,
-                                                   add_pair, team.group);
+    if (!measures) team.connect(solver.shards);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);
     const auto open_rank = [&](std::size_t index) {
@@ -152,16 +156,46 @@ Team::Team(const std::vector<Context>& devices,
             own.state_parts = static_cast<int>(devices.size());
         }
         mine.solver.emplace(*mine.net, own);
-        if (team.exchange)
-            Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
+        if (!measures) team.attach(index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
     if (team.group) team.group->agree(layout_fields(Access::impl(*team.ranks[0].net), team.mixed));
+    if (measures) {
+        team.measure(solver.shards);
+        team.connect(solver.shards);
+        team.threads->run([&](std::size_t rank) { team.attach(rank, options.range_bytes); },
+                          team.barrier->deadline());
+    }
     team.meet_in_steps();
     if (!team.sharded_states) return;
     std::vector<SolverImpl*> peers;
     for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
     for (SolverImpl* const peer : peers) peer->peers = peers;
+}
+
+void TeamImpl::connect(int shards) {
+    if (parts.size() > 1)
+        exchange = std::make_shared<Exchange>(devices, shards, parts, barrier, add_pair, group);
+}
+
+void TeamImpl::attach(std::size_t rank, std::uint64_t range_bytes) {
+    if (exchange) Access::impl(*ranks[rank].solver).share(exchange, rank, range_bytes);
+}
+
+/// Gives the devices numbers of shards by the time that one takes each.
+void TeamImpl::measure(int shards) {
+    std::vector<std::shared_ptr<NetImpl>> nets;
+    for (const Rank& rank : ranks) nets.push_back(Access::shared_impl(*rank.net));
+    const auto warm = [&] {
+        if (group) group->barrier("the devices to be timed");
+    };
+    shard_seconds = time_shards(*threads, nets, barrier->deadline(), warm);
+    if (group) {
+        const double own = shard_seconds.at(0);
+        shard_seconds.resize(group->size());
+        group->allgather(&own, sizeof(own), shard_seconds.data(), "how fast the devices are");
+    }
+    parts = shards_of_ranks(parts.size(), shards, shards_by_seconds(shard_seconds, shards));
 }
 
 void TeamImpl::learn_places() {
@@ -191,6 +225,10 @@ int Team::first_shard(int rank) const {
 }
 int Team::shards(int rank) const {
     return impl_->part(static_cast<std::size_t>(rank)).count;
+}
+
+std::vector<double> Team::shard_seconds() const {
+    return impl_->shard_seconds;
 }
 
 void Team::for_each(const std::function<void(int rank)>& work) {
@@ -333,10 +371,9 @@ Context open_device(std::string_view names, const Processes& processes) {
     return Context(all[static_cast<std::size_t>(processes.local_rank()) % all.size()]);
 }
 
-std::vector<std::string> TeamImpl::notes_of_processes() const {
-    std::vector<std::string> notes{cat(group->size(), " processes exchange their sums by ",
-                                       group->transport(), ", started by ",
-                                       group->place().starter)};
+void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
+    notes.push_back(cat(group->size(), " processes exchange their sums by ", group->transport(),
+                        ", started by ", group->place().starter));
     std::set<std::string> ids;
     for (std::size_t i = 0; i < places.size(); ++i) {
         const std::vector<std::string> words = split(places[i], '\0');
@@ -345,14 +382,18 @@ std::vector<std::string> TeamImpl::notes_of_processes() const {
         if (!ids.insert(words.at(2)).second)
             notes.push_back(cat("device ", words.at(1), " has more than one rank"));
     }
-    return notes;
 }
 
 std::vector<std::string> Team::notes() const {
     const TeamImpl& team = *impl_;
     std::vector<std::string> notes;
     if (!team.exchange) return notes;
-    if (team.group) notes = team.notes_of_processes();
+    if (!team.shard_seconds.empty()) {
+        std::vector<int> shards;
+        for (const ShardRange& part : team.parts) shards.push_back(part.count);
+        notes.push_back(note_of_times(team.shard_seconds, shards));
+    }
+    if (team.group) team.add_notes_of_processes(notes);
     for (std::size_t i = 0; !team.group && i < team.devices.size(); ++i)
         notes.push_back(cat("rank ", i, ": shards ", team.parts[i].first, " to ",
                             team.parts[i].end() - 1, " on ", team.devices[i].info().str(),

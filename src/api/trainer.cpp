@@ -5,6 +5,7 @@
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
 #include "api/rank_shards.hpp"
+#include "api/shard_times.hpp"
 #include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
@@ -61,7 +62,7 @@ ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call)
                                                         : "fp32");
     for (const auto& [name, precision] : call.precisions)
         fields.emplace_back(cat("precision of ", name), std::string(name_of(precision)));
-    std::string shares;
+    std::string shares = call.measure_shards ? "measured" : "";
     for (const int share : call.shards_of_devices) shares += cat(share, " ");
     fields.emplace_back("shards of devices", shares);
     fields.emplace_back("the network's digest", hash_hex(read_file(config.net)));
@@ -181,23 +182,37 @@ class Trainer {
         const auto open_net = [&](const Context& context, int rank) {
             NetOptions own = options;
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
-            Net net = open_training_net(context, config_, own);
+            return open_training_net(context, config_, own);
+        };
+        ranks_ = group_ != nullptr ? contexts_ : ranks_of_devices(open_net);
+        const auto open_first = [&](const Context& context, int rank) {
+            Net net = open_net(context, rank);
             if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
             return net;
         };
-        ranks_ = group_ != nullptr ? contexts_ : ranks_of_devices();
-        team_.emplace(ranks_, open_net, config_.solver, team_options());
+        team_.emplace(ranks_, open_first, config_.solver, team_options());
     }
 
     /// Each device once, or as often as it has shards where these meet in the middle of a step and
     /// so are computed at once.
-    std::vector<Context> ranks_of_devices() const {
-        const std::vector<ShardRange> parts =
-            shards_of_ranks(contexts_.size(), config_.solver.shards, call_.shards_of_devices);
+    template <typename Open>
+    std::vector<Context> ranks_of_devices(const Open& open) {
+        const int shards = config_.solver.shards;
+        std::vector<ShardRange> parts =
+            shards_of_ranks(contexts_.size(), shards, call_.shards_of_devices);
+        const bool meets = meets_in_steps(config_);
+        if (meets && call_.measure_shards && contexts_.size() > 1) {
+            const std::vector<double> seconds =
+                time_shards(contexts_, open, config_.solver,
+                            std::chrono::duration<double>(call_.deadline_seconds));
+            const std::vector<int> own = shards_by_seconds(seconds, shards);
+            parts = shards_of_ranks(contexts_.size(), shards, own);
+            note_of_times_ = note_of_times(seconds, own);
+        }
         std::vector<Context> ranks;
         for (std::size_t i = 0; i < contexts_.size(); ++i) {
             ranks.push_back(contexts_[i]);
-            const int more = meets_in_steps(config_) ? parts[i].count - 1 : 0;
+            const int more = meets ? parts[i].count - 1 : 0;
             for (int k = 0; k < more; ++k) ranks.emplace_back(contexts_[i].info().id);
         }
         return ranks;
@@ -206,6 +221,7 @@ class Trainer {
     TeamOptions team_options() const {
         TeamOptions options;
         options.shards = shards_of_devices();
+        options.measure_shards = call_.measure_shards && !meets_in_steps(config_);
         options.deadline_seconds = call_.deadline_seconds;
         options.sharded_states = config_.sharded_states;
         options.processes = call_.processes;
@@ -316,6 +332,7 @@ class Trainer {
         if (group_ != nullptr) group_->barrier("the checkpoint to be read by all");
         checkpoints_.clear_way(from_, state_);
         team_->share_state();
+        if (!note_of_times_.empty()) note(note_of_times_);
         for (const std::string& text : team_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net().notes()) note(text);
@@ -464,8 +481,9 @@ class Trainer {
     std::optional<EventFile> events_;
     std::optional<RunReport> report_;  ///< of the first process
     std::vector<std::string> initial_notes_;
-    bool stopped_ = false;  ///< whether call_.request has asked for it
-    bool stops_ = false;    ///< whether all processes know of it
+    std::string note_of_times_;  ///< of shards, if the team has not measured them itself
+    bool stopped_ = false;       ///< whether call_.request has asked for it
+    bool stops_ = false;         ///< whether all processes know of it
 };
 
 }  // namespace

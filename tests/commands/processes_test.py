@@ -116,6 +116,10 @@ class Processes(Runs):
         for transport in TRANSPORTS[-1:]:
             self.train_in(transport, 2, "uneven", "-d", "cpu", "--shares", "3,1", **self.how)
             self.assert_same_run("one", "uneven")
+            text = self.train_in(transport, 2, "measured", "-d", "cpu", "--shares", "auto", **self.how)
+            shares = re.search(r"a shard takes the devices .* ms, so that they compute (\d),(\d) shards", text).groups()
+            self.assertIn(f"rank 1: shards {shares[0]} to 3 on ", text)
+            self.assert_same_run("one", "measured")
 
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
