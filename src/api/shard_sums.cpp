@@ -230,7 +230,7 @@ void ShardSums::find_last_steps(const Plan& plan) {
 }
 
 Executor::AfterStep ShardSums::watch(NetImpl& net) {
-    if (is_alone() || taken_ + 1 < part_.count || ranges_.empty()) return {};
+    if (is_alone() || leaves_late_ || taken_ + 1 < part_.count || ranges_.empty()) return {};
     return [this, &net](std::size_t step) {
         if (!leaving_) {
             find_last_steps(net.built().executor->plan());

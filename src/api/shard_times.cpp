@@ -110,6 +110,7 @@ std::vector<double> time_shards(const std::vector<Context>& devices,
                                 const std::function<Net(const Context&, int rank)>& open,
                                 const SolverOptions& solver, Seconds deadline) {
     std::vector<std::string> names;
+    names.reserve(devices.size());
     for (const Context& device : devices)
         names.push_back(cat("rank ", names.size(), ", device ", device.info().str()));
     RankThreads threads(std::make_shared<Barrier>(names, deadline));

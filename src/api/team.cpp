@@ -238,20 +238,22 @@ void Team::for_each(const std::function<void(int rank)>& work) {
 
 /// Batch norms with "sync" take their statistics in the middle of a step.
 void TeamImpl::meet_in_steps() {
-    const ShardValues values(barrier);
+    const ShardValues values = group ? ShardValues(group) : ShardValues(barrier);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         SolverImpl& solver = Access::impl(*ranks[i].solver);
         if (solver.synchronous.empty()) continue;
-        require(!group, "the ", solver.synchronous,
-                " are those of all shards, with \"sync\", which only devices of one process can "
-                "take: run one process with all devices, or leave \"sync\" out");
-        require(parts[i].count == 1, "the ", solver.synchronous,
-                " are those of all shards, with \"sync\", so that each shard needs a rank of its "
-                "own: rank ",
-                i, " has ", parts[i].count,
-                " shards. Give the team a context for each shard, several on the same device where "
-                "there are fewer devices");
+        for (std::size_t rank = 0; rank < parts.size(); ++rank)
+            require(parts[rank].count == 1, "the ", solver.synchronous,
+                    " are those of all shards, with \"sync\", so that each shard needs a rank of "
+                    "its own: rank ",
+                    rank, " has ", parts[rank].count, " shards. ",
+                    group ? cat("Start a process for each of the ", parts.back().end(),
+                                " shards, or run one process with all devices")
+                          : "Give the team a context for each shard, several on the same device "
+                            "where there are fewer devices");
         solver.meeting = values.meeting(i);
+        // A transport takes one call at a time, in the same order in all processes.
+        if (group) solver.sums.leave_late();
     }
 }
 

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from commands import SECONDS, TOOLS, main
-from shards_test import ShardRuns as Runs
+from shards_test import SYNCHRONOUS, ShardRuns as Runs
 
 PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS))
 TRAIN = str(TOOLS / "dlprim_train")
@@ -121,6 +121,22 @@ class Processes(Runs):
             self.assertIn(f"rank 1: shards {shares[0]} to 3 on ", text)
             self.assert_same_run("one", "measured")
 
+    def test_batch_norms_over_the_shards_of_all_processes(self):
+        """Each process has a shard. The bits are those of one process, and a run goes on with the other way."""
+        self.write("net.json", SYNCHRONOUS)
+        how = dict(solver={"type": "sgd", "learning_rate": 0.05, "momentum": 0.9}, checkpoints={"every_steps": 5, "keep": 9})
+        for shards, device in ((3, "cpu"), (2, "opencl")):
+            self.train("one", "-d", device, shards=shards, batch=12, **how)
+            for transport in TRANSPORTS:
+                with self.subTest(transport=transport, device=device):
+                    self.train_in(transport, shards, "many", "-d", device, shards=shards, batch=12, **how)
+                    self.assert_same_run("one", "many")
+                    self.train_in(transport, shards, "more", "-d", device, "--resume",
+                                  self.folder / "one/checkpoint_0_5.h5", shards=shards, batch=12, **how)
+                    self.assert_same_run("one", "more")
+        self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_5.h5", shards=2, batch=12, **how)
+        self.assert_same_run("one", "back")
+
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
         if not torchrun or "gloo" not in TRANSPORTS:
@@ -220,6 +236,11 @@ class Faults(Runs):
         group = Group(2, [self.config(shards=2), *out], lambda rank: (["--resume", self.folder / "nothing.h5"], {}))
         for _, _, errors in group.wait():
             self.assertIn("nothing.h5", errors)
+
+    def test_batch_norms_over_more_shards_than_processes(self):
+        self.write("net.json", SYNCHRONOUS)
+        self.refused(["'norm'", '"sync"', "rank 0 has 2 shards", "a process for each of the 4 shards"],
+                     Group(2, [self.config(shards=4), "-d", "cpu", "--out", self.folder / "no"]))
 
     def test_bad_starts(self):
         arguments = [self.config(shards=4), "-d", "cpu", "--out", self.folder / "no"]
