@@ -49,7 +49,9 @@ struct TeamOptions {
     std::uint64_t range_bytes = 4 << 20;
     /// Whether each device keeps a part of the solver's state (moments, averages) and updates that
     /// part of the parameters, which then travel to the others. It takes less memory, has the same
-    /// bits, and its checkpoints are those of any team. Only whole teams save and load them then.
+    /// bits, and its checkpoints are those of any team. Only whole teams save and load them then:
+    /// of several processes all call Solver::save_checkpoint(), by which the first one writes the
+    /// file, and load_checkpoint(), and likewise use_averages().
     bool sharded_states = false;
     /// In place of `shards`: the constructor times forward and backward of a shard on all devices
     /// at once, and gives each so many shards that the last one ends as early as it can, at least

@@ -45,13 +45,15 @@ std::string kind_text(const DeviceInfo& info) {
 }
 
 /// What the processes of a run must have in common besides their configurations: what lies where in
-/// the blocks that they exchange; and engines, where their devices are of a kind.
-ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed) {
+/// the blocks that they exchange; and engines, where their devices are of a kind. Parts of the
+/// solver's state, and their updates, differ in size.
+ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed, bool sharded_states) {
     const Plan& plan = net.built().executor->plan();
     std::string layout, engines;
     for (std::size_t i = 0; i < plan.graph.values.size(); ++i) {
         const Value& value = plan.graph.values[i];
         if (value.role != Role::parameter && value.role != Role::state) continue;
+        if (value.part_begin >= 0) continue;
         const Place& place = plan.places[i];
         layout += cat(value.name, value.spec.shape.str(), name_of(value.spec.dtype), place.index,
                       "+", place.offset, ";");
@@ -59,7 +61,8 @@ ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed) {
     for (const GradientMark& mark : plan.gradient_marks)
         layout += cat(mark.begin, "-", mark.end, ";");
     for (const Step& step : plan.steps)
-        if (step.engine != nullptr) engines += cat(step.engine->name(), ";");
+        if (step.engine != nullptr && !(sharded_states && step.part == Part::update))
+            engines += cat(step.engine->name(), ";");
     ProcessGroup::Fields fields{{"memory layout", hash_hex(layout)}};
     if (!mixed) fields.emplace_back("choice of engines", hash_hex(engines));
     return fields;
@@ -93,13 +96,15 @@ class TeamImpl {
     /// Whether parameters come from the first device after every update, since another kind of
     /// device would round them otherwise.
     bool mixed = false;
-    bool sharded_states = false;         ///< each rank updates a part of the parameters
-    std::optional<RankThreads> threads;  ///< last, so that they end first
+    bool sharded_states = false;             ///< each rank updates a part of the parameters
+    std::vector<std::uint64_t> state_bytes;  ///< then: what each has of the solver's state
+    std::optional<RankThreads> threads;      ///< last, so that they end first
 
     void connect(int shards);
     void attach(std::size_t rank, std::uint64_t range_bytes);
     void measure(int shards);
     void meet_in_steps();
+    void introduce_parts();
     std::string note_of_states() const;
     const ShardRange& part(std::size_t rank) const {
         return parts.at(group ? group->rank() : rank);
@@ -120,10 +125,6 @@ Team::Team(const std::vector<Context>& devices,
     if (options.processes.size() > 1) team.group = Access::impl(options.processes);
     require(!team.group || devices.size() == 1, "this process is one of ", options.processes.size(),
             " and is given ", devices.size(), " devices: each process has one");
-    require(!team.group || !options.sharded_states,
-            "\"states\" can be sharded over the devices of one process, and this is one of ",
-            options.processes.size(),
-            " processes: leave it out, or run one process with all devices");
     team.parts = shards_of_ranks(team.group ? team.group->size() : devices.size(), solver.shards,
                                  options.shards);
     require(options.shards.empty() || !options.measure_shards,
@@ -136,7 +137,7 @@ Team::Team(const std::vector<Context>& devices,
                 " is given twice: each device of a team needs a context of its own");
         team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
     }
-    team.sharded_states = options.sharded_states && devices.size() > 1;
+    team.sharded_states = options.sharded_states && ranks > 1;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
@@ -152,14 +153,16 @@ Team::Team(const std::vector<Context>& devices,
         mine.net.emplace(open(devices[index], static_cast<int>(index)));
         SolverOptions own = solver;
         if (team.sharded_states) {
-            own.state_part = static_cast<int>(index);
-            own.state_parts = static_cast<int>(devices.size());
+            own.state_part = static_cast<int>(team.group ? team.group->rank() : index);
+            own.state_parts = ranks;
         }
         mine.solver.emplace(*mine.net, own);
         if (!measures) team.attach(index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
-    if (team.group) team.group->agree(layout_fields(Access::impl(*team.ranks[0].net), team.mixed));
+    if (team.group)
+        team.group->agree(
+            layout_fields(Access::impl(*team.ranks[0].net), team.mixed, team.sharded_states));
     if (measures) {
         team.measure(solver.shards);
         team.connect(solver.shards);
@@ -167,10 +170,27 @@ Team::Team(const std::vector<Context>& devices,
                           team.barrier->deadline());
     }
     team.meet_in_steps();
-    if (!team.sharded_states) return;
+    if (team.sharded_states) team.introduce_parts();
+}
+
+/// Tells the solvers of each other, where each has a part of the state.
+void TeamImpl::introduce_parts() {
     std::vector<SolverImpl*> peers;
-    for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
-    for (SolverImpl* const peer : peers) peer->peers = peers;
+    for (const Rank& rank : ranks) {
+        peers.push_back(&Access::impl(*rank.solver));
+        std::uint64_t bytes = 0;
+        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
+            if (block.name == "states") bytes = block.bytes;
+        state_bytes.push_back(bytes);
+    }
+    for (SolverImpl* const peer : peers) {
+        peer->peers = peers;
+        peer->group = group;
+    }
+    if (!group) return;
+    const std::uint64_t own = state_bytes[0];
+    state_bytes.resize(group->size());
+    group->allgather(&own, sizeof(own), state_bytes.data(), "the sizes of the solver's state");
 }
 
 void TeamImpl::connect(int shards) {
@@ -260,12 +280,9 @@ void TeamImpl::meet_in_steps() {
 std::string TeamImpl::note_of_states() const {
     std::vector<std::string> each;
     double all = 0;
-    for (const Rank& rank : ranks) {
-        double bytes = 0;
-        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
-            if (block.name == "states") bytes = static_cast<double>(block.bytes);
-        each.push_back(fixed(bytes / (1 << 20), 2));
-        all += bytes;
+    for (const std::uint64_t bytes : state_bytes) {
+        each.push_back(fixed(static_cast<double>(bytes) / (1 << 20), 2));
+        all += static_cast<double>(bytes);
     }
     return cat("the solver's state is cut over the ranks, which have ", join(each, ", "),
                " of its ", fixed(all / (1 << 20), 2),

@@ -33,6 +33,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -130,7 +131,7 @@ class Trainer {
             throw;
         }
         if (report_) report_->end("finished");
-        if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, solver());
+        if (!by_first(checkpoints_.is_saved(state_))) checkpoints_.save(state_, solver());
         tell_after();
         if (config_.solver.average > 0 && solver().steps() > 0) solver().use_averages();
         TrainResult result = result_so_far();
@@ -236,11 +237,14 @@ class Trainer {
     /// What a step of the first rank takes.
     MemoryMap memory_of_first(const Net& net) const {
         SolverOptions own = config_.solver;
-        if (config_.sharded_states) own.state_parts = static_cast<int>(ranks_.size());
         const std::size_t ranks = group_ != nullptr ? group_->size() : ranks_.size();
+        const std::size_t rank = group_ != nullptr ? group_->rank() : 0;
+        if (config_.sharded_states) {
+            own.state_parts = static_cast<int>(ranks);
+            own.state_part = static_cast<int>(rank);
+        }
         return Access::impl(net).plan_memory(
-            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()),
-            group_ != nullptr ? group_->rank() : 0);
+            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()), rank);
     }
 
     /// Whether this is the process that writes results.
@@ -291,12 +295,20 @@ class Trainer {
         return stops_ || all[0].saves != 0;
     }
 
+    /// What the first process finds, where all must do the same: a checkpoint may consist of parts
+    /// that each of them has.
+    bool by_first(bool own) const {
+        if (group_ == nullptr || !config_.sharded_states) return own;
+        return group_->share(own ? "1" : "0", "whether to save") == "1";
+    }
+
     /// Judges the net by the test set. Nothing if the run is to stop before the end of that.
     std::optional<Evaluator::Result> judge() {
         std::optional<Evaluator::Result> result;
-        if (is_first())
-            result = evaluator_->run(net(), Access::impl(solver()).averages(),
-                                     [this] { return is_stopped(); });
+        // All processes put them together where each has a part.
+        const std::map<std::string, Tensor> averages =
+            Access::impl(solver()).averages(SolverImpl::Receivers::first);
+        if (is_first()) result = evaluator_->run(net(), averages, [this] { return is_stopped(); });
         if (group_ == nullptr) return result;
         std::vector<double> values;
         if (result) {
@@ -395,7 +407,7 @@ class Trainer {
         state_.schedule.report(state_.history.tested ? metrics.test_loss : metrics.train_loss);
         const bool best = judging_->take(metrics, state_);
         if (is_first()) write_results();
-        if (checkpoints_.is_due_after_epoch(state_) || is_over())
+        if (by_first(checkpoints_.is_due_after_epoch(state_) || is_over()))
             checkpoints_.save(state_, solver());
         if (best && config_.checkpoints.keep_best) checkpoints_.save_best(state_, solver());
         if (judging_->is_enough(state_)) note(judging_->reason(state_));
@@ -440,7 +452,7 @@ class Trainer {
     TrainResult stopped() {
         tell_after();
         if (report_) report_->end("stopped");
-        if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, solver()))
+        if (!by_first(checkpoints_.is_saved(state_)) && !checkpoints_.save(state_, solver()))
             fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
                  checkpoints_.last().empty() ? "of which there is none"
                                              : cat("'", checkpoints_.last(), "'"),

@@ -275,6 +275,7 @@ void Exchange::begin(std::size_t rank) {
 }
 
 void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices) {
+    if (group_) return share_by_transport(tensor, slices);
     Queue& first = Access::impl(contexts_[rank]).queue();
     const auto part = [&](std::size_t q) {
         return elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size());

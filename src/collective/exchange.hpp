@@ -104,6 +104,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   private:
     /// The number of a rank of this process among those of all.
     std::size_t number(std::size_t rank) const { return group_ ? group_->rank() : rank; }
+    void share_by_transport(const Tensor& tensor, const std::vector<Slice>& slices);
     /// What a rank owns, by its number.
     Slice slice(std::int64_t elements, std::size_t number) const;
     /// Memory of a rank for one tensor.
@@ -164,8 +165,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
     /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
-    std::vector<HostMemory> shared_;         ///< by rank: its slice in share()
-    std::vector<std::int64_t> shared_size_;  ///< and for how many elements there is memory
+    /// By rank: its slice in share(), and of processes the whole tensor.
+    std::vector<HostMemory> shared_;
+    std::vector<std::int64_t> shared_size_;  ///< for how many elements there is memory
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
     std::vector<std::unique_ptr<Line>> lines_;          ///< by rank

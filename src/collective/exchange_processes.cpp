@@ -2,6 +2,8 @@
 // Exchange: what ranks of several processes do beyond what those of one do.
 #include "collective/exchange.hpp"
 #include "collective/places.hpp"
+#include "collective/second_queue.hpp"
+#include "runtime/context_impl.hpp"
 
 #include <utility>
 
@@ -60,6 +62,33 @@ void Exchange::fetch_means(std::size_t rank, std::size_t group, const Terms& ter
         }
     }
     group_->alltoall(to, from, what);
+}
+
+void Exchange::share_by_transport(const Tensor& tensor, const std::vector<Slice>& slices) {
+    Queue& queue = Access::impl(contexts_[0]).queue();
+    if (shared_size_[0] < tensor.shape().numel()) {
+        shared_[0] = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
+        shared_size_[0] = tensor.shape().numel();
+    }
+    const auto piece = [&](std::size_t q) {
+        return MessagePiece{shared_[0].data() + bytes_of(tensor, slices[q].begin),
+                            bytes_of(tensor, slices[q].size())};
+    };
+    const auto place = [&](std::size_t q) {
+        return place_of(elements_of(contexts_[0], tensor, slices[q].begin, slices[q].size()));
+    };
+    const std::size_t self = number(0);
+    std::vector<Pieces> to(size()), from(size());
+    for (std::size_t q = 0; q < size(); ++q) {
+        if (q == self) continue;
+        to[q] = {piece(self)};
+        from[q] = {piece(q)};
+    }
+    // Waits for what the step before has enqueued to be written from this memory, too.
+    queue.read(place(self), piece(self).data, piece(self).bytes, true);
+    group_->alltoall(to, from, "what each process has updated");
+    for (std::size_t q = 0; q < size(); ++q)
+        if (q != self) queue.write(place(q), piece(q).data, piece(q).bytes, false);
 }
 
 }  // namespace dlprim

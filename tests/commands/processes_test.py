@@ -6,10 +6,12 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from commands import SECONDS, TOOLS, main
@@ -137,6 +139,31 @@ class Processes(Runs):
         self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_5.h5", shards=2, batch=12, **how)
         self.assert_same_run("one", "back")
 
+    def test_the_state_in_parts(self):
+        """Each process has a part. Bits and checkpoints are those of whole states in one process, from which a run goes on and
+        which goes on from it."""
+        how = self.how | {"solver": {"type": "adam", "learning_rate": 0.01, "clip_norm": 1, "average": 0.99}}
+        how["checkpoints"] = how["checkpoints"] | {"keep_best": True}
+        for device in ("cpu", "opencl"):
+            self.train("one", "-d", device, **how)
+            for transport in TRANSPORTS:
+                for count in (2, 3) if device == "cpu" else (2,):
+                    with self.subTest(device=device, transport=transport, count=count):
+                        text = self.train_in(transport, count, "parts", "-d", device, states="sharded", **how)
+                        self.assertIn("note: the solver's state is cut over the ranks", text)
+                        self.assert_same_run("one", "parts")
+                        self.assertEqual(self.bits("one/best.h5"), self.bits("parts/best.h5"))
+        self.train_in(TRANSPORTS[0], 3, "three", "-d", "cpu", "--resume", self.folder / "parts/checkpoint_1_2.h5",
+                      states="sharded", **how)
+        self.train_in(TRANSPORTS[-1], 2, "two", "-d", "opencl", "--resume", self.folder / "one/checkpoint_0_5.h5",
+                      states="sharded", **how)
+        self.assert_same_run("one", "two")
+        self.train("whole", "-d", "opencl", "--resume", self.folder / "two/checkpoint_1_7.h5", **how)
+        self.assert_same_run("one", "whole")
+
+    def bits(self, name):
+        return {key: values.tobytes() for key, values in self.read_tensors(name).items()}
+
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
         if not torchrun or "gloo" not in TRANSPORTS:
@@ -202,6 +229,28 @@ class Faults(Runs):
         results = group.wait()
         self.assertEqual([code for code, _, _ in results], [128 + signal.SIGTERM] * 2, results)
         self.assertIn("stopped; checkpoint:", results[0][1])
+
+    def test_parts_of_the_state_are_saved_by_all_together(self):
+        """Also where the first process cannot write a file: all go on, and save again when one of them is asked to end. A limit
+        of a file's size stands for a full disk."""
+        config = self.config(shards=4, epochs=100000, states="sharded", checkpoints={"every_steps": 5, "keep": 1})
+        group = Group(2, [config, "-d", "cpu", "--out", self.folder / "out", "--replace"])
+        self.addCleanup(group.kill)
+        patience = threading.Timer(SECONDS, group.kill)
+        patience.start()
+        self.addCleanup(patience.cancel)
+        first, second = group.processes
+        self.assertTrue(any("epoch 2/" in line for line in first.stdout))
+        resource.prlimit(first.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        self.assertTrue(any("note: no checkpoint was saved" in line for line in first.stdout))
+        resource.prlimit(first.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        second.terminate()
+        results = group.wait()
+        self.assertEqual([code for code, _, _ in results], [128 + signal.SIGTERM] * 2, results)
+        saved = re.search(r"stopped; checkpoint: (\S+checkpoint_(\d+)\S*\.h5);", results[0][1])
+        self.assertIsNotNone(saved, results)
+        self.succeed("train", config, "-d", "cpu", "--resume", saved.group(1), "--out", self.folder / "new", "--epochs",
+                     int(saved.group(2)) + 1)
 
     def refused(self, words, group, code=1):
         for rank, (ended, out, errors) in enumerate(group.wait()):
