@@ -17,8 +17,8 @@
 // device's name, also if it does not answer within TeamOptions::deadline_seconds. The team cannot
 // be used any more then, and a thread that never answers is left behind with what it uses.
 //
-// Processes: with TeamOptions::processes the team is one of all of them. Each has one device, whose
-// rank this header counts as 0, and calls the same functions in the same order.
+// Processes: with TeamOptions::processes the team is one of all of them. Each has some of its
+// devices, whose ranks this header counts from 0, and calls the same functions in the same order.
 #pragma once
 
 #include <dlprim/context.hpp>

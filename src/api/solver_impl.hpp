@@ -34,6 +34,7 @@ class SolverImpl {
     /// included, by part.
     std::vector<SolverImpl*> peers;
     std::shared_ptr<ProcessGroup> group;  ///< then: the processes that have the other parts, if any
+    std::vector<std::size_t> parts_of_processes;  ///< and how many each of them has
     std::string synchronous;  ///< a batch norm that takes statistics of all shards, if there is one
     std::unique_ptr<ShardMeeting> meeting;  ///< then: where it does, in a team
     std::size_t batch_slot = 0;             ///< where the states before the present batch are kept

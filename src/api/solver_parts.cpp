@@ -41,21 +41,26 @@ void SolverImpl::exchange_parts(const std::string& state, std::vector<std::byte>
                                 Receivers receivers) {
     const Graph& graph = shared_net->built().executor->plan().graph;
     const std::uint64_t each = size_of(graph.value(graph.find(state)).spec.dtype);
-    const auto piece = [&](std::size_t rank) {
-        const StateSlice slice =
-            state_slice(graph.block_elements(), static_cast<int>(rank), options.state_parts);
-        return MessagePiece{whole.data() + static_cast<std::uint64_t>(slice.begin) * each,
-                            static_cast<std::uint64_t>(slice.size()) * each};
-    };
-    const auto receives = [&](std::size_t rank) {
-        return receivers == Receivers::all || rank == 0;
+    std::vector<MessagePiece> pieces;  // of each process, whose parts follow each other
+    int part = 0;
+    for (const std::size_t count : parts_of_processes) {
+        const int end = part + static_cast<int>(count);
+        const auto begin_of = static_cast<std::uint64_t>(
+            state_slice(graph.block_elements(), part, options.state_parts).begin);
+        const auto end_of = static_cast<std::uint64_t>(
+            state_slice(graph.block_elements(), end - 1, options.state_parts).end);
+        pieces.push_back({whole.data() + begin_of * each, (end_of - begin_of) * each});
+        part = end;
+    }
+    const auto receives = [&](std::size_t process) {
+        return receivers == Receivers::all || process == 0;
     };
     const std::size_t self = group->rank();
     std::vector<Pieces> to(group->size()), from(group->size());
-    for (std::size_t rank = 0; rank < group->size(); ++rank) {
-        if (rank == self) continue;
-        if (receives(rank)) to[rank] = {piece(self)};
-        if (receives(self)) from[rank] = {piece(rank)};
+    for (std::size_t process = 0; process < group->size(); ++process) {
+        if (process == self) continue;
+        if (receives(process)) to[process] = {pieces[self]};
+        if (receives(self)) from[process] = {pieces[process]};
     }
     group->alltoall(to, from, cat("the solver's state '", state, "'"));
     if (!receives(self)) whole.clear();

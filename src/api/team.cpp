@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -26,11 +27,14 @@ namespace dlprim {
 
 namespace {
 
-std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group) {
-    if (group != nullptr) return {group->name(group->rank())};
+/// Names of ranks in messages; `first` is the number of the first of them.
+std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group,
+                                  std::size_t first) {
+    if (group != nullptr && devices.size() == 1) return {group->name(group->rank())};
+    const std::string where = group != nullptr ? " of " + group->name(group->rank()) : "";
     std::vector<std::string> names;
     for (std::size_t i = 0; i < devices.size(); ++i)
-        names.push_back(cat("rank ", i, ", device ", devices[i].info().str()));
+        names.push_back(cat("rank ", first + i, ", device ", devices[i].info().str(), where));
     return names;
 }
 
@@ -68,6 +72,20 @@ ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed, bool sharded_states
     return fields;
 }
 
+/// A value for each rank of this process, and what all processes have, by rank.
+template <typename T>
+std::vector<T> gather(ProcessGroup& group, const std::vector<T>& own, const std::string& what) {
+    std::string bytes(own.size() * sizeof(T), '\0');
+    std::memcpy(bytes.data(), own.data(), bytes.size());
+    std::vector<T> all;
+    for (const std::string& others : group.gather(bytes, what)) {
+        const std::size_t before = all.size();
+        all.resize(before + others.size() / sizeof(T));
+        std::memcpy(all.data() + before, others.data(), others.size());
+    }
+    return all;
+}
+
 void add_pair(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
     ops::CallOptions how;
     how.out = {out};
@@ -89,7 +107,13 @@ class TeamImpl {
     std::vector<ShardRange> parts;
     std::vector<double> shard_seconds;    ///< by part, if they were measured
     std::shared_ptr<ProcessGroup> group;  ///< none for one process
-    std::vector<std::string> places;      ///< then: host and device of each rank
+    std::vector<std::size_t> counts;      ///< then: how many ranks each process has
+    std::size_t first_rank = 0;           ///< and the number of this one's first rank
+    /// And where each rank is.
+    struct Place {
+        std::string kind, text, id;  ///< of the device; the last two with the host
+    };
+    std::vector<Place> places;
     std::shared_ptr<Barrier> barrier;
     std::shared_ptr<Exchange> exchange;  ///< none for a single device
     std::vector<Rank> ranks;
@@ -106,13 +130,11 @@ class TeamImpl {
     void meet_in_steps();
     void introduce_parts();
     std::string note_of_states() const;
-    const ShardRange& part(std::size_t rank) const {
-        return parts.at(group ? group->rank() : rank);
-    }
+    const ShardRange& part(std::size_t rank) const { return parts.at(first_rank + rank); }
     void learn_places();
     void add_notes_of_processes(std::vector<std::string>& notes) const;
     void share(std::size_t rank);
-    void share_numbers(std::size_t rank);
+    void share_numbers();
     void share_parameters(std::size_t rank);
 };
 
@@ -123,9 +145,8 @@ Team::Team(const std::vector<Context>& devices,
     TeamImpl& team = *impl_;
     team.devices = devices;
     if (options.processes.size() > 1) team.group = Access::impl(options.processes);
-    require(!team.group || devices.size() == 1, "this process is one of ", options.processes.size(),
-            " and is given ", devices.size(), " devices: each process has one");
-    team.parts = shards_of_ranks(team.group ? team.group->size() : devices.size(), solver.shards,
+    if (team.group) team.learn_places();
+    team.parts = shards_of_ranks(team.group ? team.places.size() : devices.size(), solver.shards,
                                  options.shards);
     require(options.shards.empty() || !options.measure_shards,
             "the numbers of shards are given and are to be measured: only one of both can be");
@@ -141,10 +162,12 @@ Team::Team(const std::vector<Context>& devices,
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
-    team.barrier =
-        std::make_shared<Barrier>(names_of(devices, team.group.get()),
-                                  std::chrono::duration<double>(options.deadline_seconds));
-    if (team.group) team.learn_places();
+    // Where the first rank of a process waits for other processes, the others wait for it, and
+    // should not be those who miss somebody.
+    const double patience = team.group && devices.size() > 1 ? 1.5 : 1;
+    team.barrier = std::make_shared<Barrier>(
+        names_of(devices, team.group.get(), team.first_rank),
+        std::chrono::duration<double>(patience * options.deadline_seconds));
     if (!measures) team.connect(solver.shards);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);
@@ -153,7 +176,7 @@ Team::Team(const std::vector<Context>& devices,
         mine.net.emplace(open(devices[index], static_cast<int>(index)));
         SolverOptions own = solver;
         if (team.sharded_states) {
-            own.state_part = static_cast<int>(team.group ? team.group->rank() : index);
+            own.state_part = static_cast<int>(team.first_rank + index);
             own.state_parts = ranks;
         }
         mine.solver.emplace(*mine.net, own);
@@ -186,11 +209,9 @@ void TeamImpl::introduce_parts() {
     for (SolverImpl* const peer : peers) {
         peer->peers = peers;
         peer->group = group;
+        peer->parts_of_processes = counts;
     }
-    if (!group) return;
-    const std::uint64_t own = state_bytes[0];
-    state_bytes.resize(group->size());
-    group->allgather(&own, sizeof(own), state_bytes.data(), "the sizes of the solver's state");
+    if (group) state_bytes = gather(*group, state_bytes, "the sizes of the solver's state");
 }
 
 void TeamImpl::connect(int shards) {
@@ -210,23 +231,28 @@ void TeamImpl::measure(int shards) {
         if (group) group->barrier("the devices to be timed");
     };
     shard_seconds = time_shards(*threads, nets, barrier->deadline(), warm);
-    if (group) {
-        const double own = shard_seconds.at(0);
-        shard_seconds.resize(group->size());
-        group->allgather(&own, sizeof(own), shard_seconds.data(), "how fast the devices are");
-    }
+    if (group) shard_seconds = gather(*group, shard_seconds, "how fast the devices are");
     parts = shards_of_ranks(parts.size(), shards, shards_by_seconds(shard_seconds, shards));
 }
 
 void TeamImpl::learn_places() {
-    const DeviceInfo own = devices[0].info();
     const std::string host =
         group->name(group->rank()).substr(group->name(group->rank()).find("on"));
-    places = group->gather(cat(kind_text(own), '\0', own.str(), " ", host, '\0', own.id, " ", host),
-                           "the devices of the run");
-    for (std::string& place : places) {
-        mixed = mixed || split(place, '\0')[0] != split(places[0], '\0')[0];
+    std::vector<std::string> own;
+    for (const Context& device : devices)
+        for (const std::string& word :
+             {kind_text(device.info()), cat(device.info().str(), " ", host),
+              cat(device.info().id, " ", host)})
+            own.push_back(word);
+    for (const std::string& text :
+         group->gather(join(own, std::string(1, '\0')), "the devices of the run")) {
+        const std::vector<std::string> words = split(text, '\0');
+        if (counts.size() == group->rank()) first_rank = places.size();
+        counts.push_back(words.size() / 3);
+        for (std::size_t i = 0; i + 2 < words.size(); i += 3)
+            places.push_back({words[i], words[i + 1], words[i + 2]});
     }
+    for (const Place& place : places) mixed = mixed || place.kind != places[0].kind;
 }
 
 Team::~Team() = default;
@@ -258,7 +284,7 @@ void Team::for_each(const std::function<void(int rank)>& work) {
 
 /// Batch norms with "sync" take their statistics in the middle of a step.
 void TeamImpl::meet_in_steps() {
-    const ShardValues values = group ? ShardValues(group) : ShardValues(barrier);
+    const ShardValues values(barrier, group, counts);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         SolverImpl& solver = Access::impl(*ranks[i].solver);
         if (solver.synchronous.empty()) continue;
@@ -267,10 +293,8 @@ void TeamImpl::meet_in_steps() {
                     " are those of all shards, with \"sync\", so that each shard needs a rank of "
                     "its own: rank ",
                     rank, " has ", parts[rank].count, " shards. ",
-                    group ? cat("Start a process for each of the ", parts.back().end(),
-                                " shards, or run one process with all devices")
-                          : "Give the team a context for each shard, several on the same device "
-                            "where there are fewer devices");
+                    "Give the team a context for each shard, several on the same device where "
+                    "there are fewer devices");
         solver.meeting = values.meeting(i);
         // A transport takes one call at a time, in the same order in all processes.
         if (group) solver.sums.leave_late();
@@ -305,10 +329,11 @@ void TeamImpl::share(std::size_t rank) {
         if (graph.values[i].role == Role::state && graph.values[i].part_begin < 0)
             exchange->broadcast(rank, executor.tensor(static_cast<ValueId>(i)));
     net.params_changed();
-    if (group) return share_numbers(rank);
+    if (group && rank == 0) share_numbers();
+    if (group) barrier->arrive(rank, "to take the numbers of the first device");
     if (rank == 0) return;
     SolverImpl &mine = Access::impl(*ranks[rank].solver), &first = Access::impl(*ranks[0].solver);
-    // Rank 0 stays in broadcast() until all have come here, and is not changed by anyone.
+    // Rank 0 is changed by nobody until all ranks have ended.
     mine.updates = first.updates;
     mine.batches = first.batches;
     mine.rate = first.rate;
@@ -317,9 +342,9 @@ void TeamImpl::share(std::size_t rank) {
     net.set_seed(first.shared_net->options().seed);
 }
 
-void TeamImpl::share_numbers(std::size_t rank) {
-    SolverImpl& solver = Access::impl(*ranks[rank].solver);
-    NetImpl& net = Access::impl(*ranks[rank].net);
+void TeamImpl::share_numbers() {
+    SolverImpl& solver = Access::impl(*ranks[0].solver);
+    NetImpl& net = Access::impl(*ranks[0].net);
     struct Numbers {
         std::uint64_t updates, batches, steps, seed;
         double rate;
@@ -395,11 +420,10 @@ void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
                         ", started by ", group->place().starter));
     std::set<std::string> ids;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const std::vector<std::string> words = split(places[i], '\0');
         notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
-                            " on ", words.at(1)));
-        if (!ids.insert(words.at(2)).second)
-            notes.push_back(cat("device ", words.at(1), " has more than one rank"));
+                            " on ", places[i].text));
+        if (!ids.insert(places[i].id).second)
+            notes.push_back(cat("device ", places[i].text, " has more than one rank"));
     }
 }
 
@@ -426,7 +450,7 @@ std::vector<std::string> Team::notes() const {
             team.sharded_states ? "one rank each" : "rank 0"));
     if (team.sharded_states) notes.push_back(team.note_of_states());
     std::set<std::string> ids;
-    for (const Context& device : team.devices)
+    for (const Context& device : team.group ? std::vector<Context>{} : team.devices)
         if (!ids.insert(device.info().id).second)
             notes.push_back(cat("device ", device.info().str(), " has more than one rank"));
     return notes;

@@ -185,7 +185,7 @@ class Trainer {
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
             return open_training_net(context, config_, own);
         };
-        ranks_ = group_ != nullptr ? contexts_ : ranks_of_devices(open_net);
+        ranks_ = ranks_of_devices(open_net);
         const auto open_first = [&](const Context& context, int rank) {
             Net net = open_net(context, rank);
             if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
@@ -198,53 +198,68 @@ class Trainer {
     /// so are computed at once.
     template <typename Open>
     std::vector<Context> ranks_of_devices(const Open& open) {
+        const std::size_t devices = group_ != nullptr ? group_->size() : contexts_.size();
+        const std::size_t first = group_ != nullptr ? group_->rank() : 0;
+        first_rank_ = first;
+        meets_ = meets_in_steps(config_);
+        if (!meets_) return contexts_;
         const int shards = config_.solver.shards;
-        std::vector<ShardRange> parts =
-            shards_of_ranks(contexts_.size(), shards, call_.shards_of_devices);
-        const bool meets = meets_in_steps(config_);
-        if (meets && call_.measure_shards && contexts_.size() > 1) {
-            const std::vector<double> seconds =
-                time_shards(contexts_, open, config_.solver,
-                            std::chrono::duration<double>(call_.deadline_seconds));
-            const std::vector<int> own = shards_by_seconds(seconds, shards);
-            parts = shards_of_ranks(contexts_.size(), shards, own);
+        std::vector<int> own = call_.shards_of_devices;
+        shards_of_ranks(devices, shards, own);  // before devices are timed
+        if (call_.measure_shards && devices > 1) {
+            const std::vector<double> seconds = times_of_all(open);
+            own = shards_by_seconds(seconds, shards);
             note_of_times_ = note_of_times(seconds, own);
         }
+        const std::vector<ShardRange> parts = shards_of_ranks(devices, shards, own);
+        first_rank_ = static_cast<std::size_t>(parts[first].first);
         std::vector<Context> ranks;
         for (std::size_t i = 0; i < contexts_.size(); ++i) {
             ranks.push_back(contexts_[i]);
-            const int more = meets ? parts[i].count - 1 : 0;
-            for (int k = 0; k < more; ++k) ranks.emplace_back(contexts_[i].info().id);
+            for (int k = 1; k < parts[first + i].count; ++k)
+                ranks.emplace_back(contexts_[i].info().id);
         }
         return ranks;
+    }
+
+    /// How long a shard takes each device, of all processes.
+    template <typename Open>
+    std::vector<double> times_of_all(const Open& open) {
+        const std::vector<double> own = time_shards(
+            contexts_, open, config_.solver, std::chrono::duration<double>(call_.deadline_seconds));
+        if (group_ == nullptr) return own;
+        std::vector<double> all(group_->size());
+        group_->allgather(own.data(), sizeof(double), all.data(), "how fast the devices are");
+        return all;
     }
 
     TeamOptions team_options() const {
         TeamOptions options;
         options.shards = shards_of_devices();
-        options.measure_shards = call_.measure_shards && !meets_in_steps(config_);
+        options.measure_shards = call_.measure_shards && !meets_;
         options.deadline_seconds = call_.deadline_seconds;
         options.sharded_states = config_.sharded_states;
         options.processes = call_.processes;
         return options;
     }
 
-    /// Of ranks, which are the devices unless one has several.
+    /// Of ranks, which are the devices unless each has one shard.
     std::vector<int> shards_of_devices() const {
-        return ranks_.size() == contexts_.size() ? call_.shards_of_devices : std::vector<int>{};
+        return meets_ ? std::vector<int>{} : call_.shards_of_devices;
     }
 
     /// What a step of the first rank takes.
     MemoryMap memory_of_first(const Net& net) const {
         SolverOptions own = config_.solver;
-        const std::size_t ranks = group_ != nullptr ? group_->size() : ranks_.size();
-        const std::size_t rank = group_ != nullptr ? group_->rank() : 0;
+        const std::size_t ranks = meets_              ? static_cast<std::size_t>(own.shards)
+                                  : group_ != nullptr ? group_->size()
+                                                      : ranks_.size();
         if (config_.sharded_states) {
             own.state_parts = static_cast<int>(ranks);
-            own.state_part = static_cast<int>(rank);
+            own.state_part = static_cast<int>(first_rank_);
         }
         return Access::impl(net).plan_memory(
-            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()), rank);
+            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()), first_rank_);
     }
 
     /// Whether this is the process that writes results.
@@ -481,6 +496,8 @@ class Trainer {
     TrainConfig config_;
     std::vector<Context> contexts_;
     std::vector<Context> ranks_;  ///< of the team: each device once, or more often
+    std::size_t first_rank_ = 0;  ///< the number of the first of them among those of all processes
+    bool meets_ = false;          ///< whether shards meet in the middle of a step
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;

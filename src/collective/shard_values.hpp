@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ShardValues: small values that the ranks of a team, each with one shard of the batch, give each
-// other in the middle of a step. In the memory of the process, or by the transport between
-// processes of one rank each.
+// other in the middle of a step. In the memory of the process, and between processes by their
+// transport.
 #pragma once
 
 #include "collective/barrier.hpp"
@@ -18,19 +18,18 @@ namespace dlprim {
 
 class ShardValues {
   public:
-    /// Ranks are those of the barrier, whose lane Barrier::middle it uses.
-    explicit ShardValues(std::shared_ptr<Barrier> barrier);
+    /// The ranks of this process are those of the barrier, whose lane Barrier::middle it uses. With
+    /// a group, `counts` says how many ranks each process has, and nothing else may use the group
+    /// meanwhile.
+    explicit ShardValues(std::shared_ptr<Barrier> barrier, std::shared_ptr<ProcessGroup> group = {},
+                         std::vector<std::size_t> counts = {});
 
-    /// The same for ranks of a process each. Nothing else may use the group meanwhile.
-    explicit ShardValues(std::shared_ptr<ProcessGroup> group);
-
-    /// For the thread of one rank. With a group, that of this process.
+    /// For the thread of one rank of this process.
     std::unique_ptr<ShardMeeting> meeting(std::size_t rank) const;
 
   private:
     struct State;
     class OfRank;
-    class OfProcess;
     std::shared_ptr<State> state_;
 };
 

@@ -22,6 +22,7 @@ TRAIN = str(TOOLS / "dlprim_train")
 # Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
 QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
          "DLPRIM_AFFINITY": "0"}
+TEAM = os.environ.get("DLPRIM_TEAM_HASH", "")
 STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"],
             "mpich": ["mpiexec.mpich", "-n"]}
 KILLS = int(os.environ.get("DLPRIM_TEST_PROCESS_KILLS", "4"))
@@ -43,7 +44,7 @@ def free_port():
 
 class Group:
     """Processes of a run that are started by hand, as torchrun starts them."""
-    def __init__(self, count, arguments, per_rank=lambda rank: ([], {})):
+    def __init__(self, count, arguments, per_rank=lambda rank: ([], {}), program=TRAIN):
         port = str(free_port())
         self.processes = []
         for rank in range(count):
@@ -51,7 +52,7 @@ class Group:
             variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
                          "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             self.processes.append(subprocess.Popen(
-                [TRAIN, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
+                [program, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
 
     def wait(self, seconds=SECONDS):
@@ -124,20 +125,37 @@ class Processes(Runs):
             self.assert_same_run("one", "measured")
 
     def test_batch_norms_over_the_shards_of_all_processes(self):
-        """Each process has a shard. The bits are those of one process, and a run goes on with the other way."""
+        """The bits are those of one process, however many processes have the shards, and a run goes on with other numbers of them.
+        A process has a rank for each of its shards."""
         self.write("net.json", SYNCHRONOUS)
-        how = dict(solver={"type": "sgd", "learning_rate": 0.05, "momentum": 0.9}, checkpoints={"every_steps": 5, "keep": 9})
-        for shards, device in ((3, "cpu"), (2, "opencl")):
-            self.train("one", "-d", device, shards=shards, batch=12, **how)
+        how = dict(solver={"type": "sgd", "learning_rate": 0.05, "momentum": 0.9}, checkpoints={"every_steps": 5, "keep": 9},
+                   shards=4)
+        for device, counts in (("cpu", (2, 3, 4)), ("opencl", (2,))):
+            self.train("one", "-d", device, **how)
             for transport in TRANSPORTS:
-                with self.subTest(transport=transport, device=device):
-                    self.train_in(transport, shards, "many", "-d", device, shards=shards, batch=12, **how)
-                    self.assert_same_run("one", "many")
-                    self.train_in(transport, shards, "more", "-d", device, "--resume",
-                                  self.folder / "one/checkpoint_0_5.h5", shards=shards, batch=12, **how)
-                    self.assert_same_run("one", "more")
-        self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_5.h5", shards=2, batch=12, **how)
+                for count in counts:
+                    with self.subTest(transport=transport, device=device, count=count):
+                        text = self.train_in(transport, count, "many", "-d", device, **how)
+                        self.assertIn("note: rank 3: shards 3 to 3 on ", text)
+                        self.assert_same_run("one", "many")
+                        self.train_in(transport, count, "more", "-d", device, "--resume",
+                                      self.folder / "one/checkpoint_0_5.h5", **how)
+                        self.assert_same_run("one", "more")
+        for shares in ("1,3", "auto"):
+            text = self.train_in(TRANSPORTS[0], 2, "uneven", "-d", "opencl", "--shares", shares, **how)
+            self.assertEqual(len(re.findall(r"a shard takes the devices .* ms, so that they compute \d,\d shards", text)),
+                             shares == "auto")
+            self.assert_same_run("one", "uneven")
+        self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_2.h5", **how)
         self.assert_same_run("one", "back")
+        # With parts of the solver's state on all ranks.
+        for transport in TRANSPORTS:
+            for shares in ("2,2", "3,1"):
+                self.train_in(transport, 2, "parts", "-d", "opencl", "--shares", shares, states="sharded", **how)
+                self.assert_same_run("one", "parts")
+        self.train_in(TRANSPORTS[0], 3, "again", "-d", "opencl", "--resume", self.folder / "parts/checkpoint_1_2.h5",
+                      states="sharded", **how)
+        self.assert_same_run("one", "again")
 
     def test_the_state_in_parts(self):
         """Each process has a part. Bits and checkpoints are those of whole states in one process, from which a run goes on and
@@ -176,6 +194,44 @@ class Processes(Runs):
         self.assert_same_run("one", "two")
 
 
+class Teams(Runs):
+    """A program in C++ whose processes have several devices each."""
+    plugins = {"DLPRIM_PLUGINS": str(PLUGINS)}
+
+    def setUp(self):
+        super().setUp()
+        if "gloo" not in TRANSPORTS or not TEAM:
+            self.skipTest("there is no Gloo, or no such program")
+
+    def hashes(self, device, counts, how):
+        results = Group(len(counts), [device], lambda rank: ([counts[rank], how], self.plugins), TEAM).wait(2 * SECONDS)
+        for code, _, errors in results:
+            self.assertEqual(code, 0, errors)
+        return [out.split() for _, out, _ in results]
+
+    def test_processes_with_several_devices(self):
+        for device in ("cpu", "opencl"):
+            alone = subprocess.run([TEAM, device, "1", "whole"], capture_output=True, text=True, env=os.environ | QUIET)
+            self.assertEqual(alone.returncode, 0, alone.stderr)
+            one = alone.stdout.strip()
+            for counts in ((2, 2), (1, 3), (3, 1, 2)):
+                for how in ("whole", "sharded", "measured"):
+                    with self.subTest(device=device, counts=counts, how=how):
+                        self.assertEqual(self.hashes(device, counts, how), [[one] * count for count in counts])
+
+    def test_devices_of_two_kinds(self):
+        """They have the bits of each other, and again."""
+        found = []
+        for how in ("whole", "whole", "sharded"):
+            results = Group(2, [], lambda rank, how=how: ([("cpu", "opencl")[rank], 2, how], self.plugins), TEAM).wait(2 * SECONDS)
+            for code, out, errors in results:
+                self.assertEqual(code, 0, errors)
+                self.assertEqual(len(set(out.split())), 1, out)
+            self.assertEqual(results[0][1], results[1][1])
+            found.append(results[0][1])
+        self.assertEqual(found[0], found[1])
+
+
 class Faults(Runs):
     def setUp(self):
         super().setUp()
@@ -210,6 +266,19 @@ class Faults(Runs):
                     self.assertEqual(code, 75, errors)
                     self.assertRegex(lines[0], rf"dlprim_train: rank {victim} \(process \d+ on '.*'\) ended without a word in step")
         self.assertFalse([name for name in os.listdir("/dev/shm") if "dlprim" in name])
+
+    def test_a_process_of_several_ranks_that_dies_ends_all(self):
+        self.write("net.json", SYNCHRONOUS)
+        for victim in (0, 1):
+            group = self.long_run(2)
+            self.addCleanup(group.kill)
+            time.sleep(4)
+            died = time.monotonic()
+            group.processes[victim].kill()
+            code, _, errors = group.wait(30)[1 - victim]
+            self.assertLess(time.monotonic() - died, 10)
+            self.assertEqual(code, 75, errors)
+            self.assertRegex(errors, rf"^dlprim_train: rank {victim} \(process \d+ on '.*'\) ended without a word in step .*\n$")
 
     def test_a_pause_costs_time_alone(self):
         self.train("one", "-d", "cpu", shards=4, epochs=2)
@@ -285,11 +354,6 @@ class Faults(Runs):
         group = Group(2, [self.config(shards=2), *out], lambda rank: (["--resume", self.folder / "nothing.h5"], {}))
         for _, _, errors in group.wait():
             self.assertIn("nothing.h5", errors)
-
-    def test_batch_norms_over_more_shards_than_processes(self):
-        self.write("net.json", SYNCHRONOUS)
-        self.refused(["'norm'", '"sync"', "rank 0 has 2 shards", "a process for each of the 4 shards"],
-                     Group(2, [self.config(shards=4), "-d", "cpu", "--out", self.folder / "no"]))
 
     def test_bad_starts(self):
         arguments = [self.config(shards=4), "-d", "cpu", "--out", self.folder / "no"]
