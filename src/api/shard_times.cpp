@@ -108,7 +108,8 @@ std::vector<double> time_shards(RankThreads& threads,
 
 std::vector<double> time_shards(const std::vector<Context>& devices,
                                 const std::function<Net(const Context&, int rank)>& open,
-                                const SolverOptions& solver, Seconds deadline) {
+                                const SolverOptions& solver, Seconds deadline,
+                                const std::function<void()>& warm) {
     std::vector<std::string> names;
     names.reserve(devices.size());
     for (const Context& device : devices)
@@ -122,7 +123,7 @@ std::vector<double> time_shards(const std::vector<Context>& devices,
             nets[rank] = Access::shared_impl(net);
         },
         std::max(deadline, compiling));
-    return time_shards(threads, nets, deadline);
+    return time_shards(threads, nets, deadline, warm);
 }
 
 std::string note_of_times(const std::vector<double>& seconds, const std::vector<int>& shards) {

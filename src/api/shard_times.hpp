@@ -29,8 +29,8 @@ std::vector<double> time_shards(RankThreads& threads,
 /// The same with nets that live as long as the call; `open` as for Team's constructor.
 std::vector<double> time_shards(const std::vector<Context>& devices,
                                 const std::function<Net(const Context&, int rank)>& open,
-                                const SolverOptions& solver,
-                                std::chrono::duration<double> deadline);
+                                const SolverOptions& solver, std::chrono::duration<double> deadline,
+                                const std::function<void()>& warm = {});
 
 /// A sentence for notes on the measured seconds and the numbers of shards that follow.
 std::string note_of_times(const std::vector<double>& seconds, const std::vector<int>& shards);

@@ -114,6 +114,9 @@ class Trainer {
                  settings_of(config_)),
           checkpoints_(config_.checkpoints, folder_, call.note) {
         require(!contexts_.empty(), "train() needs a device");
+        require(group_ == nullptr || contexts_.size() == 1, "this process is one of ",
+                call_.processes.size(), " and is given ", contexts_.size(),
+                " devices: each process has one");
         open();
     }
 
@@ -225,8 +228,12 @@ class Trainer {
     /// How long a shard takes each device, of all processes.
     template <typename Open>
     std::vector<double> times_of_all(const Open& open) {
-        const std::vector<double> own = time_shards(
-            contexts_, open, config_.solver, std::chrono::duration<double>(call_.deadline_seconds));
+        const auto warm = [this] {
+            if (group_ != nullptr) group_->barrier("the devices to be timed");
+        };
+        const std::vector<double> own =
+            time_shards(contexts_, open, config_.solver,
+                        std::chrono::duration<double>(call_.deadline_seconds), warm);
         if (group_ == nullptr) return own;
         std::vector<double> all(group_->size());
         group_->allgather(own.data(), sizeof(double), all.data(), "how fast the devices are");
