@@ -144,6 +144,7 @@ Team::Team(const std::vector<Context>& devices,
     : impl_(std::make_shared<TeamImpl>()) {
     TeamImpl& team = *impl_;
     team.devices = devices;
+    require(!devices.empty(), "a team needs a device");
     if (options.processes.size() > 1) team.group = Access::impl(options.processes);
     if (team.group) team.learn_places();
     team.parts = shards_of_ranks(team.group ? team.places.size() : devices.size(), solver.shards,
