@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -116,6 +117,38 @@ void run_among(Processes& processes, int& code, const std::function<void()>& wor
     }
 }
 
+/// The numbers of "3,1"; empty where the text is something else.
+std::vector<int> parse_shares(const std::string& text) {
+    std::vector<int> shares;
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data();; ++at) {
+        int number = 0;
+        const auto read = std::from_chars(at, end, number);
+        if (read.ec != std::errc() || number < 1) return {};
+        shares.push_back(number);
+        at = read.ptr;
+        if (at == end) return shares;
+        if (*at != ',') return {};
+    }
+}
+
+/// Adds --shares, which takes numbers or "auto".
+void add_shares_option(CLI::App& app, TrainCall& call) {
+    app.add_option_function<std::string>(
+        "--shares",
+        [&call](const std::string& text) {
+            call.measure_shards = text == "auto";
+            if (call.measure_shards) return;
+            call.shards_of_devices = parse_shares(text);
+            if (call.shards_of_devices.empty())
+                throw CLI::ValidationError("--shares", "'" + text +
+                                                           "' is neither 'auto' nor numbers of at "
+                                                           "least 1 with commas, as 3,1");
+        },
+        "how many shards of a batch each of several devices computes, as 3,1; 'auto' measures "
+        "first how long one takes each; as even as possible if not given");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -131,11 +164,7 @@ int main(int argc, char** argv) {
         "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     tools::add_device_option(app, device);
-    app.add_option("--shares", call.shards_of_devices,
-                   "how many shards of a batch each of several devices computes, as 3,1; as even "
-                   "as possible if not given")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 1000000000));
+    add_shares_option(app, call);
     app.add_option("--deadline", call.deadline_seconds,
                    "how many seconds devices wait for each other at most (600)")
         ->check(CLI::Range(0.001, 1e9));

@@ -17,8 +17,8 @@
 // device's name, also if it does not answer within TeamOptions::deadline_seconds. The team cannot
 // be used any more then, and a thread that never answers is left behind with what it uses.
 //
-// Processes: with TeamOptions::processes the team is one of all of them. Each has one device, whose
-// rank this header counts as 0, and calls the same functions in the same order.
+// Processes: with TeamOptions::processes the team is one of all of them. Each has some of its
+// devices, whose ranks this header counts from 0, and calls the same functions in the same order.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -49,8 +49,16 @@ struct TeamOptions {
     std::uint64_t range_bytes = 4 << 20;
     /// Whether each device keeps a part of the solver's state (moments, averages) and updates that
     /// part of the parameters, which then travel to the others. It takes less memory, has the same
-    /// bits, and its checkpoints are those of any team. Only whole teams save and load them then.
+    /// bits, and its checkpoints are those of any team. Only whole teams save and load them then:
+    /// of several processes all call Solver::save_checkpoint(), by which the first one writes the
+    /// file, and load_checkpoint(), and likewise use_averages().
     bool sharded_states = false;
+    /// In place of `shards`: the constructor times forward and backward of a shard on all devices
+    /// at once, and gives each so many shards that the last one ends as early as it can, at least
+    /// one. Nothing that is trained changes by it. Team::notes() tells the times and the numbers,
+    /// which may be others the next time: with devices of several kinds, give them as `shards` to
+    /// train the same bits again.
+    bool measure_shards = false;
     /// The processes that train together. Their networks, solvers and shards must be the same, and
     /// so must be their engines where devices are of one kind, or the constructor throws
     /// Error(invalid_argument) on all of them.
@@ -79,6 +87,9 @@ class Team {
     /// The first of the rank's shards, and their number.
     int first_shard(int rank) const;
     int shards(int rank) const;
+    /// The seconds that a shard has taken each device (of all processes), if
+    /// TeamOptions::measure_shards had them measured; else empty.
+    std::vector<double> shard_seconds() const;
 
     /// Gives solver state and parameters of rank 0 to all, as after Solver::load_checkpoint() or
     /// Net::load_weights() on it.

@@ -87,7 +87,8 @@ struct TrainCall {
     /// Reads the files of first weights ("weights" and "initial" of the configuration) in place of
     /// load_tensors(), for example in another process.
     std::function<std::map<std::string, HostTensor>(const std::string& path)> read_weights;
-    /// Called once, before the training net allocates, with what its steps will take.
+    /// Called once, before the training net allocates, with what its steps will take. Where shards
+    /// are measured, that is with as many on each device.
     std::function<void(const MemoryMap&)> memory;
     /// If set, a file to which a trace of some steps is written: what each device computes, what is
     /// moved, and what waits, in Chrome's trace event format (docs/training.md). The steps are the
@@ -96,8 +97,9 @@ struct TrainCall {
     /// of several processes writes its own, with its rank in the name: trace.rank1.json.
     std::string trace;
     int trace_steps = 5;  ///< how many steps are traced at most, from 1
-    /// As TeamOptions::shards and TeamOptions::deadline_seconds.
+    /// As TeamOptions::shards, measure_shards and deadline_seconds.
     std::vector<int> shards_of_devices;
+    bool measure_shards = false;
     double deadline_seconds = 600;
     /// The processes that train together, each on one device. All are given the same configuration,
     /// data and options. The first one has the folder of results, and judges the test set; a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shards_of_ranks.
+// shards_of_ranks, shards_by_seconds.
 #include "api/rank_shards.hpp"
 
 #include "base/text.hpp"
@@ -28,6 +28,19 @@ std::vector<ShardRange> shards_of_ranks(std::size_t devices, int shards,
     require(first == shards, "the devices are given ", first, " shards in all, a batch has ",
             shards);
     return parts;
+}
+
+std::vector<int> shards_by_seconds(const std::vector<double>& seconds, int shards) {
+    std::vector<int> own(seconds.size(), 1);
+    // Each further shard goes to the device that ends first with it. As shards are alike, no other
+    // choice ends earlier. Of equal devices the first one takes it, as where they are even.
+    for (auto left = shards - static_cast<int>(seconds.size()); left > 0; --left) {
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < seconds.size(); ++i)
+            if ((own[i] + 1) * seconds[i] < (own[best] + 1) * seconds[best]) best = i;
+        ++own[best];
+    }
+    return own;
 }
 
 }  // namespace dlprim

@@ -16,6 +16,9 @@
 
 namespace dlprim {
 
+/// How long a device may compile after the first one has done so.
+constexpr std::chrono::duration<double> compiling{3600};
+
 class RankThreads {
   public:
     explicit RankThreads(std::shared_ptr<Barrier> barrier);

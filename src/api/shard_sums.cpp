@@ -243,7 +243,7 @@ std::vector<ShardSums::Range> ShardSums::ranges_of(const Plan& plan, std::uint64
 }
 
 Executor::AfterStep ShardSums::watch(NetImpl& net) {
-    if (is_alone() || taken_ + 1 < part_.count || ranges_.empty()) return {};
+    if (is_alone() || leaves_late_ || taken_ + 1 < part_.count || ranges_.empty()) return {};
     return [this, &net](std::size_t step) {
         if (!leaving_) {
             find_last_steps(net.built().executor->plan(), ranges_);

@@ -36,6 +36,10 @@ class ShardSums {
     void attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::size_t rank,
                 std::uint64_t range_bytes);
 
+    /// In an exchange: everything leaves after the backward part, in which the ranks of several
+    /// processes exchange other values.
+    void leave_late() { leaves_late_ = true; }
+
     int shards() const { return shards_; }
     int taken() const { return taken_; }  ///< shards of the present batch that were added
     int next() const { return part_.first + taken_; }  ///< index of the next shard
@@ -99,9 +103,10 @@ class ShardSums {
     std::vector<std::string> losses_;  ///< outputs, which each plan has anew
     std::vector<Waiting> waiting_;     ///< of these tensors, and then of these outputs
     std::vector<Range> ranges_;        ///< in an exchange, the block's end first
-    bool leaving_ = false;             ///< whether the tree has taken the last shard of the rank
-    std::size_t joined_ = 0;           ///< then: how many sums it is added to
-    std::size_t sent_ = 0;             ///< and how many ranges have left
+    bool leaves_late_ = false;
+    bool leaving_ = false;    ///< whether the tree has taken the last shard of the rank
+    std::size_t joined_ = 0;  ///< then: how many sums it is added to
+    std::size_t sent_ = 0;    ///< and how many ranges have left
 };
 
 }  // namespace dlprim

@@ -220,30 +220,7 @@ void SolverImpl::repeat_shard(int shard) {
         "@step", present.random_step + static_cast<std::uint64_t>(shard));
 }
 
-std::vector<std::byte> SolverImpl::gather(const std::string& state) {
-    std::vector<std::byte> whole;
-    for (SolverImpl* const peer : peers) {
-        const Executor& executor = *peer->shared_net->built().executor;
-        const Tensor part = executor.tensor(executor.plan().graph.find(state));
-        const std::size_t at = whole.size();
-        whole.resize(at + part.bytes());
-        part.copy_to_host(whole.data() + at, part.bytes());
-    }
-    return whole;
-}
-
-void SolverImpl::scatter(const std::string& state, const std::vector<std::byte>& whole) {
-    std::size_t at = 0;
-    for (SolverImpl* const peer : peers) {
-        const Executor& executor = *peer->shared_net->built().executor;
-        Tensor part = executor.tensor(executor.plan().graph.find(state));
-        require(at + part.bytes() <= whole.size(), "state '", state, "' has too few elements");
-        part.copy_from_host(whole.data() + at, part.bytes());
-        at += part.bytes();
-    }
-}
-
-std::map<std::string, Tensor> SolverImpl::averages() {
+std::map<std::string, Tensor> SolverImpl::averages(Receivers receivers) {
     std::map<std::string, Tensor> all;
     const NetImpl::Built& built = shared_net->built();
     const Plan& plan = built.executor->plan();
@@ -251,7 +228,8 @@ std::map<std::string, Tensor> SolverImpl::averages() {
     if (id == no_value) return all;
     Tensor average = built.executor->tensor(id);
     if (options.state_parts > 1) {
-        const std::vector<std::byte> whole = gather(average_name);
+        const std::vector<std::byte> whole = gather(average_name, receivers);
+        if (whole.empty()) return all;
         average = Tensor(shared_net->context(),
                          Shape{static_cast<std::int64_t>(whole.size() / sizeof(float))});
         average.copy_from_host(whole.data(), whole.size());
@@ -269,7 +247,7 @@ std::map<std::string, Tensor> SolverImpl::averages() {
 }
 
 void Solver::use_averages() {
-    std::map<std::string, Tensor> averages = impl_->averages();
+    std::map<std::string, Tensor> averages = impl_->averages(SolverImpl::Receivers::all);
     require(!averages.empty() && impl_->updates > 0,
             "there are no averages: the solver needs SolverOptions::average, and an update");
     std::vector<std::byte> data;

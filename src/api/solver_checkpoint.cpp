@@ -39,6 +39,7 @@ void check_shards(const Hdf5Reader& file, int shards) {
 }  // namespace
 
 void Solver::save_checkpoint(const std::string& path, const std::map<std::string, double>& extra) {
+    if (!impl_->gather_states()) return;
     Hdf5Writer file(path);
     impl_->write_checkpoint(file, extra);
     file.commit();
@@ -69,7 +70,7 @@ void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
                 write("solver/" + name, executor.tensor(static_cast<ValueId>(i)));
                 continue;
             }
-            data = gather(name);
+            data = whole_state(name);
             file.write("solver/" + name, shape_in_checkpoint(graph, graph.values[i]),
                        graph.values[i].spec.dtype, data.data());
         }

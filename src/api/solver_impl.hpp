@@ -4,6 +4,7 @@
 
 #include "api/net_impl.hpp"
 #include "api/shard_sums.hpp"
+#include "collective/process_group.hpp"
 #include "collective/step_trace.hpp"
 #include "formats/hdf5_file.hpp"
 #include "runtime/shard_meeting.hpp"
@@ -30,8 +31,11 @@ class SolverImpl {
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
     ShardSums sums;
-    /// With several SolverOptions::state_parts: the team's solvers, this one included, by part.
+    /// With several SolverOptions::state_parts: the team's solvers of this process, this one
+    /// included, by part.
     std::vector<SolverImpl*> peers;
+    std::shared_ptr<ProcessGroup> group;  ///< then: the processes that have the other parts, if any
+    std::vector<std::size_t> parts_of_processes;  ///< and how many each of them has
     std::string synchronous;  ///< a batch norm that takes statistics of all shards, if there is one
     std::unique_ptr<ShardMeeting> meeting;  ///< then: where it does, in a team
     std::size_t batch_slot = 0;             ///< where the states before the present batch are kept
@@ -72,20 +76,36 @@ class SolverImpl {
     /// Sets random numbers to those of a shard of the batch that was called off, for first_nan().
     void repeat_shard(int shard);
 
+    /// Which of the processes that have parts of the states get a whole one. All of them call for
+    /// it.
+    enum class Receivers : std::uint8_t { first, all };
     /// A state of all elements of the block of parameters, put together from the parts that the
-    /// solvers of a team keep; and its opposite. They wait.
-    std::vector<std::byte> gather(const std::string& state);
+    /// solvers of a team keep; and its opposite. They wait. A process that is no receiver gets
+    /// nothing.
+    std::vector<std::byte> gather(const std::string& state, Receivers receivers);
     void scatter(const std::string& state, const std::vector<std::byte>& whole);
+    /// Before write_checkpoint(), to be called by all processes: puts together the states of which
+    /// other processes have parts. Returns whether this is the process to write the checkpoint.
+    bool gather_states();
 
     /// The averages of the parameters, by name; empty without SolverOptions::average. They are the
     /// solver's own memory, or put together from parts.
-    std::map<std::string, Tensor> averages();
+    std::map<std::string, Tensor> averages(Receivers receivers);
 
     /// Writes what Solver::save_checkpoint() says into a file that may hold more. The caller
     /// commits it.
     void write_checkpoint(Hdf5Writer& file, const std::map<std::string, double>& extra);
-    /// Reads it. Whatever is wrong with the file is found before anything is changed.
+    /// Reads it; of states in parts, those of this process. Whatever is wrong with the file is
+    /// found before anything is changed.
     std::map<std::string, double> read_checkpoint(const Hdf5Reader& file);
+
+  private:
+    /// For write_checkpoint().
+    std::vector<std::byte> whole_state(const std::string& state);
+    void exchange_parts(const std::string& state, std::vector<std::byte>& whole,
+                        Receivers receivers);
+    /// States that gather_states() has put together, until the checkpoint is written.
+    std::map<std::string, std::vector<std::byte>> gathered_;
 };
 
 }  // namespace dlprim

@@ -4,6 +4,7 @@
 
 #include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
+#include "api/shard_times.hpp"
 #include "api/solver_impl.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -25,14 +27,14 @@ namespace dlprim {
 
 namespace {
 
-/// How long a device may compile after the first one has done so.
-constexpr std::chrono::duration<double> compiling{3600};
-
-std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group) {
-    if (group != nullptr) return {group->name(group->rank())};
+/// Names of ranks in messages; `first` is the number of the first of them.
+std::vector<std::string> names_of(const std::vector<Context>& devices, const ProcessGroup* group,
+                                  std::size_t first) {
+    if (group != nullptr && devices.size() == 1) return {group->name(group->rank())};
+    const std::string where = group != nullptr ? " of " + group->name(group->rank()) : "";
     std::vector<std::string> names;
     for (std::size_t i = 0; i < devices.size(); ++i)
-        names.push_back(cat("rank ", i, ", device ", devices[i].info().str()));
+        names.push_back(cat("rank ", first + i, ", device ", devices[i].info().str(), where));
     return names;
 }
 
@@ -47,13 +49,15 @@ std::string kind_text(const DeviceInfo& info) {
 }
 
 /// What the processes of a run must have in common besides their configurations: what lies where in
-/// the blocks that they exchange; and engines, where their devices are of a kind.
-ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed) {
+/// the blocks that they exchange; and engines, where their devices are of a kind. Parts of the
+/// solver's state, and their updates, differ in size.
+ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed, bool sharded_states) {
     const Plan& plan = net.built().executor->plan();
     std::string layout, engines;
     for (std::size_t i = 0; i < plan.graph.values.size(); ++i) {
         const Value& value = plan.graph.values[i];
         if (value.role != Role::parameter && value.role != Role::state) continue;
+        if (value.part_begin >= 0) continue;
         const Place& place = plan.places[i];
         layout += cat(value.name, value.spec.shape.str(), name_of(value.spec.dtype), place.index,
                       "+", place.offset, ";");
@@ -61,10 +65,25 @@ ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed) {
     for (const GradientMark& mark : plan.gradient_marks)
         layout += cat(mark.begin, "-", mark.end, ";");
     for (const Step& step : plan.steps)
-        if (step.engine != nullptr) engines += cat(step.engine->name(), ";");
+        if (step.engine != nullptr && !(sharded_states && step.part == Part::update))
+            engines += cat(step.engine->name(), ";");
     ProcessGroup::Fields fields{{"memory layout", hash_hex(layout)}};
     if (!mixed) fields.emplace_back("choice of engines", hash_hex(engines));
     return fields;
+}
+
+/// A value for each rank of this process, and what all processes have, by rank.
+template <typename T>
+std::vector<T> gather(ProcessGroup& group, const std::vector<T>& own, const std::string& what) {
+    std::string bytes(own.size() * sizeof(T), '\0');
+    std::memcpy(bytes.data(), own.data(), bytes.size());
+    std::vector<T> all;
+    for (const std::string& others : group.gather(bytes, what)) {
+        const std::size_t before = all.size();
+        all.resize(before + others.size() / sizeof(T));
+        std::memcpy(all.data() + before, others.data(), others.size());
+    }
+    return all;
 }
 
 void add_pair(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
@@ -86,26 +105,36 @@ class TeamImpl {
     };
     std::vector<Context> devices;
     std::vector<ShardRange> parts;
+    std::vector<double> shard_seconds;    ///< by part, if they were measured
     std::shared_ptr<ProcessGroup> group;  ///< none for one process
-    std::vector<std::string> places;      ///< then: host and device of each rank
+    std::vector<std::size_t> counts;      ///< then: how many ranks each process has
+    std::size_t first_rank = 0;           ///< and the number of this one's first rank
+    /// And where each rank is.
+    struct Place {
+        std::string kind, text, id;  ///< of the device; the last two with the host
+    };
+    std::vector<Place> places;
     std::shared_ptr<Barrier> barrier;
     std::shared_ptr<Exchange> exchange;  ///< none for a single device
     std::vector<Rank> ranks;
     /// Whether parameters come from the first device after every update, since another kind of
     /// device would round them otherwise.
     bool mixed = false;
-    bool sharded_states = false;         ///< each rank updates a part of the parameters
-    std::optional<RankThreads> threads;  ///< last, so that they end first
+    bool sharded_states = false;             ///< each rank updates a part of the parameters
+    std::vector<std::uint64_t> state_bytes;  ///< then: what each has of the solver's state
+    std::optional<RankThreads> threads;      ///< last, so that they end first
 
+    void connect(int shards);
+    void attach(std::size_t rank, std::uint64_t range_bytes);
+    void measure(int shards);
     void meet_in_steps();
+    void introduce_parts();
     std::string note_of_states() const;
-    const ShardRange& part(std::size_t rank) const {
-        return parts.at(group ? group->rank() : rank);
-    }
+    const ShardRange& part(std::size_t rank) const { return parts.at(first_rank + rank); }
     void learn_places();
-    std::vector<std::string> notes_of_processes() const;
+    void add_notes_of_processes(std::vector<std::string>& notes) const;
     void share(std::size_t rank);
-    void share_numbers(std::size_t rank);
+    void share_numbers();
     void share_parameters(std::size_t rank);
 };
 
@@ -115,32 +144,32 @@ Team::Team(const std::vector<Context>& devices,
     : impl_(std::make_shared<TeamImpl>()) {
     TeamImpl& team = *impl_;
     team.devices = devices;
+    require(!devices.empty(), "a team needs a device");
     if (options.processes.size() > 1) team.group = Access::impl(options.processes);
-    require(!team.group || devices.size() == 1, "this process is one of ", options.processes.size(),
-            " and is given ", devices.size(), " devices: each process has one");
-    require(!team.group || !options.sharded_states,
-            "\"states\" can be sharded over the devices of one process, and this is one of ",
-            options.processes.size(),
-            " processes: leave it out, or run one process with all devices");
-    team.parts = shards_of_ranks(team.group ? team.group->size() : devices.size(), solver.shards,
+    if (team.group) team.learn_places();
+    team.parts = shards_of_ranks(team.group ? team.places.size() : devices.size(), solver.shards,
                                  options.shards);
+    require(options.shards.empty() || !options.measure_shards,
+            "the numbers of shards are given and are to be measured: only one of both can be");
+    const auto ranks = static_cast<int>(team.parts.size());
+    const bool measures = options.measure_shards && ranks > 1 && solver.shards > ranks;
     std::set<const ContextImpl*> contexts;
     for (const Context& device : devices) {
         require(contexts.insert(&Access::impl(device)).second, "context ", device.info().str(),
                 " is given twice: each device of a team needs a context of its own");
         team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
     }
-    team.sharded_states = options.sharded_states && devices.size() > 1;
+    team.sharded_states = options.sharded_states && ranks > 1;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
-    team.barrier =
-        std::make_shared<Barrier>(names_of(devices, team.group.get()),
-                                  std::chrono::duration<double>(options.deadline_seconds));
-    if (team.group) team.learn_places();
-    if (team.parts.size() > 1)
-        team.exchange = std::make_shared<Exchange>(devices, solver.shards, team.parts, team.barrier,
-                                                   add_pair, team.group);
+    // Where the first rank of a process waits for other processes, the others wait for it, and
+    // should not be those who miss somebody.
+    const double patience = team.group && devices.size() > 1 ? 1.5 : 1;
+    team.barrier = std::make_shared<Barrier>(
+        names_of(devices, team.group.get(), team.first_rank),
+        std::chrono::duration<double>(patience * options.deadline_seconds));
+    if (!measures) team.connect(solver.shards);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);
     const auto open_rank = [&](std::size_t index) {
@@ -148,31 +177,83 @@ Team::Team(const std::vector<Context>& devices,
         mine.net.emplace(open(devices[index], static_cast<int>(index)));
         SolverOptions own = solver;
         if (team.sharded_states) {
-            own.state_part = static_cast<int>(index);
-            own.state_parts = static_cast<int>(devices.size());
+            own.state_part = static_cast<int>(team.first_rank + index);
+            own.state_parts = ranks;
         }
         mine.solver.emplace(*mine.net, own);
-        if (team.exchange)
-            Access::impl(*mine.solver).share(team.exchange, index, options.range_bytes);
+        if (!measures) team.attach(index, options.range_bytes);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
-    if (team.group) team.group->agree(layout_fields(Access::impl(*team.ranks[0].net), team.mixed));
+    if (team.group)
+        team.group->agree(
+            layout_fields(Access::impl(*team.ranks[0].net), team.mixed, team.sharded_states));
+    if (measures) {
+        team.measure(solver.shards);
+        team.connect(solver.shards);
+        team.threads->run([&](std::size_t rank) { team.attach(rank, options.range_bytes); },
+                          team.barrier->deadline());
+    }
     team.meet_in_steps();
-    if (!team.sharded_states) return;
+    if (team.sharded_states) team.introduce_parts();
+}
+
+/// Tells the solvers of each other, where each has a part of the state.
+void TeamImpl::introduce_parts() {
     std::vector<SolverImpl*> peers;
-    for (const TeamImpl::Rank& rank : team.ranks) peers.push_back(&Access::impl(*rank.solver));
-    for (SolverImpl* const peer : peers) peer->peers = peers;
+    for (const Rank& rank : ranks) {
+        peers.push_back(&Access::impl(*rank.solver));
+        std::uint64_t bytes = 0;
+        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
+            if (block.name == "states") bytes = block.bytes;
+        state_bytes.push_back(bytes);
+    }
+    for (SolverImpl* const peer : peers) {
+        peer->peers = peers;
+        peer->group = group;
+        peer->parts_of_processes = counts;
+    }
+    if (group) state_bytes = gather(*group, state_bytes, "the sizes of the solver's state");
+}
+
+void TeamImpl::connect(int shards) {
+    if (parts.size() > 1)
+        exchange = std::make_shared<Exchange>(devices, shards, parts, barrier, add_pair, group);
+}
+
+void TeamImpl::attach(std::size_t rank, std::uint64_t range_bytes) {
+    if (exchange) Access::impl(*ranks[rank].solver).share(exchange, rank, range_bytes);
+}
+
+/// Gives the devices numbers of shards by the time that one takes each.
+void TeamImpl::measure(int shards) {
+    std::vector<std::shared_ptr<NetImpl>> nets;
+    for (const Rank& rank : ranks) nets.push_back(Access::shared_impl(*rank.net));
+    const auto warm = [&] {
+        if (group) group->barrier("the devices to be timed");
+    };
+    shard_seconds = time_shards(*threads, nets, barrier->deadline(), warm);
+    if (group) shard_seconds = gather(*group, shard_seconds, "how fast the devices are");
+    parts = shards_of_ranks(parts.size(), shards, shards_by_seconds(shard_seconds, shards));
 }
 
 void TeamImpl::learn_places() {
-    const DeviceInfo own = devices[0].info();
     const std::string host =
         group->name(group->rank()).substr(group->name(group->rank()).find("on"));
-    places = group->gather(cat(kind_text(own), '\0', own.str(), " ", host, '\0', own.id, " ", host),
-                           "the devices of the run");
-    for (std::string& place : places) {
-        mixed = mixed || split(place, '\0')[0] != split(places[0], '\0')[0];
+    std::vector<std::string> own;
+    for (const Context& device : devices)
+        for (const std::string& word :
+             {kind_text(device.info()), cat(device.info().str(), " ", host),
+              cat(device.info().id, " ", host)})
+            own.push_back(word);
+    for (const std::string& text :
+         group->gather(join(own, std::string(1, '\0')), "the devices of the run")) {
+        const std::vector<std::string> words = split(text, '\0');
+        if (counts.size() == group->rank()) first_rank = places.size();
+        counts.push_back(words.size() / 3);
+        for (std::size_t i = 0; i + 2 < words.size(); i += 3)
+            places.push_back({words[i], words[i + 1], words[i + 2]});
     }
+    for (const Place& place : places) mixed = mixed || place.kind != places[0].kind;
 }
 
 Team::~Team() = default;
@@ -193,6 +274,10 @@ int Team::shards(int rank) const {
     return impl_->part(static_cast<std::size_t>(rank)).count;
 }
 
+std::vector<double> Team::shard_seconds() const {
+    return impl_->shard_seconds;
+}
+
 void Team::for_each(const std::function<void(int rank)>& work) {
     impl_->threads->run([work](std::size_t rank) { work(static_cast<int>(rank)); },
                         impl_->barrier->deadline());
@@ -200,32 +285,29 @@ void Team::for_each(const std::function<void(int rank)>& work) {
 
 /// Batch norms with "sync" take their statistics in the middle of a step.
 void TeamImpl::meet_in_steps() {
-    const ShardValues values(barrier);
+    const ShardValues values(barrier, group, counts);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         SolverImpl& solver = Access::impl(*ranks[i].solver);
         if (solver.synchronous.empty()) continue;
-        require(!group, "the ", solver.synchronous,
-                " are those of all shards, with \"sync\", which only devices of one process can "
-                "take: run one process with all devices, or leave \"sync\" out");
-        require(parts[i].count == 1, "the ", solver.synchronous,
-                " are those of all shards, with \"sync\", so that each shard needs a rank of its "
-                "own: rank ",
-                i, " has ", parts[i].count,
-                " shards. Give the team a context for each shard, several on the same device where "
-                "there are fewer devices");
+        for (std::size_t rank = 0; rank < parts.size(); ++rank)
+            require(parts[rank].count == 1, "the ", solver.synchronous,
+                    " are those of all shards, with \"sync\", so that each shard needs a rank of "
+                    "its own: rank ",
+                    rank, " has ", parts[rank].count, " shards. ",
+                    "Give the team a context for each shard, several on the same device where "
+                    "there are fewer devices");
         solver.meeting = values.meeting(i);
+        // A transport takes one call at a time, in the same order in all processes.
+        if (group) solver.sums.leave_late();
     }
 }
 
 std::string TeamImpl::note_of_states() const {
     std::vector<std::string> each;
     double all = 0;
-    for (const Rank& rank : ranks) {
-        double bytes = 0;
-        for (const Block& block : Access::impl(*rank.net).built().executor->plan().blocks)
-            if (block.name == "states") bytes = static_cast<double>(block.bytes);
-        each.push_back(fixed(bytes / (1 << 20), 2));
-        all += bytes;
+    for (const std::uint64_t bytes : state_bytes) {
+        each.push_back(fixed(static_cast<double>(bytes) / (1 << 20), 2));
+        all += static_cast<double>(bytes);
     }
     return cat("the solver's state is cut over the ranks, which have ", join(each, ", "),
                " of its ", fixed(all / (1 << 20), 2),
@@ -248,10 +330,11 @@ void TeamImpl::share(std::size_t rank) {
         if (graph.values[i].role == Role::state && graph.values[i].part_begin < 0)
             exchange->broadcast(rank, executor.tensor(static_cast<ValueId>(i)));
     net.params_changed();
-    if (group) return share_numbers(rank);
+    if (group && rank == 0) share_numbers();
+    if (group) barrier->arrive(rank, "to take the numbers of the first device");
     if (rank == 0) return;
     SolverImpl &mine = Access::impl(*ranks[rank].solver), &first = Access::impl(*ranks[0].solver);
-    // Rank 0 stays in broadcast() until all have come here, and is not changed by anyone.
+    // Rank 0 is changed by nobody until all ranks have ended.
     mine.updates = first.updates;
     mine.batches = first.batches;
     mine.rate = first.rate;
@@ -260,9 +343,9 @@ void TeamImpl::share(std::size_t rank) {
     net.set_seed(first.shared_net->options().seed);
 }
 
-void TeamImpl::share_numbers(std::size_t rank) {
-    SolverImpl& solver = Access::impl(*ranks[rank].solver);
-    NetImpl& net = Access::impl(*ranks[rank].net);
+void TeamImpl::share_numbers() {
+    SolverImpl& solver = Access::impl(*ranks[0].solver);
+    NetImpl& net = Access::impl(*ranks[0].net);
     struct Numbers {
         std::uint64_t updates, batches, steps, seed;
         double rate;
@@ -333,26 +416,28 @@ Context open_device(std::string_view names, const Processes& processes) {
     return Context(all[static_cast<std::size_t>(processes.local_rank()) % all.size()]);
 }
 
-std::vector<std::string> TeamImpl::notes_of_processes() const {
-    std::vector<std::string> notes{cat(group->size(), " processes exchange their sums by ",
-                                       group->transport(), ", started by ",
-                                       group->place().starter)};
+void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
+    notes.push_back(cat(group->size(), " processes exchange their sums by ", group->transport(),
+                        ", started by ", group->place().starter));
     std::set<std::string> ids;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const std::vector<std::string> words = split(places[i], '\0');
         notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
-                            " on ", words.at(1)));
-        if (!ids.insert(words.at(2)).second)
-            notes.push_back(cat("device ", words.at(1), " has more than one rank"));
+                            " on ", places[i].text));
+        if (!ids.insert(places[i].id).second)
+            notes.push_back(cat("device ", places[i].text, " has more than one rank"));
     }
-    return notes;
 }
 
 std::vector<std::string> Team::notes() const {
     const TeamImpl& team = *impl_;
     std::vector<std::string> notes;
     if (!team.exchange) return notes;
-    if (team.group) notes = team.notes_of_processes();
+    if (!team.shard_seconds.empty()) {
+        std::vector<int> shards;
+        for (const ShardRange& part : team.parts) shards.push_back(part.count);
+        notes.push_back(note_of_times(team.shard_seconds, shards));
+    }
+    if (team.group) team.add_notes_of_processes(notes);
     for (std::size_t i = 0; !team.group && i < team.devices.size(); ++i)
         notes.push_back(cat("rank ", i, ": shards ", team.parts[i].first, " to ",
                             team.parts[i].end() - 1, " on ", team.devices[i].info().str(),
@@ -366,7 +451,7 @@ std::vector<std::string> Team::notes() const {
             team.sharded_states ? "one rank each" : "rank 0"));
     if (team.sharded_states) notes.push_back(team.note_of_states());
     std::set<std::string> ids;
-    for (const Context& device : team.devices)
+    for (const Context& device : team.group ? std::vector<Context>{} : team.devices)
         if (!ids.insert(device.info().id).second)
             notes.push_back(cat("device ", device.info().str(), " has more than one rank"));
     return notes;

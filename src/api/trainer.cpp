@@ -5,6 +5,7 @@
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
 #include "api/rank_shards.hpp"
+#include "api/shard_times.hpp"
 #include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
@@ -33,6 +34,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -62,7 +64,7 @@ ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call)
                                                         : "fp32");
     for (const auto& [name, precision] : call.precisions)
         fields.emplace_back(cat("precision of ", name), std::string(name_of(precision)));
-    std::string shares;
+    std::string shares = call.measure_shards ? "measured" : "";
     for (const int share : call.shards_of_devices) shares += cat(share, " ");
     fields.emplace_back("shards of devices", shares);
     fields.emplace_back("the network's digest", hash_hex(read_file(config.net)));
@@ -113,6 +115,9 @@ class Trainer {
                  settings_of(config_)),
           checkpoints_(config_.checkpoints, folder_, call.note) {
         require(!contexts_.empty(), "train() needs a device");
+        require(group_ == nullptr || contexts_.size() == 1, "this process is one of ",
+                call_.processes.size(), " and is given ", contexts_.size(),
+                " devices: each process has one");
         if (!call.trace.empty()) trace_.emplace(call, call.processes.rank(), call.processes.size());
         open();
     }
@@ -136,7 +141,7 @@ class Trainer {
         }
         finish_trace(true);
         if (report_) report_->end("finished");
-        if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, solver());
+        if (!by_first(checkpoints_.is_saved(state_))) checkpoints_.save(state_, solver());
         tell_after();
         if (config_.solver.average > 0 && solver().steps() > 0) solver().use_averages();
         TrainResult result = result_so_far();
@@ -189,50 +194,87 @@ class Trainer {
         const auto open_net = [&](const Context& context, int rank) {
             NetOptions own = options;
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
-            Net net = open_training_net(context, config_, own);
+            return open_training_net(context, config_, own);
+        };
+        ranks_ = ranks_of_devices(open_net);
+        const auto open_first = [&](const Context& context, int rank) {
+            Net net = open_net(context, rank);
             if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
             return net;
         };
-        ranks_ = group_ != nullptr ? contexts_ : ranks_of_devices();
-        team_.emplace(ranks_, open_net, config_.solver, team_options());
+        team_.emplace(ranks_, open_first, config_.solver, team_options());
     }
 
     /// Each device once, or as often as it has shards where these meet in the middle of a step and
     /// so are computed at once.
-    std::vector<Context> ranks_of_devices() const {
-        const std::vector<ShardRange> parts =
-            shards_of_ranks(contexts_.size(), config_.solver.shards, call_.shards_of_devices);
+    template <typename Open>
+    std::vector<Context> ranks_of_devices(const Open& open) {
+        const std::size_t devices = group_ != nullptr ? group_->size() : contexts_.size();
+        const std::size_t first = group_ != nullptr ? group_->rank() : 0;
+        first_rank_ = first;
+        meets_ = meets_in_steps(config_);
+        if (!meets_) return contexts_;
+        const int shards = config_.solver.shards;
+        std::vector<int> own = call_.shards_of_devices;
+        shards_of_ranks(devices, shards, own);  // before devices are timed
+        if (call_.measure_shards && devices > 1) {
+            const std::vector<double> seconds = times_of_all(open);
+            own = shards_by_seconds(seconds, shards);
+            note_of_times_ = note_of_times(seconds, own);
+        }
+        const std::vector<ShardRange> parts = shards_of_ranks(devices, shards, own);
+        first_rank_ = static_cast<std::size_t>(parts[first].first);
         std::vector<Context> ranks;
         for (std::size_t i = 0; i < contexts_.size(); ++i) {
             ranks.push_back(contexts_[i]);
-            const int more = meets_in_steps(config_) ? parts[i].count - 1 : 0;
-            for (int k = 0; k < more; ++k) ranks.emplace_back(contexts_[i].info().id);
+            for (int k = 1; k < parts[first + i].count; ++k)
+                ranks.emplace_back(contexts_[i].info().id);
         }
         return ranks;
+    }
+
+    /// How long a shard takes each device, of all processes.
+    template <typename Open>
+    std::vector<double> times_of_all(const Open& open) {
+        const auto warm = [this] {
+            if (group_ != nullptr) group_->barrier("the devices to be timed");
+        };
+        const std::vector<double> own =
+            time_shards(contexts_, open, config_.solver,
+                        std::chrono::duration<double>(call_.deadline_seconds), warm);
+        if (group_ == nullptr) return own;
+        std::vector<double> all(group_->size());
+        group_->allgather(own.data(), sizeof(double), all.data(), "how fast the devices are");
+        return all;
     }
 
     TeamOptions team_options() const {
         TeamOptions options;
         options.shards = shards_of_devices();
+        options.measure_shards = call_.measure_shards && !meets_;
         options.deadline_seconds = call_.deadline_seconds;
         options.sharded_states = config_.sharded_states;
         options.processes = call_.processes;
         return options;
     }
 
-    /// Of ranks, which are the devices unless one has several.
+    /// Of ranks, which are the devices unless each has one shard.
     std::vector<int> shards_of_devices() const {
-        return ranks_.size() == contexts_.size() ? call_.shards_of_devices : std::vector<int>{};
+        return meets_ ? std::vector<int>{} : call_.shards_of_devices;
     }
 
     /// What a step of the first rank takes.
     MemoryMap memory_of_first(const Net& net) const {
         SolverOptions own = config_.solver;
-        if (config_.sharded_states) own.state_parts = static_cast<int>(ranks_.size());
-        const std::size_t ranks = group_ != nullptr ? group_->size() : ranks_.size();
+        const std::size_t ranks = meets_              ? static_cast<std::size_t>(own.shards)
+                                  : group_ != nullptr ? group_->size()
+                                                      : ranks_.size();
+        if (config_.sharded_states) {
+            own.state_parts = static_cast<int>(ranks);
+            own.state_part = static_cast<int>(first_rank_);
+        }
         return Access::impl(net).plan_memory(
-            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()),
-            group_ != nullptr ? group_->rank() : 0);
+            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()), first_rank_);
     }
 
     /// Whether this is the process that writes results.
@@ -283,12 +325,20 @@ class Trainer {
         return stops_ || all[0].saves != 0;
     }
 
+    /// What the first process finds, where all must do the same: a checkpoint may consist of parts
+    /// that each of them has.
+    bool by_first(bool own) const {
+        if (group_ == nullptr || !config_.sharded_states) return own;
+        return group_->share(own ? "1" : "0", "whether to save") == "1";
+    }
+
     /// Judges the net by the test set. Nothing if the run is to stop before the end of that.
     std::optional<Evaluator::Result> judge() {
         std::optional<Evaluator::Result> result;
-        if (is_first())
-            result = evaluator_->run(net(), Access::impl(solver()).averages(),
-                                     [this] { return is_stopped(); });
+        // All processes put them together where each has a part.
+        const std::map<std::string, Tensor> averages =
+            Access::impl(solver()).averages(SolverImpl::Receivers::first);
+        if (is_first()) result = evaluator_->run(net(), averages, [this] { return is_stopped(); });
         if (group_ == nullptr) return result;
         std::vector<double> values;
         if (result) {
@@ -324,6 +374,7 @@ class Trainer {
         if (group_ != nullptr) group_->barrier("the checkpoint to be read by all");
         checkpoints_.clear_way(from_, state_);
         team_->share_state();
+        if (!note_of_times_.empty()) note(note_of_times_);
         for (const std::string& text : team_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net().notes()) note(text);
@@ -389,7 +440,7 @@ class Trainer {
         state_.schedule.report(state_.history.tested ? metrics.test_loss : metrics.train_loss);
         const bool best = judging_->take(metrics, state_);
         if (is_first()) write_results();
-        if (checkpoints_.is_due_after_epoch(state_) || is_over())
+        if (by_first(checkpoints_.is_due_after_epoch(state_) || is_over()))
             checkpoints_.save(state_, solver());
         if (best && config_.checkpoints.keep_best) checkpoints_.save_best(state_, solver());
         if (judging_->is_enough(state_)) note(judging_->reason(state_));
@@ -444,7 +495,7 @@ class Trainer {
         finish_trace(true);
         tell_after();
         if (report_) report_->end("stopped");
-        if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, solver()))
+        if (!by_first(checkpoints_.is_saved(state_)) && !checkpoints_.save(state_, solver()))
             fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
                  checkpoints_.last().empty() ? "of which there is none"
                                              : cat("'", checkpoints_.last(), "'"),
@@ -473,6 +524,8 @@ class Trainer {
     TrainConfig config_;
     std::vector<Context> contexts_;
     std::vector<Context> ranks_;  ///< of the team: each device once, or more often
+    std::size_t first_rank_ = 0;  ///< the number of the first of them among those of all processes
+    bool meets_ = false;          ///< whether shards meet in the middle of a step
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;
@@ -486,8 +539,9 @@ class Trainer {
     std::optional<RunReport> report_;   ///< of the first process
     std::optional<TracedSteps> trace_;  ///< if it is asked for
     std::vector<std::string> initial_notes_;
-    bool stopped_ = false;  ///< whether call_.request has asked for it
-    bool stops_ = false;    ///< whether all processes know of it
+    std::string note_of_times_;  ///< of shards, if the team has not measured them itself
+    bool stopped_ = false;       ///< whether call_.request has asked for it
+    bool stops_ = false;         ///< whether all processes know of it
 };
 
 }  // namespace

@@ -49,10 +49,10 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
         for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
         pending_.push_back(tree.pending());
     }
-    const std::size_t ranks = group_ ? group_->size() : contexts_.size();
+    learn_numbers();
+    const std::size_t ranks = group_ ? processes_.back().end : contexts_.size();
     require(next == shards_ && parts_.size() == ranks, "the devices have ", next, " shards of ",
             shards_);
-    require(!group_ || contexts_.size() == 1, "a process of several has one device");
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
     peers_ =
@@ -69,8 +69,9 @@ Queue& Exchange::queue(std::size_t rank) {
 }
 
 void Exchange::expect(std::size_t rank, std::size_t groups) {
-    if (!group_) return rooms_.at(rank).resize(groups);
-    for (std::vector<Rooms>& rooms : rooms_) rooms.resize(groups);
+    rooms_.at(number(rank)).resize(groups);
+    for (std::size_t q = 0; rank == 0 && q < size(); ++q)
+        if (!own_.has(q)) rooms_[q].resize(groups);
 }
 
 Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t number) const {
@@ -137,8 +138,8 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
             room.staging.emplace_back(second_[rank], Shape{own}, term.mean.dtype());
         rooms.push_back(std::move(room));
     }
-    for (std::size_t q = 0; group_ && q < size(); ++q)
-        if (q != self) make_copies(q, group, terms);
+    for (std::size_t q = 0; rank == 0 && q < size(); ++q)
+        if (!own_.has(q)) make_copies(q, group, terms);
 }
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
@@ -294,6 +295,7 @@ void Exchange::begin(std::size_t rank) {
 }
 
 void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices) {
+    if (group_) return share_by_transport(rank, tensor, slices);
     Queue& first = Access::impl(contexts_[rank]).queue();
     const auto part = [&](std::size_t q) {
         return elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size());
@@ -317,16 +319,15 @@ void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
     const bool is_first = number(rank) == 0;
     TracePhases phases(trace_.get(), rank, TraceRow::host);
     phases.next(TraceKind::move, "take parameters of the first device");
-    if (is_first || group_) {
-        if (broadcast_bytes_ < tensor.bytes()) {
-            broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
-            broadcast_bytes_ = tensor.bytes();
-        }
+    if (rank == 0 && broadcast_bytes_ < tensor.bytes()) {
+        broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
+        broadcast_bytes_ = tensor.bytes();
     }
     if (is_first) queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     barrier_->arrive(rank, "to share values of the first device");
-    if (group_)
+    if (group_ && rank == 0)
         group_->await_broadcast(broadcast_.data(), tensor.bytes(), "values of the first device");
+    await_transport(rank, "values of the first device");
     if (!is_first) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
     barrier_->arrive(rank, "to go on with values of the first device");
 }

@@ -56,8 +56,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
     /// between the devices. Throws Error(device) where there is none.
     ///
-    /// With a group, each process has one rank, the first in `contexts`, which all other functions
-    /// count as 0; parts are those of all processes. Memory of peers is not asked for then.
+    /// With a group, `contexts` are the ranks of this process, which all other functions count from
+    /// 0; parts are those of all processes, whose ranks follow each other. All processes construct
+    /// it at once. Memory of peers is not asked for then.
     Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
              std::shared_ptr<Barrier> barrier, AddPair add,
              std::shared_ptr<ProcessGroup> group = {}, const ChoosePeers& choose = choose_peers);
@@ -107,7 +108,19 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   private:
     /// The number of a rank of this process among those of all.
-    std::size_t number(std::size_t rank) const { return group_ ? group_->rank() : rank; }
+    std::size_t number(std::size_t rank) const { return own_.begin + rank; }
+    /// The numbers of a process's ranks.
+    struct Numbers {
+        std::size_t begin = 0, end = 0;
+        bool has(std::size_t number) const { return begin <= number && number < end; }
+    };
+    void learn_numbers();
+    /// What the ranks of a process own together.
+    Slice slice_of(std::int64_t elements, const Numbers& ranks) const;
+    /// Where the other ranks of the process wait for what its first one exchanges for all.
+    void await_transport(std::size_t rank, const std::string& what);
+    void share_by_transport(std::size_t rank, const Tensor& tensor,
+                            const std::vector<Slice>& slices);
     /// What a rank owns, by its number.
     Slice slice(std::int64_t elements, std::size_t number) const;
     /// Memory of a rank for one tensor.
@@ -148,7 +161,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
     /// Memory for what comes from a rank of another process to one of this process.
     void make_copies(std::size_t other, std::size_t group, const Terms& terms);
-    /// Bring what the rank reads of other processes' ranks: its slice of their sums, and the means.
+    /// Bring what ranks read of those of other processes: their slices of the sums, and the means.
+    /// The first rank of the process does it for all, and the others wait.
     void fetch_sums(std::size_t rank, std::size_t group, const Terms& terms,
                     const std::string& what);
     void fetch_means(std::size_t rank, std::size_t group, const Terms& terms,
@@ -164,13 +178,16 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     AddPair add_;
     std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced
     std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
+    Numbers own_;                          ///< of this process's ranks
+    std::vector<Numbers> processes_;       ///< with a group: of each process's
     std::vector<Way> ways_;
     PeerChoice peers_;
     std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
     /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
-    std::vector<HostMemory> shared_;         ///< by rank: its slice in share()
-    std::vector<std::int64_t> shared_size_;  ///< and for how many elements there is memory
+    /// By rank: its slice in share(). With a group the first has the whole tensor, for all.
+    std::vector<HostMemory> shared_;
+    std::vector<std::int64_t> shared_size_;  ///< for how many elements there is memory
     HostMemory broadcast_;
     std::uint64_t broadcast_bytes_ = 0;
     std::vector<std::unique_ptr<Line>> lines_;          ///< by rank

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // ShardValues: small values that the ranks of a team, each with one shard of the batch, give each
-// other in the middle of a step. In the memory of the process.
+// other in the middle of a step. In the memory of the process, and between processes by their
+// transport.
 #pragma once
 
 #include "collective/barrier.hpp"
+#include "collective/process_group.hpp"
 #include "runtime/shard_meeting.hpp"
 
 #include <cstddef>
@@ -16,10 +18,13 @@ namespace dlprim {
 
 class ShardValues {
   public:
-    /// Ranks are those of the barrier, whose lane Barrier::middle it uses.
-    explicit ShardValues(std::shared_ptr<Barrier> barrier);
+    /// The ranks of this process are those of the barrier, whose lane Barrier::middle it uses. With
+    /// a group, `counts` says how many ranks each process has, and nothing else may use the group
+    /// meanwhile.
+    explicit ShardValues(std::shared_ptr<Barrier> barrier, std::shared_ptr<ProcessGroup> group = {},
+                         std::vector<std::size_t> counts = {});
 
-    /// For the thread of one rank.
+    /// For the thread of one rank of this process.
     std::unique_ptr<ShardMeeting> meeting(std::size_t rank) const;
 
   private:

@@ -7,21 +7,24 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import trace_test
 from commands import SECONDS, TOOLS, main
-from shards_test import ShardRuns as Runs
+from shards_test import SYNCHRONOUS, ShardRuns as Runs
 
 PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS))
 TRAIN = str(TOOLS / "dlprim_train")
 # Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
 QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
          "DLPRIM_AFFINITY": "0"}
+TEAM = os.environ.get("DLPRIM_TEAM_HASH", "")
 STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"],
             "mpich": ["mpiexec.mpich", "-n"]}
 KILLS = int(os.environ.get("DLPRIM_TEST_PROCESS_KILLS", "4"))
@@ -43,7 +46,7 @@ def free_port():
 
 class Group:
     """Processes of a run that are started by hand, as torchrun starts them."""
-    def __init__(self, count, arguments, per_rank=lambda rank: ([], {})):
+    def __init__(self, count, arguments, per_rank=lambda rank: ([], {}), program=TRAIN):
         port = str(free_port())
         self.processes = []
         for rank in range(count):
@@ -51,7 +54,7 @@ class Group:
             variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
                          "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             self.processes.append(subprocess.Popen(
-                [TRAIN, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
+                [program, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
 
     def wait(self, seconds=SECONDS):
@@ -130,6 +133,68 @@ class Processes(Runs):
         for transport in TRANSPORTS[-1:]:
             self.train_in(transport, 2, "uneven", "-d", "cpu", "--shares", "3,1", **self.how)
             self.assert_same_run("one", "uneven")
+            text = self.train_in(transport, 2, "measured", "-d", "cpu", "--shares", "auto", **self.how)
+            shares = re.search(r"a shard takes the devices .* ms, so that they compute (\d),(\d) shards", text).groups()
+            self.assertIn(f"rank 1: shards {shares[0]} to 3 on ", text)
+            self.assert_same_run("one", "measured")
+
+    def test_batch_norms_over_the_shards_of_all_processes(self):
+        """The bits are those of one process, however many processes have the shards, and a run goes on with other numbers of them.
+        A process has a rank for each of its shards."""
+        self.write("net.json", SYNCHRONOUS)
+        how = dict(solver={"type": "sgd", "learning_rate": 0.05, "momentum": 0.9}, checkpoints={"every_steps": 5, "keep": 9},
+                   shards=4)
+        for device, counts in (("cpu", (2, 3, 4)), ("opencl", (2,))):
+            self.train("one", "-d", device, **how)
+            for transport in TRANSPORTS:
+                for count in counts:
+                    with self.subTest(transport=transport, device=device, count=count):
+                        text = self.train_in(transport, count, "many", "-d", device, **how)
+                        self.assertIn("note: rank 3: shards 3 to 3 on ", text)
+                        self.assert_same_run("one", "many")
+                        self.train_in(transport, count, "more", "-d", device, "--resume",
+                                      self.folder / "one/checkpoint_0_5.h5", **how)
+                        self.assert_same_run("one", "more")
+        for shares in ("1,3", "auto"):
+            text = self.train_in(TRANSPORTS[0], 2, "uneven", "-d", "opencl", "--shares", shares, **how)
+            self.assertEqual(len(re.findall(r"a shard takes the devices .* ms, so that they compute \d,\d shards", text)),
+                             shares == "auto")
+            self.assert_same_run("one", "uneven")
+        self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_2.h5", **how)
+        self.assert_same_run("one", "back")
+        # With parts of the solver's state on all ranks.
+        for transport in TRANSPORTS:
+            for shares in ("2,2", "3,1"):
+                self.train_in(transport, 2, "parts", "-d", "opencl", "--shares", shares, states="sharded", **how)
+                self.assert_same_run("one", "parts")
+        self.train_in(TRANSPORTS[0], 3, "again", "-d", "opencl", "--resume", self.folder / "parts/checkpoint_1_2.h5",
+                      states="sharded", **how)
+        self.assert_same_run("one", "again")
+
+    def test_the_state_in_parts(self):
+        """Each process has a part. Bits and checkpoints are those of whole states in one process, from which a run goes on and
+        which goes on from it."""
+        how = self.how | {"solver": {"type": "adam", "learning_rate": 0.01, "clip_norm": 1, "average": 0.99}}
+        how["checkpoints"] = how["checkpoints"] | {"keep_best": True}
+        for device in ("cpu", "opencl"):
+            self.train("one", "-d", device, **how)
+            for transport in TRANSPORTS:
+                for count in (2, 3) if device == "cpu" else (2,):
+                    with self.subTest(device=device, transport=transport, count=count):
+                        text = self.train_in(transport, count, "parts", "-d", device, states="sharded", **how)
+                        self.assertIn("note: the solver's state is cut over the ranks", text)
+                        self.assert_same_run("one", "parts")
+                        self.assertEqual(self.bits("one/best.h5"), self.bits("parts/best.h5"))
+        self.train_in(TRANSPORTS[0], 3, "three", "-d", "cpu", "--resume", self.folder / "parts/checkpoint_1_2.h5",
+                      states="sharded", **how)
+        self.train_in(TRANSPORTS[-1], 2, "two", "-d", "opencl", "--resume", self.folder / "one/checkpoint_0_5.h5",
+                      states="sharded", **how)
+        self.assert_same_run("one", "two")
+        self.train("whole", "-d", "opencl", "--resume", self.folder / "two/checkpoint_1_7.h5", **how)
+        self.assert_same_run("one", "whole")
+
+    def bits(self, name):
+        return {key: values.tobytes() for key, values in self.read_tensors(name).items()}
 
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
@@ -141,6 +206,44 @@ class Processes(Runs):
                               stdin=subprocess.DEVNULL, timeout=4 * SECONDS, env=os.environ | QUIET)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same_run("one", "two")
+
+
+class Teams(Runs):
+    """A program in C++ whose processes have several devices each."""
+    plugins = {"DLPRIM_PLUGINS": str(PLUGINS)}
+
+    def setUp(self):
+        super().setUp()
+        if "gloo" not in TRANSPORTS or not TEAM:
+            self.skipTest("there is no Gloo, or no such program")
+
+    def hashes(self, device, counts, how):
+        results = Group(len(counts), [device], lambda rank: ([counts[rank], how], self.plugins), TEAM).wait(2 * SECONDS)
+        for code, _, errors in results:
+            self.assertEqual(code, 0, errors)
+        return [out.split() for _, out, _ in results]
+
+    def test_processes_with_several_devices(self):
+        for device in ("cpu", "opencl"):
+            alone = subprocess.run([TEAM, device, "1", "whole"], capture_output=True, text=True, env=os.environ | QUIET)
+            self.assertEqual(alone.returncode, 0, alone.stderr)
+            one = alone.stdout.strip()
+            for counts in ((2, 2), (1, 3), (3, 1, 2)):
+                for how in ("whole", "sharded", "measured"):
+                    with self.subTest(device=device, counts=counts, how=how):
+                        self.assertEqual(self.hashes(device, counts, how), [[one] * count for count in counts])
+
+    def test_devices_of_two_kinds(self):
+        """They have the bits of each other, and again."""
+        found = []
+        for how in ("whole", "whole", "sharded"):
+            results = Group(2, [], lambda rank, how=how: ([("cpu", "opencl")[rank], 2, how], self.plugins), TEAM).wait(2 * SECONDS)
+            for code, out, errors in results:
+                self.assertEqual(code, 0, errors)
+                self.assertEqual(len(set(out.split())), 1, out)
+            self.assertEqual(results[0][1], results[1][1])
+            found.append(results[0][1])
+        self.assertEqual(found[0], found[1])
 
 
 class Faults(Runs):
@@ -178,6 +281,19 @@ class Faults(Runs):
                     self.assertRegex(lines[0], rf"dlprim_train: rank {victim} \(process \d+ on '.*'\) ended without a word in step")
         self.assertFalse([name for name in os.listdir("/dev/shm") if "dlprim" in name])
 
+    def test_a_process_of_several_ranks_that_dies_ends_all(self):
+        self.write("net.json", SYNCHRONOUS)
+        for victim in (0, 1):
+            group = self.long_run(2)
+            self.addCleanup(group.kill)
+            time.sleep(4)
+            died = time.monotonic()
+            group.processes[victim].kill()
+            code, _, errors = group.wait(30)[1 - victim]
+            self.assertLess(time.monotonic() - died, 10)
+            self.assertEqual(code, 75, errors)
+            self.assertRegex(errors, rf"^dlprim_train: rank {victim} \(process \d+ on '.*'\) ended without a word in step .*\n$")
+
     def test_a_pause_costs_time_alone(self):
         self.train("one", "-d", "cpu", shards=4, epochs=2)
         group = Group(2, [self.config(shards=4, epochs=2), "-d", "cpu", "--out", self.folder / "two"])
@@ -196,6 +312,28 @@ class Faults(Runs):
         results = group.wait()
         self.assertEqual([code for code, _, _ in results], [128 + signal.SIGTERM] * 2, results)
         self.assertIn("stopped; checkpoint:", results[0][1])
+
+    def test_parts_of_the_state_are_saved_by_all_together(self):
+        """Also where the first process cannot write a file: all go on, and save again when one of them is asked to end. A limit
+        of a file's size stands for a full disk."""
+        config = self.config(shards=4, epochs=100000, states="sharded", checkpoints={"every_steps": 5, "keep": 1})
+        group = Group(2, [config, "-d", "cpu", "--out", self.folder / "out", "--replace"])
+        self.addCleanup(group.kill)
+        patience = threading.Timer(SECONDS, group.kill)
+        patience.start()
+        self.addCleanup(patience.cancel)
+        first, second = group.processes
+        self.assertTrue(any("epoch 2/" in line for line in first.stdout))
+        resource.prlimit(first.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        self.assertTrue(any("note: no checkpoint was saved" in line for line in first.stdout))
+        resource.prlimit(first.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        second.terminate()
+        results = group.wait()
+        self.assertEqual([code for code, _, _ in results], [128 + signal.SIGTERM] * 2, results)
+        saved = re.search(r"stopped; checkpoint: (\S+checkpoint_(\d+)\S*\.h5);", results[0][1])
+        self.assertIsNotNone(saved, results)
+        self.succeed("train", config, "-d", "cpu", "--resume", saved.group(1), "--out", self.folder / "new", "--epochs",
+                     int(saved.group(2)) + 1)
 
     def refused(self, words, group, code=1):
         for rank, (ended, out, errors) in enumerate(group.wait()):

@@ -10,6 +10,13 @@ import train_test
 from commands import DEVICES, CommandTest, idx, main, network, operator
 
 
+# A network whose batch norm takes statistics of all shards.
+SYNCHRONOUS = network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+                      operator("Convolution2D", "conv", "image", channels_out=4, kernel=3, bias=False),
+                      operator("BatchNorm", "norm", "conv", sync=True), operator("InnerProduct", "fc", "norm", outputs=4),
+                      operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label"))
+
+
 class ShardRuns(CommandTest):
     """Runs of a small network, and whether two of them are the same; processes_test.py has some, too."""
     def setUp(self):
@@ -101,11 +108,7 @@ class Shards(ShardRuns):
 
     def test_batch_norms_over_all_shards(self):
         """A device that computes several shards has a rank for each."""
-        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-                                       operator("Convolution2D", "conv", "image", channels_out=4, kernel=3, bias=False),
-                                       operator("BatchNorm", "norm", "conv", sync=True),
-                                       operator("InnerProduct", "fc", "norm", outputs=4),
-                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        self.write("net.json", SYNCHRONOUS)
         solver = {"type": "sgd", "learning_rate": 0.05}
         for device in DEVICES:
             result = self.train("one", "-d", device, shards=4, solver=solver)
@@ -128,13 +131,47 @@ class Shards(ShardRuns):
         self.assert_same_run("a", "b")
         self.assertGreater(float(self.rows("a")[-1]["test_accuracy"]), 0.5)
 
+    def test_measured_shares(self):
+        """As the note says: with these numbers given the bits are the same, and devices of a kind have those of one."""
+        how = dict(shards=5, batch=20, checkpoints={"every_steps": 5, "keep": 9})
+        told = r"note: a shard takes the devices ([\d.]+), ([\d.]+) ms, so that they compute (\d+),(\d+) shards of each batch"
+        pairs = [(device, device) for device in DEVICES] + [tuple(DEVICES[:2])] * (len(DEVICES) > 1)
+        for pair in pairs:
+            out = self.train("measured", "-d", ",".join(pair), "--shares", "auto", **how).out
+            seconds, shares = re.search(told, out).group(1, 2), re.search(told, out).group(3, 4)
+            first, second = (int(share) for share in shares)
+            self.assertEqual(first + second, 5)
+            self.assertGreater(min(first, second), 0)
+            self.assertGreater(min(float(each) for each in seconds), 0)
+            self.assertIn(f"note: rank 1: shards {first} to 4 on ", out)
+            self.train("given", "-d", ",".join(pair), "--shares", ",".join(shares), **how)
+            self.assert_same_run("measured", "given")
+            if pair[0] == pair[1]:
+                self.train("one", "-d", pair[0], **how)
+                self.assert_same_run("measured", "one")
+        self.assertNotIn("a shard takes", self.train("each", "-d", "cpu,cpu", "--shares", "auto", shards=2).out)
+        self.assertNotIn("a shard takes", self.train("alone", "-d", "cpu", "--shares", "auto", shards=2).out)
+
+    def test_measured_shares_of_batch_norms_over_all_shards(self):
+        self.write("net.json", SYNCHRONOUS)
+        solver = {"type": "sgd", "learning_rate": 0.05}
+        self.train("one", "-d", "cpu", shards=4, solver=solver)
+        out = self.train("measured", "-d", "cpu,cpu", "--shares", "auto", shards=4, solver=solver).out
+        self.assertRegex(out, r"note: a shard takes the devices .* ms, so that they compute \d,\d shards")
+        self.assertIn("note: rank 3: shards 3 to 3 on ", out)
+        self.assert_same_run("one", "measured")
+
     def test_errors_of_several_devices(self):
         out = ("--out", self.folder / "no")
         self.refuse(["2 devices and 1 shard", '"shards" to 2'], "train", self.config(), "-d", "cpu,cpu", *out)
         self.refuse(["given 5 shards in all", "has 4"], "train", self.config(shards=4), "-d", "cpu,cpu", "--shares", "4,1", *out)
         self.refuse(["given for 1 devices"], "train", self.config(shards=4), "-d", "cpu,cpu", "--shares", "4", *out)
         self.refuse(["no device 'nothing'"], "train", self.config(shards=4), "-d", "cpu,nothing", *out)
-        self.refuse(["--shares"], "train", self.config(shards=4), "-d", "cpu,cpu", "--shares", "4,0", *out, code=2)
+        for wrong in ("4,0", "auto,3", "fast", "3,", ""):
+            self.refuse(["--shares", f"'{wrong}'", "neither 'auto' nor numbers"], "train", self.config(shards=4), "-d",
+                        "cpu,cpu", "--shares", wrong, *out, code=2)
+        self.refuse(["3 devices and 2 shards", '"shards" to 3'], "train", self.config(shards=2), "-d", "cpu,cpu,cpu",
+                    "--shares", "auto", *out)
 
     def test_one_shard_is_the_batch_itself(self):
         self.train("plain", "-d", "cpu")

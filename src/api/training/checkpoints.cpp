@@ -2,6 +2,7 @@
 // Checkpoints.
 #include "api/training/checkpoints.hpp"
 
+#include "api/solver_impl.hpp"
 #include "api/training/listed.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
@@ -132,6 +133,7 @@ bool Checkpoints::is_due_after_epoch(const RunState& state) const {
 }
 
 bool Checkpoints::attempt(const std::string& path, const RunState& state, Solver& solver) {
+    Access::impl(solver).gather_states();
     if (!folder_.is_owner()) return true;
     try {
         save_run(path, state, solver);

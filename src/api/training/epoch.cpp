@@ -86,8 +86,9 @@ Shape Epoch::scores_shape() const {
     Shape shape = parts_.steppers.front().scores_shape();
     std::int64_t rows = 0;
     for (const Stepper& stepper : parts_.steppers) rows += stepper.scores_shape()[0];
-    if (parts_.group != nullptr && rows > 0)
-        rows = rows / parts_.team.shards(0) * config_.solver.shards;
+    int shards = 0;  // of this process
+    for (int rank = 0; rank < parts_.team.size(); ++rank) shards += parts_.team.shards(rank);
+    if (parts_.group != nullptr && rows > 0) rows = rows / shards * config_.solver.shards;
     return parts_.steppers.size() == 1 && parts_.group == nullptr ? shape : shape.with(0, rows);
 }
 
