@@ -5,6 +5,7 @@
 #include "api/net_impl.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
+#include "graph/operator.hpp"
 #include "runtime/context_impl.hpp"
 #include "train/update.hpp"
 
