@@ -9,6 +9,8 @@
 #include <dlprim/version.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 namespace dlprim {
@@ -23,9 +25,33 @@ std::vector<int> usual_numbers(int most) {
     return numbers;
 }
 
+/// What parse_cluster() sees to, of a cluster that a program has put together.
+void check(const Cluster& cluster) {
+    const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
+    std::int64_t devices = 1;
+    for (const ClusterLevel& level : cluster.levels) {
+        require(level.count >= 1 && positive(level.gbytes_per_s) &&
+                    std::isfinite(level.latency_us) && level.latency_us >= 0,
+                "level '", level.name,
+                "' of the cluster needs a count and gbytes_per_s above 0, and a latency_us of at "
+                "least 0");
+        require(level.count <= 65536 && (devices *= level.count) <= 65536,
+                "the cluster has more than 65536 devices, which are not predicted");
+    }
+    require(!cluster.has_times() ||
+                (cluster.gflops == 0 && cluster.backward_ms >= 0 && cluster.update_ms >= 0 &&
+                 positive(cluster.forward_ms + cluster.backward_ms + cluster.update_ms)),
+            "measured times of the cluster's devices are those of forward, backward and update, in "
+            "the place of gflops");
+    require(cluster.gflops == 0 || (positive(cluster.gflops) && positive(cluster.gbytes_per_s)),
+            "the peaks of the cluster's devices, gflops and gbytes_per_s, must both be above 0");
+}
+
 std::string trace_of(std::vector<TraceSpan> spans, const Cluster& cluster, int devices) {
+    const int shown = std::min(devices, traced_devices);
     std::vector<TraceRank> ranks;
-    for (int i = 0; i < std::min(devices, traced_devices); ++i)
+    ranks.reserve(static_cast<std::size_t>(shown));
+    for (int i = 0; i < shown; ++i)
         ranks.push_back({static_cast<std::size_t>(i), cat("rank ", i, ": ", cluster.device)});
     return trace_text(ranks, std::move(spans),
                       {{"program", cat("dlprim ", DLPRIM_VERSION)},
@@ -38,6 +64,7 @@ std::string trace_of(std::vector<TraceSpan> spans, const Cluster& cluster, int d
 ScaleReport predict_step(Net& net, const Cluster& cluster, const ScaleOptions& options) {
     require(net.options().mode == Mode::training,
             "a step is predicted of a net that was opened for training");
+    check(cluster);
     require(options.measure || cluster.has_times() || cluster.gflops > 0,
             "nothing says what a device of the cluster computes: describe it as \"device\", or "
             "measure on one");
