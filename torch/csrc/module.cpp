@@ -4,6 +4,7 @@
 #include "device/devices.hpp"
 #include "device/errors.hpp"
 #include "device/generator.hpp"
+#include "distributed/backend.hpp"
 #include "fallback/fallback.hpp"
 #include "ops/row.hpp"
 
@@ -11,6 +12,7 @@
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
+PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>, true)  // as torch's own module holds backends
 
 namespace dlprim_torch {
 namespace {
@@ -67,6 +69,11 @@ void manual_seed(int device, std::uint64_t seed) {
     own.set_current_seed(seed);
 }
 
+c10::intrusive_ptr<c10d::Backend> distributed_backend(
+    const c10::intrusive_ptr<c10d::Backend>& gloo, std::int64_t timeout_ms) {
+    return c10::make_intrusive<OclBackend>(gloo, std::chrono::milliseconds(timeout_ms));
+}
+
 std::vector<std::string> row_overloads() {
     std::vector<std::string> all;
     for (const Row& row : all_rows())
@@ -102,6 +109,7 @@ PYBIND11_MODULE(_C, m) {
     m.def("reset_fallback_counts", &reset_fallback_counts);
     m.def("fallback_mode", &fallback_mode);
     m.def("set_fallback_mode", &set_fallback_mode);
+    m.def("distributed_backend", &distributed_backend);
     m.def("row_overloads", &row_overloads);
 }
 

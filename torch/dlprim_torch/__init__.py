@@ -25,7 +25,7 @@ def _load() -> None:
     _loaded = True
     import torch
 
-    from . import _state, ocl
+    from . import _state, distributed, ocl
 
     _state.load()
     try:
@@ -35,6 +35,7 @@ def _load() -> None:
         return
     torch._register_device_module("ocl", ocl)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    distributed.register()
     atexit.register(ocl._at_exit)
 
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Processes that are the ranks of a process group "ocl", each on a device of its own where there are as many."""
+
+from __future__ import annotations
+
+import datetime
+import multiprocessing
+import os
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import distributed
+
+Work = Callable[..., Any]
+
+
+def _serve(rank: int, size: int, folder: str, backend: str, timeout: float, pipe: Connection) -> None:
+    """A rank: joins the group, then calls what comes through the pipe and answers with what it returned or raised."""
+    torch.set_num_threads(1)
+    torch.ocl.set_device(rank % torch.ocl.device_count())
+    distributed.init_process_group(
+        backend,
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=size,
+        timeout=datetime.timedelta(seconds=timeout),
+    )
+    torch.ocl.set_fallback_mode("error")
+    while (order := pipe.recv()) is not None:
+        work, arguments = order
+        try:
+            pipe.send((work(*arguments), None))
+        except BaseException:
+            pipe.send((None, traceback.format_exc()))
+    distributed.destroy_process_group()
+
+
+class Ranks:
+    """A process group of so many processes."""
+
+    def __init__(self, folder: Path, size: int = 2, backend: str = "ocl", timeout: float = 60) -> None:
+        context = multiprocessing.get_context("spawn")
+        folder.mkdir(parents=True, exist_ok=True)
+        before = os.environ.get("POCL_DEVICES")
+        os.environ["POCL_DEVICES"] = " ".join(["pthread"] * size)  # PoCL then has a device for each rank
+        self.pipes, self.processes = [], []
+        try:
+            for rank in range(size):
+                own, other = context.Pipe()
+                process = context.Process(
+                    target=_serve, args=(rank, size, str(folder), backend, timeout, other), daemon=True
+                )
+                process.start()
+                other.close()
+                self.pipes.append(own)
+                self.processes.append(process)
+        finally:
+            if before is None:
+                del os.environ["POCL_DEVICES"]
+            else:
+                os.environ["POCL_DEVICES"] = before
+
+    def start(self, rank: int, work: Work, *arguments: object) -> None:
+        """Makes one rank call `work`."""
+        self.pipes[rank].send((work, arguments))
+
+    def answer(self, rank: int, patience: float = 120) -> tuple[Any, str | None]:
+        """What the rank's call returned, or the text of its exception."""
+        assert self.pipes[rank].poll(patience), f"rank {rank} does not answer"
+        result: tuple[Any, str | None] = self.pipes[rank].recv()
+        return result
+
+    def call(self, work: Work, *arguments: object) -> list[Any]:
+        """What all ranks return for `work`, in their order. Fails where one raises."""
+        for rank in range(len(self.pipes)):
+            self.start(rank, work, *arguments)
+        answers = [self.answer(rank) for rank in range(len(self.pipes))]
+        assert all(error is None for _, error in answers), "\n".join(str(error) for _, error in answers)
+        return [value for value, _ in answers]
+
+    def errors(self, work: Work, *arguments: object) -> list[str]:
+        """The exceptions that `work` raises on all ranks."""
+        for rank in range(len(self.pipes)):
+            self.start(rank, work, *arguments)
+        answers = [self.answer(rank) for rank in range(len(self.pipes))]
+        assert all(error is not None for _, error in answers), f"did not raise: {answers}"
+        return [str(error) for _, error in answers]
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for pipe, process in zip(self.pipes, self.processes, strict=True):
+            if process.is_alive():
+                pipe.send(None)
+        for process in self.processes:
+            process.join(20)
+            if process.is_alive():
+                process.terminate()

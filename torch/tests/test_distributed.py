@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: MIT
+"""torch.distributed with the backend "ocl": collective operations and DistributedDataParallel in two processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from ranks import Ranks
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+
+Tensor = torch.Tensor
+SIZE = 2
+pytestmark = pytest.mark.skipif(
+    not distributed.is_available() or not distributed.is_gloo_available(), reason="this PyTorch has no Gloo"
+)
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
+    """Two ranks, which most tests share."""
+    group = Ranks(tmp_path_factory.mktemp("ranks"))
+    yield group
+    group.close()
+
+
+def values(rank: int, count: int = 1001, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Numbers of a rank, on the CPU."""
+    generator = torch.Generator().manual_seed(rank)
+    if dtype.is_floating_point:
+        return torch.randn(count, generator=generator).to(dtype)
+    return torch.randint(-50, 50, (count,), generator=generator).to(dtype)
+
+
+def same_bits(results: list[Tensor]) -> bool:
+    """Whether all ranks have the same bits."""
+    return all(torch.equal(results[0].view(torch.uint8), result.view(torch.uint8)) for result in results)
+
+
+def mine(count: int = 1001, dtype: torch.dtype = torch.float32) -> Tensor:
+    """This rank's numbers on the device."""
+    return values(distributed.get_rank(), count, dtype).to("ocl")
+
+
+# Reductions.
+
+
+def reduced(name: str, dtype: torch.dtype, count: int) -> Tensor:
+    """A rank's part of test_all_reduce."""
+    x = mine(count, dtype)
+    distributed.all_reduce(x, getattr(distributed.ReduceOp, name))
+    return x.cpu()
+
+
+REDUCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "SUM": torch.add,
+    "AVG": lambda a, b: (a + b) / 2,
+    "PRODUCT": torch.mul,
+    "MIN": torch.minimum,
+    "MAX": torch.maximum,
+    "BAND": torch.bitwise_and,
+    "BOR": torch.bitwise_or,
+    "BXOR": torch.bitwise_xor,
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_all_reduce(ranks: Ranks, name: str) -> None:
+    """Each reduction equals the CPU's, with the same bits on all ranks, also where elements do not divide evenly."""
+    dtypes = [torch.int32, torch.int64, torch.uint8] if name.startswith("B") else [torch.float32, torch.float16]
+    for dtype in dtypes:
+        for count in (1, 1001):
+            expected = REDUCTIONS[name](*[values(rank, count, dtype) for rank in range(SIZE)])
+            results = ranks.call(reduced, name, dtype, count)
+            assert same_bits(results)
+            torch.testing.assert_close(results[0], expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int64, torch.int8, torch.complex64, torch.bool])
+def test_all_reduce_of_types(ranks: Ranks, dtype: torch.dtype) -> None:
+    """Sums of other types."""
+    expected = values(0, 100, dtype) + values(1, 100, dtype)
+    results = ranks.call(reduced, "SUM", dtype, 100)
+    assert same_bits([torch.view_as_real(r) if r.is_complex() else r for r in results])
+    torch.testing.assert_close(results[0], expected)
+
+
+def strided() -> tuple[Tensor, Tensor, Tensor]:
+    """Sums of a transposed tensor, one without dimensions, and one without elements."""
+    x = mine(12).view(3, 4).t()
+    distributed.all_reduce(x)
+    y = mine(1).squeeze()
+    distributed.all_reduce(y)
+    z = mine(0)
+    distributed.all_reduce(z)
+    return x.cpu(), y.cpu(), z.cpu()
+
+
+def test_all_reduce_of_shapes(ranks: Ranks) -> None:
+    """Whatever the strides, results are written into the tensor."""
+    for x, y, z in ranks.call(strided):
+        torch.testing.assert_close(x, (values(0, 12) + values(1, 12)).view(3, 4).t())
+        torch.testing.assert_close(y, (values(0, 1) + values(1, 1)).squeeze())
+        assert z.shape == (0,)
+
+
+TERMS = (1e8, 1.0, -1e8)
+
+
+def tree() -> list[Tensor]:
+    """A rank's part of test_tree_of_ranks."""
+    sums = []
+    for shift in range(3):
+        x = torch.tensor([TERMS[(distributed.get_rank() + shift) % 3]], device="ocl")
+        distributed.all_reduce(x)
+        sums.append(x.cpu())
+    return sums
+
+
+def test_tree_of_ranks(tmp_path: Path) -> None:
+    """Three ranks are added as (0 + 1) + 2, which rounding shows. When one is gone, the others learn it."""
+    group = Ranks(tmp_path, 3)
+    try:
+        expected = []
+        for shift in range(3):
+            one, two, three = (torch.tensor([TERMS[(i + shift) % 3]]) for i in range(3))
+            expected.append((one + two) + three)
+        assert len({float(x) for x in expected}) > 1
+        assert group.call(tree) == [expected] * 3
+        group.processes[2].kill()
+        group.start(0, tree)
+        group.start(1, tree)
+        for rank in (0, 1):
+            error = str(group.answer(rank)[1])
+            assert f"ALLREDUCE failed on rank {rank} of 3" in error and "Another rank has ended" in error
+    finally:
+        group.close()
+
+
+def reduced_to_one() -> tuple[Tensor, Tensor, Tensor]:
+    """A rank's part of test_reduce."""
+    x = mine()
+    distributed.reduce(x, 1)
+    parts = [mine(10) + i for i in range(SIZE)]
+    y = torch.empty(10, device="ocl")
+    distributed.reduce_scatter(y, parts)
+    z = torch.empty(5, device="ocl")
+    distributed.reduce_scatter_tensor(z, mine(10))
+    return x.cpu(), y.cpu(), z.cpu()
+
+
+def test_reduce(ranks: Ranks) -> None:
+    """The root alone gets the sum; reduce_scatter gives each rank its part."""
+    results = ranks.call(reduced_to_one)
+    assert torch.equal(results[0][0], values(0))
+    torch.testing.assert_close(results[1][0], values(0) + values(1))
+    both = values(0, 10) + values(1, 10)
+    for rank, (_, y, z) in enumerate(results):
+        torch.testing.assert_close(y, both + 2 * rank)
+        torch.testing.assert_close(z, both[5 * rank : 5 * rank + 5])
+
+
+# Values that only move.
+
+
+def moved() -> dict[str, Tensor]:
+    """A rank's part of test_moves."""
+    rank = distributed.get_rank()
+    found = {"broadcast": mine(dtype=torch.int64)}
+    distributed.broadcast(found["broadcast"], 1)
+    lists = [torch.empty(7, device="ocl") for _ in range(SIZE)]
+    distributed.all_gather(lists, mine(7))
+    found["all_gather"] = torch.stack(lists)
+    found["into_tensor"] = torch.empty(SIZE, 7, device="ocl")
+    distributed.all_gather_into_tensor(found["into_tensor"], mine(7))
+    distributed.gather(mine(7), lists if rank == 0 else None, 0)
+    found["gather"] = torch.stack(lists)
+    found["scatter"] = torch.empty(7, device="ocl")
+    distributed.scatter(found["scatter"], [mine(7) + i for i in range(SIZE)] if rank == 1 else None, 1)
+    # Rank 0 sends 1 row to itself and 2 to rank 1; rank 1 sends 3 and 1.
+    sends, receives = [[1, 2], [3, 1]][rank], [[1, 3], [2, 1]][rank]
+    found["all_to_all"] = torch.empty(sum(receives), 2, device="ocl")
+    distributed.all_to_all_single(found["all_to_all"], mine(2 * sum(sends)).view(-1, 2), receives, sends)
+    lists = [torch.empty(n, device="ocl") for n in receives]
+    distributed.all_to_all(lists, list(torch.split(mine(sum(sends)), sends)))
+    found["lists"] = torch.cat(lists)
+    distributed.barrier()
+    return {name: value.cpu() for name, value in found.items()}
+
+
+def test_moves(ranks: Ranks) -> None:
+    """Broadcast, gathers, scatter and all_to_all give the values that the CPU has."""
+    both = torch.stack([values(0, 7), values(1, 7)])
+    for rank, found in enumerate(ranks.call(moved)):
+        assert torch.equal(found["broadcast"], values(1, dtype=torch.int64))
+        for name in ("all_gather", "into_tensor", "gather"):
+            assert torch.equal(found[name], both)
+        assert torch.equal(found["scatter"], values(1, 7) + rank)
+        rows = [values(0, 6).view(-1, 2), values(1, 8).view(-1, 2)]
+        parts = [[rows[0][:1], rows[1][:3]], [rows[0][1:], rows[1][3:]]][rank]
+        assert torch.equal(found["all_to_all"], torch.cat(parts))
+        flat = [values(0, 3), values(1, 4)]
+        assert torch.equal(found["lists"], torch.cat([[flat[0][:1], flat[1][:3]], [flat[0][1:], flat[1][3:]]][rank]))
+
+
+def sent() -> tuple[Tensor, Tensor, int, list[object]]:
+    """A rank's part of test_send."""
+    rank = distributed.get_rank()
+    x, y = torch.empty(9, device="ocl"), torch.empty(3, device="ocl")
+    # Both send before they receive.
+    work = [distributed.isend(mine(9), 1 - rank), distributed.irecv(x, 1 - rank)]
+    for one in work:
+        assert one is not None
+        one.wait()
+    source = -1
+    if rank == 0:
+        distributed.send(mine(3), 1, tag=5)
+    else:
+        source = distributed.recv(y, tag=5)
+    objects: list[object] = [{"from": 0} if rank == 0 else None]
+    distributed.broadcast_object_list(objects)
+    return x.cpu(), y.cpu(), source, objects
+
+
+def test_send(ranks: Ranks) -> None:
+    """Tensors from one rank to another, from any rank, and Python's objects."""
+    results = ranks.call(sent)
+    assert torch.equal(results[0][0], values(1, 9)) and torch.equal(results[1][0], values(0, 9))
+    assert torch.equal(results[1][1], values(0, 3)) and results[1][2] == 0
+    assert [objects for *_, objects in results] == [[{"from": 0}]] * 2
+
+
+def in_flight() -> tuple[Tensor, bool]:
+    """A rank's part of test_async."""
+    tensors = [mine() + i for i in range(10)]
+    works = [distributed.all_reduce(x, async_op=True) for x in tensors]
+    futures = [work.get_future().then(lambda future: future.value()[0] * 2) for work in works]
+    doubled = torch.stack([future.wait() for future in futures])
+    for work in works:
+        work.wait()
+    return (doubled - 2 * torch.stack(tensors)).cpu(), all(work.is_completed() for work in works)
+
+
+def test_async(ranks: Ranks) -> None:
+    """Many operations at once complete in order, and so do what their futures call."""
+    for difference, completed in ranks.call(in_flight):
+        assert completed and not difference.any()
+
+
+def in_group() -> Tensor:
+    """A rank's part of test_subgroup: rank 1 alone is in the group."""
+    group = distributed.new_group([1])
+    x = mine(5)
+    if distributed.get_rank() == 1:
+        distributed.all_reduce(x, group=group)
+        distributed.destroy_process_group(group)
+    return x.cpu()
+
+
+def test_subgroup(ranks: Ranks) -> None:
+    """A group of one rank leaves its tensor as it is."""
+    for rank, x in enumerate(ranks.call(in_group)):
+        assert torch.equal(x, values(rank, 5))
+
+
+# DistributedDataParallel.
+
+
+def network() -> torch.nn.Module:
+    """A small convolutional network, the same in all processes."""
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 8, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 3, padding=1, stride=2),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8 * 16, 10),
+    ).to("ocl")
+
+
+def train(model: torch.nn.Module, rank: int, size: int) -> list[Tensor]:
+    """Four steps on a rank's part of each batch."""
+    generator = torch.Generator().manual_seed(7)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(4):
+        images, labels = torch.randn(8, 1, 8, 8, generator=generator), torch.randint(10, (8,), generator=generator)
+        own = slice(rank * 8 // size, (rank + 1) * 8 // size)
+        loss = torch.nn.functional.cross_entropy(model(images[own].to("ocl")), labels[own].to("ocl"))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return [parameter.detach().cpu() for parameter in model.parameters()]
+
+
+def parallel(bucket_mb: float, hook: bool) -> tuple[list[Tensor], str]:
+    """A rank's part of test_data_parallel."""
+    model = DistributedDataParallel(network(), bucket_cap_mb=bucket_mb, gradient_as_bucket_view=hook)
+    if hook:
+        from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+        model.register_comm_hook(None, default_hooks.allreduce_hook)
+    return train(model, distributed.get_rank(), SIZE), torch.ocl.get_device_name()
+
+
+@pytest.mark.parametrize(("bucket_mb", "hook"), [(25.0, False), (0.001, False), (0.001, True)])
+def test_data_parallel(ranks: Ranks, bucket_mb: float, hook: bool) -> None:
+    """Two ranks train as one process with the whole batch, and the same, bit for bit, in each run."""
+    results = ranks.call(parallel, bucket_mb, hook)
+    again = ranks.call(parallel, bucket_mb, hook)
+    for one, other, alone in zip(results[0][0], results[1][0], train(network(), 0, 1), strict=True):
+        torch.testing.assert_close(one, alone, rtol=1e-4, atol=1e-5)
+        if results[0][1] == results[1][1]:  # other devices round the optimizer's step otherwise
+            assert torch.equal(one, other)
+        else:
+            torch.testing.assert_close(one, other)
+    for rank in range(SIZE):
+        for one, other in zip(results[rank][0], again[rank][0], strict=True):
+            assert torch.equal(one, other)
+
+
+# Bad input.
+
+
+def other_sizes() -> None:
+    """Ranks give tensors of different sizes."""
+    distributed.all_reduce(mine(3 + distributed.get_rank()))
+
+
+def other_operations() -> None:
+    """Ranks make different operations."""
+    if distributed.get_rank() == 0:
+        distributed.all_reduce(mine(4))
+    else:
+        distributed.broadcast(mine(4), 1)
+
+
+def other_pieces() -> None:
+    """A rank sends fewer rows than the other expects."""
+    distributed.all_to_all_single(mine(4), mine(4), [2, 2], [[1, 3], [2, 2]][distributed.get_rank()])
+
+
+def test_different_operations(ranks: Ranks) -> None:
+    """What ranks do differently is an error on all of them, at once, and the group works afterwards."""
+    for work, expected in (
+        (other_sizes, "Rank 0 makes ALLREDUCE (sum) of 3 elements of Float, rank 1 makes ALLREDUCE (sum) of 4"),
+        (other_operations, "Rank 0 makes ALLREDUCE (sum) of 4 elements of Float, rank 1 makes BROADCAST of 4"),
+        (other_pieces, "rank 0 sends 4 bytes to rank 0, which expects 8"),
+    ):
+        for rank, error in enumerate(ranks.errors(work)):
+            assert f"failed on rank {rank} of 2" in error and expected in error and "DistBackendError" in error
+    assert same_bits(ranks.call(reduced, "SUM", torch.float32, 10))
+
+
+def refused(case: str) -> None:
+    """Arguments that no rank may give."""
+    x = mine(4)
+    if case == "cpu":
+        distributed.all_reduce(x.cpu())
+    elif case == "list":
+        distributed.all_gather([torch.empty(4, device="ocl"), torch.empty(4)], x)
+    elif case == "sizes":
+        distributed.all_gather_into_tensor(torch.empty(9, device="ocl"), x)
+    elif case == "average":
+        distributed.all_reduce(x.int(), distributed.ReduceOp.AVG)
+    elif case == "bits":
+        distributed.all_reduce(x, distributed.ReduceOp.BXOR)
+    elif case == "received":
+        if distributed.get_rank() == 0:
+            distributed.send(x, 1)
+        else:
+            distributed.recv(x[:3], 0)
+        raise ValueError("of 4 elements of Float for a tensor of 3")  # rank 0 sent it and knows nothing
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("cpu", "No backend type associated with device type cpu"),
+        ("list", "tensor on cpu"),
+        ("sizes", "2 times 4 elements"),
+        ("average", "floating-point numbers"),
+        ("bits", "for integers"),
+        ("received", "4 elements of Float for a tensor of 3"),
+    ],
+)
+def test_refused(ranks: Ranks, case: str, expected: str) -> None:
+    """Bad arguments are an error before anything is sent."""
+    for error in ranks.errors(refused, case):
+        assert expected in error
+
+
+def both_devices() -> tuple[Tensor, Tensor]:
+    """A tensor of the device and one of the CPU."""
+    x, y = mine(10), values(distributed.get_rank(), 10)
+    distributed.all_reduce(x)
+    distributed.all_reduce(y)
+    return x.cpu(), y
+
+
+def test_timeout_beside_gloo(tmp_path: Path) -> None:
+    """A group for the device and the CPU. A rank waits for one that makes no operation until the timeout."""
+    group = Ranks(tmp_path, backend="cpu:gloo,ocl:ocl", timeout=3)
+    try:
+        for x, y in group.call(both_devices):
+            assert torch.equal(x, y)
+        start = time.monotonic()
+        group.start(0, both_devices)
+        error = str(group.answer(0)[1])
+        assert 2 < time.monotonic() - start < 20
+        assert "ALLREDUCE failed on rank 0 of 2" in error and "init_process_group(timeout" in error
+    finally:
+        group.close()
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
+
+
+def test_torchrun(tmp_path: Path) -> None:
+    """The program of docs/torch.md, started by torchrun, says nothing but what it prints."""
+    program = tmp_path / "program.py"
+    section = PAGE.read_text().split("## Several devices")[1]
+    program.write_text(section.split("```python\n")[1].split("```")[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(program)],
+        env={**os.environ, "POCL_DEVICES": "pthread pthread", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    losses = dict(line.split() for line in done.stdout.splitlines())
+    assert sorted(losses) == ["0", "1"] and all(0.3 < float(loss) < 0.7 for loss in losses.values())
+    assert "Warning" not in done.stderr, done.stderr
