@@ -239,7 +239,7 @@ class Trainer {
         const auto warm = [this] {
             if (group_ != nullptr) group_->barrier("the devices to be timed");
         };
-        const std::vector<double> own =
+        std::vector<double> own =
             time_shards(contexts_, open, config_.solver,
                         std::chrono::duration<double>(call_.deadline_seconds), warm);
         if (group_ == nullptr) return own;

@@ -52,6 +52,7 @@ std::uint64_t hash_of(dp::Net& net) {
 
 void train(const char* device, int contexts, std::string_view how, const dp::Processes& processes) {
     std::vector<dp::Context> devices;
+    devices.reserve(static_cast<std::size_t>(contexts));
     for (int i = 0; i < contexts; ++i) devices.emplace_back(device);
     dp::SolverOptions solver;
     solver.shards = shards;
