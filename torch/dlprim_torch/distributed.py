@@ -26,10 +26,11 @@ def register() -> None:
 
 def _create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> Backend:
     """Called by torch.distributed for each process group, in all of its ranks."""
+    module = _state.module()
     if not distributed.is_gloo_available():
         raise RuntimeError('The backend "ocl" sends values by Gloo, which this build of PyTorch lacks.')
     from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo
 
     gloo = ProcessGroupGloo(PrefixStore("ocl/", store), rank, size, timeout=timeout)
-    backend: Backend = _state.module().distributed_backend(gloo, round(timeout.total_seconds() * 1000))
+    backend: Backend = module.distributed_backend(gloo, round(timeout.total_seconds() * 1000))
     return backend
