@@ -174,7 +174,7 @@ class Trainer {
         for (int rank = 0; rank < team_->size(); ++rank)
             steppers_.emplace_back(team_->net(rank), roles, team_->first_shard(rank),
                                    team_->shards(rank));
-        if (trace_) trace_->attach(*team_, ranks_);
+        if (trace_) trace_->attach(*team_, ranks_, first_rank_);
         feeder_.attach(net(), roles);
         if (group_ != nullptr) group_->agree(fields_of(feeder_));
         state_.batches = feeder_.batches();

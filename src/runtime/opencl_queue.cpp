@@ -125,9 +125,9 @@ void OpenCLQueue::finish() {
     refusals_.check(current_, look);
 }
 
-void OpenCLQueue::throw_later(std::exception_ptr error) {
+void OpenCLQueue::throw_later(const std::exception_ptr& error) {
     const std::lock_guard lock(later_mutex_);
-    if (!later_) later_ = std::move(error);
+    if (!later_) later_ = error;
     has_later_ = true;
 }
 

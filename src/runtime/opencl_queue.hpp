@@ -40,7 +40,7 @@ class OpenCLQueue : public Queue {
               std::size_t pattern_bytes) override;
     void flush() override;
     void finish() override;
-    void throw_later(std::exception_ptr error) override;
+    void throw_later(const std::exception_ptr& error) override;
     std::uint64_t launched_by_thread() const noexcept override {
         return thread_ ? thread_->launches() : 0;
     }

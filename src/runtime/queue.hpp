@@ -49,7 +49,7 @@ class Queue {
     virtual void finish() = 0;
     /// The next finish() or blocking read throws `error`, which somebody has caught whom it does
     /// not concern. Nothing on the host, where waits throw nothing.
-    virtual void throw_later(std::exception_ptr error) { static_cast<void>(error); }
+    virtual void throw_later(const std::exception_ptr& error) { static_cast<void>(error); }
 
     /// How many launches a thread has enqueued in place of their callers, up to now
     /// (runtime/launch_thread.hpp). All that were recorded before finish() are counted after it.

@@ -156,10 +156,15 @@ class Processes(Runs):
                                       self.folder / "one/checkpoint_0_5.h5", **how)
                         self.assert_same_run("one", "more")
         for shares in ("1,3", "auto"):
-            text = self.train_in(TRANSPORTS[0], 2, "uneven", "-d", "opencl", "--shares", shares, **how)
+            text = self.train_in(TRANSPORTS[0], 2, "uneven", "-d", "opencl", "--shares", shares, "--trace",
+                                 self.folder / "trace.json", **how)
             self.assertEqual(len(re.findall(r"a shard takes the devices .* ms, so that they compute \d,\d shards", text)),
                              shares == "auto")
             self.assert_same_run("one", "uneven")
+            own = [{event["pid"] for event in json.loads((self.folder / f"trace.rank{rank}.json").read_text())["traceEvents"]}
+                   for rank in (0, 1)]
+            self.assertEqual(own[0] | own[1], {0, 1, 2, 3})
+            self.assertFalse(own[0] & own[1])
         self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_2.h5", **how)
         self.assert_same_run("one", "back")
         # With parts of the solver's state on all ranks.

@@ -27,22 +27,20 @@ std::string path_of(const std::string& path, int rank, int processes) {
 
 TracedSteps::TracedSteps(const TrainCall& call, int rank, int processes)
     : path_(path_of(call.trace, rank, processes)),
-      rank_(rank),
       processes_(processes),
       steps_(call.trace_steps),
-      recorder_(std::make_shared<StepTrace>(static_cast<std::size_t>(rank))),
       note_(call.note) {
     require(steps_ >= 1, "a trace of ", steps_, " steps shows nothing: trace at least one");
     write({});
 }
 
-void TracedSteps::attach(Team& team, const std::vector<Context>& devices) {
+void TracedSteps::attach(Team& team, const std::vector<Context>& devices, std::size_t first_rank) {
+    recorder_ = std::make_shared<StepTrace>(first_rank);
     for (int i = 0; i < team.size(); ++i) {
         Access::impl(team.solver(i)).set_trace(recorder_, static_cast<std::size_t>(i));
-        const int number = rank_ + i;
-        ranks_.push_back(
-            {static_cast<std::size_t>(number),
-             cat("rank ", number, ": ", devices.at(static_cast<std::size_t>(i)).info().str())});
+        const std::size_t number = first_rank + static_cast<std::size_t>(i);
+        ranks_.push_back({number, cat("rank ", number, ": ",
+                                      devices.at(static_cast<std::size_t>(i)).info().str())});
     }
 }
 

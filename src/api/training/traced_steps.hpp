@@ -27,8 +27,9 @@ class TracedSteps {
     /// Writes a file without steps, so that one that cannot be written is known now. `rank` is the
     /// number of the process among `processes`. Throws Error(invalid_argument), Error(io).
     TracedSteps(const TrainCall& call, int rank, int processes);
-    /// Lets the team's solvers record.
-    void attach(Team& team, const std::vector<Context>& devices);
+    /// Lets the team's solvers record. `first_rank` is the number of its first rank among those of
+    /// all processes, of which each may have several.
+    void attach(Team& team, const std::vector<Context>& devices, std::size_t first_rank);
 
     StepTrace* recorder() const { return recorder_.get(); }
     /// To be called before each step. Writes the file after the last traced one, which waits for
@@ -46,10 +47,10 @@ class TracedSteps {
     void write(std::vector<TraceSpan> spans) const;
 
     std::string path_;
-    int rank_, processes_;
+    int processes_;
     std::int64_t steps_, begun_ = 0;
     bool written_ = false;
-    std::shared_ptr<StepTrace> recorder_;
+    std::shared_ptr<StepTrace> recorder_ = std::make_shared<StepTrace>(0);
     std::vector<TraceRank> ranks_;
     std::function<void(std::string_view)> note_;
 };
