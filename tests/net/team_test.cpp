@@ -310,7 +310,7 @@ TEST_CASE("devices of several kinds train together", "[team]") {
         for (int step = 0; step < 4; ++step)
             team.step(
                 [&](int rank, int shard) { feed_two_layers(team.net(rank), number(step, shard)); });
-        const Bits first = all_bits(team.net(0));
+        Bits first = all_bits(team.net(0));
         for (int rank = 1; rank < team.size(); ++rank) CHECK((all_bits(team.net(rank)) == first));
         return first;
     };

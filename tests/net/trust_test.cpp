@@ -251,7 +251,7 @@ TEST_CASE("an engine that is wrong is not used in an eager call", "[trust]") {
 TEST_CASE("checks of eager calls understand views, empty results and scalars", "[trust]") {
     ON_EVERY_DEVICE(context) {
         const Warnings warnings;
-        const auto call = [&](const char* code, std::vector<Tensor> inputs,
+        const auto call = [&](const char* code, const std::vector<Tensor>& inputs,
                               const ops::CallOptions& how = {}) {
             return ops::call("Pointwise", cat(R"({"code": ")", code, R"("})"), inputs, {}, how)[0];
         };

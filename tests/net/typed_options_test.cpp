@@ -354,6 +354,7 @@ void check_sequences(Arrivals& arrivals) {
 
 std::vector<Bytes> all_bits(const std::vector<Tensor>& tensors) {
     std::vector<Bytes> all;
+    all.reserve(tensors.size());
     for (const Tensor& tensor : tensors) all.push_back(bits(tensor));
     return all;
 }
