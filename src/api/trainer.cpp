@@ -4,8 +4,6 @@
 
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
-#include "api/rank_shards.hpp"
-#include "api/shard_times.hpp"
 #include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
@@ -19,6 +17,7 @@
 #include "api/training/run_state.hpp"
 #include "api/training/stepper.hpp"
 #include "api/training/traced_steps.hpp"
+#include "api/training/train_ranks.hpp"
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -174,7 +173,7 @@ class Trainer {
         for (int rank = 0; rank < team_->size(); ++rank)
             steppers_.emplace_back(team_->net(rank), roles, team_->first_shard(rank),
                                    team_->shards(rank));
-        if (trace_) trace_->attach(*team_, ranks_, first_rank_);
+        if (trace_) trace_->attach(*team_, ranks_->contexts(), ranks_->first());
         feeder_.attach(net(), roles);
         if (group_ != nullptr) group_->agree(fields_of(feeder_));
         state_.batches = feeder_.batches();
@@ -196,85 +195,13 @@ class Trainer {
             if (rank > 0) own.progress = {};  // the calling thread tells of the first one
             return open_training_net(context, config_, own);
         };
-        ranks_ = ranks_of_devices(open_net);
+        ranks_.emplace(contexts_, call_, config_, group_, open_net);
         const auto open_first = [&](const Context& context, int rank) {
             Net net = open_net(context, rank);
-            if (rank == 0 && call_.memory) call_.memory(memory_of_first(net));
+            if (rank == 0 && call_.memory) call_.memory(ranks_->memory_of_first(net));
             return net;
         };
-        team_.emplace(ranks_, open_first, config_.solver, team_options());
-    }
-
-    /// Each device once, or as often as it has shards where these meet in the middle of a step and
-    /// so are computed at once.
-    template <typename Open>
-    std::vector<Context> ranks_of_devices(const Open& open) {
-        const std::size_t devices = group_ != nullptr ? group_->size() : contexts_.size();
-        const std::size_t first = group_ != nullptr ? group_->rank() : 0;
-        first_rank_ = first;
-        meets_ = meets_in_steps(config_);
-        if (!meets_) return contexts_;
-        const int shards = config_.solver.shards;
-        std::vector<int> own = call_.shards_of_devices;
-        shards_of_ranks(devices, shards, own);  // before devices are timed
-        if (call_.measure_shards && devices > 1) {
-            const std::vector<double> seconds = times_of_all(open);
-            own = shards_by_seconds(seconds, shards);
-            note_of_times_ = note_of_times(seconds, own);
-        }
-        const std::vector<ShardRange> parts = shards_of_ranks(devices, shards, own);
-        first_rank_ = static_cast<std::size_t>(parts[first].first);
-        std::vector<Context> ranks;
-        for (std::size_t i = 0; i < contexts_.size(); ++i) {
-            ranks.push_back(contexts_[i]);
-            for (int k = 1; k < parts[first + i].count; ++k)
-                ranks.emplace_back(contexts_[i].info().id);
-        }
-        return ranks;
-    }
-
-    /// How long a shard takes each device, of all processes.
-    template <typename Open>
-    std::vector<double> times_of_all(const Open& open) {
-        const auto warm = [this] {
-            if (group_ != nullptr) group_->barrier("the devices to be timed");
-        };
-        std::vector<double> own =
-            time_shards(contexts_, open, config_.solver,
-                        std::chrono::duration<double>(call_.deadline_seconds), warm);
-        if (group_ == nullptr) return own;
-        std::vector<double> all(group_->size());
-        group_->allgather(own.data(), sizeof(double), all.data(), "how fast the devices are");
-        return all;
-    }
-
-    TeamOptions team_options() const {
-        TeamOptions options;
-        options.shards = shards_of_devices();
-        options.measure_shards = call_.measure_shards && !meets_;
-        options.deadline_seconds = call_.deadline_seconds;
-        options.sharded_states = config_.sharded_states;
-        options.processes = call_.processes;
-        return options;
-    }
-
-    /// Of ranks, which are the devices unless each has one shard.
-    std::vector<int> shards_of_devices() const {
-        return meets_ ? std::vector<int>{} : call_.shards_of_devices;
-    }
-
-    /// What a step of the first rank takes.
-    MemoryMap memory_of_first(const Net& net) const {
-        SolverOptions own = config_.solver;
-        const std::size_t ranks = meets_              ? static_cast<std::size_t>(own.shards)
-                                  : group_ != nullptr ? group_->size()
-                                                      : ranks_.size();
-        if (config_.sharded_states) {
-            own.state_parts = static_cast<int>(ranks);
-            own.state_part = static_cast<int>(first_rank_);
-        }
-        return Access::impl(net).plan_memory(
-            own, shards_of_ranks(ranks, config_.solver.shards, shards_of_devices()), first_rank_);
+        team_.emplace(ranks_->contexts(), open_first, config_.solver, ranks_->team_options());
     }
 
     /// Whether this is the process that writes results.
@@ -374,7 +301,7 @@ class Trainer {
         if (group_ != nullptr) group_->barrier("the checkpoint to be read by all");
         checkpoints_.clear_way(from_, state_);
         team_->share_state();
-        if (!note_of_times_.empty()) note(note_of_times_);
+        if (!ranks_->note().empty()) note(ranks_->note());
         for (const std::string& text : team_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net().notes()) note(text);
@@ -523,9 +450,7 @@ class Trainer {
     ProcessGroup* const group_;  ///< null for one process
     TrainConfig config_;
     std::vector<Context> contexts_;
-    std::vector<Context> ranks_;  ///< of the team: each device once, or more often
-    std::size_t first_rank_ = 0;  ///< the number of the first of them among those of all processes
-    bool meets_ = false;          ///< whether shards meet in the middle of a step
+    std::optional<TrainRanks> ranks_;
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;
@@ -539,9 +464,8 @@ class Trainer {
     std::optional<RunReport> report_;   ///< of the first process
     std::optional<TracedSteps> trace_;  ///< if it is asked for
     std::vector<std::string> initial_notes_;
-    std::string note_of_times_;  ///< of shards, if the team has not measured them itself
-    bool stopped_ = false;       ///< whether call_.request has asked for it
-    bool stops_ = false;         ///< whether all processes know of it
+    bool stopped_ = false;  ///< whether call_.request has asked for it
+    bool stops_ = false;    ///< whether all processes know of it
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reading the description of a cluster.
+#include "api/scale/model.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
@@ -11,9 +12,6 @@
 namespace dlprim {
 
 namespace {
-
-/// More devices than anyone has, and few enough to be counted one by one.
-constexpr std::int64_t most_devices = 65536;
 
 double amount(const JsonView& view, bool may_be_zero) {
     const double value = view.number();

@@ -13,6 +13,7 @@
 
 #include <dlprim/scale.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace dlprim {
@@ -23,5 +24,7 @@ ScalePoint model_step(const StepWork& work, const Cluster& cluster, int shards, 
 
 /// Of how many devices there are spans.
 constexpr int traced_devices = 16;
+/// More devices than anyone has, and few enough to be counted one by one.
+constexpr std::int64_t most_devices = 65536;
 
 }  // namespace dlprim

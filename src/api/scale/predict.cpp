@@ -35,8 +35,8 @@ void check(const Cluster& cluster) {
                 "level '", level.name,
                 "' of the cluster needs a count and gbytes_per_s above 0, and a latency_us of at "
                 "least 0");
-        require(level.count <= 65536 && (devices *= level.count) <= 65536,
-                "the cluster has more than 65536 devices, which are not predicted");
+        require(level.count <= most_devices && (devices *= level.count) <= most_devices,
+                "the cluster has more than ", most_devices, " devices, which are not predicted");
     }
     require(!cluster.has_times() ||
                 (cluster.gflops == 0 && cluster.backward_ms >= 0 && cluster.update_ms >= 0 &&
