@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "engine/many_calls.hpp"
 #include "exec/eager_entry.hpp"
+#include "exec/eager_views.hpp"
 #include "exec/known_options.hpp"
 #include "runtime/launches_later.hpp"
 
@@ -126,6 +127,7 @@ std::string key_of(std::uint64_t options, const std::vector<OneCall>& calls) {
     const auto add = [&](const Tensor& tensor) {
         const std::int64_t count = tensor.shape().numel();
         key += static_cast<char>(tensor.dtype());
+        key += is_view(tensor) ? 'u' : 'v';  // flat, but perhaps not aligned for whole vectors
         key.append(reinterpret_cast<const char*>(&count), sizeof(count));
     };
     for (const OneCall& call : calls) {

@@ -78,8 +78,9 @@ TEST_CASE("lists of tensors get the bits of single calls in a launch or two", "[
         CHECK(after.allocations == before.allocations);
         CHECK(after.waits == before.waits);
         CHECK(after.compiles == before.compiles);
+        // GPUs have several forms of the kernel: for sizes that vectors divide, and for others.
         CHECK(after.launches - before.launches <=
-              (device.traits().host ? sizes.size() : std::size_t{4}));
+              (device.traits().host ? sizes.size() : std::size_t{8}));
     }
 }
 
@@ -97,12 +98,41 @@ TEST_CASE("tensors in many memories take more launches and get the same", "[many
         work();
         const std::uint64_t before = device.counters().launches;
         const Lists results = work();
-        CHECK(device.counters().launches == before + 3);
+        const std::uint64_t launches = device.counters().launches - before;
+        CHECK(launches >= 3);  // at most 64 memories for each
+        CHECK(launches <= 6);  // GPUs have several forms of the kernel
         bool same = true;
         for (std::size_t k = 0; k < list.size(); ++k)
             same = same && results[0][k].to_floats() ==
                                std::vector<float>(100 + k, static_cast<float>(2 * k + 1));
         CHECK(same);
+    }
+}
+
+TEST_CASE("lists of tensors that are not aligned get the same after ones that are", "[many]") {
+    ON_EVERY_DEVICE(device) {
+        // Kernels of GPUs read whole vectors of aligned tensors, which fails elsewhere.
+        const auto sum_of = [&](std::int64_t first) {
+            std::vector<Tensor> left, right, out;
+            for (const std::int64_t size : {64, 640, 4096}) {
+                const auto part = [&](unsigned seed) {
+                    return list_of(device, {size + 4}, seed)[0].slice(0, first, size);
+                };
+                left.push_back(part(1));
+                right.push_back(part(2));
+                out.push_back(part(3));
+            }
+            ops::pointwise_many("y0 = x0 + x1 * p0", {left, right}, {2.0}, {out});
+            bool same = true;
+            for (std::size_t k = 0; k < out.size(); ++k) {
+                const Tensor single =
+                    ops::pointwise("y0 = x0 + x1 * p0", {left[k], right[k]}, {2.0})[0];
+                same = same && out[k].to_floats() == single.to_floats();
+            }
+            return same;
+        };
+        CHECK(sum_of(0));
+        for (const std::int64_t first : {1, 2, 3}) CHECK(sum_of(first));
     }
 }
 
