@@ -219,6 +219,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
     try {
         queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_,
                                                static_cast<cl_command_queue>(given.queue));
+        if (env_flag("DLPRIM_SYNC").value_or(false)) queue_->wait_for_each();
         if (given.queue == nullptr && launches_by_thread(info_.kind)) queue_->start_thread();
     } catch (...) {
         clReleaseContext(context_);

@@ -55,6 +55,7 @@ void OpenCLQueue::launch(Kernel& kernel, const NDRange& range) {
     its.launch(current_, range, profiling ? &event : nullptr);
     count(counters_.launches);
     if (profiling) pending_.emplace_back(label_, event);
+    wait_for("running kernel '", its.name(), "'");
 }
 
 void OpenCLQueue::run(const std::function<void(HostPool&)>&) {
@@ -68,6 +69,7 @@ void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t byt
     cl_check(clEnqueueWriteBuffer(handle(), memory(to), blocking ? CL_TRUE : CL_FALSE,
                                   to.handle_offset(), bytes, from, 0, nullptr, nullptr),
              "writing ", bytes, " bytes to the device");
+    wait_for("writing ", bytes, " bytes to the device");
 }
 
 void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) {
@@ -94,6 +96,7 @@ void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t
     cl_check(clEnqueueCopyBuffer(handle(), memory(from), memory(to), from.handle_offset(),
                                  to.handle_offset(), bytes, 0, nullptr, nullptr),
              "copying ", bytes, " bytes on the device");
+    wait_for("copying ", bytes, " bytes on the device");
 }
 
 void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
@@ -105,6 +108,7 @@ void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pat
     cl_check(clEnqueueFillBuffer(handle(), memory(to), pattern, pattern_bytes, to.handle_offset(),
                                  bytes, 0, nullptr, nullptr),
              "filling ", bytes, " bytes on the device");
+    wait_for("filling ", bytes, " bytes on the device");
 }
 
 void OpenCLQueue::flush() {

@@ -24,9 +24,14 @@ class OpenCLQueue : public Queue {
     OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
                 cl_command_queue given = nullptr);
     /// Starts a thread for what callers leave to it (LaunchesLater).
-    void start_thread() { thread_ = std::make_unique<LaunchThread>(plain_); }
+    void start_thread() {
+        if (!waits_) thread_ = std::make_unique<LaunchThread>(plain_);
+    }
     /// The thread, or nullptr. It lives as long as this object.
     LaunchThread* thread() const noexcept { return thread_.get(); }
+    /// Waits for each command (DLPRIM_SYNC), so that the error of a kernel names it. Called before
+    /// start_thread(), which then starts none.
+    void wait_for_each() noexcept { waits_ = true; }
     /// From now on callers enqueue themselves, because somebody else enqueues to the queue, too.
     void stop_recording() noexcept;
     ~OpenCLQueue() override;
@@ -77,6 +82,12 @@ class OpenCLQueue : public Queue {
     }
     cl_command_queue make(cl_command_queue_properties properties) const;
     void collect();
+    /// Waits for what was enqueued, under wait_for_each(). `what` says what that is.
+    template <typename... Parts>
+    void wait_for(const Parts&... what) {
+        if (waits_) [[unlikely]]
+            cl_check(clFinish(current_), what...);
+    }
 
     cl_context context_;
     cl_device_id device_;
@@ -85,6 +96,7 @@ class OpenCLQueue : public Queue {
     std::unique_ptr<LaunchThread> thread_;
     std::atomic<bool> recording_{true};  ///< not while profiling, nor once the queue was given out
     bool shared_ = false;                ///< whether it was
+    bool waits_ = false;                 ///< for each command
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first
     cl_command_queue current_ = nullptr;

@@ -147,6 +147,17 @@ TEST_CASE("a context with waiting launches ends cleanly", "[launch_thread]") {
     }
 }
 
+TEST_CASE("DLPRIM_SYNC leaves launches to their callers, with the same results", "[launch_thread]") {
+    ON_EVERY_DEVICE(device) {
+        const std::vector<float> expected = chain(open(device, "1"), 50);
+        ::setenv("DLPRIM_SYNC", "1", 1);
+        const Context waiting = open(device, "1");
+        ::unsetenv("DLPRIM_SYNC");
+        CHECK(chain(waiting, 50) == expected);
+        CHECK(launched_by_thread(waiting) == 0);
+    }
+}
+
 TEST_CASE("a wrong DLPRIM_LAUNCH_THREAD is an error", "[launch_thread]") {
     for (const Context& device : test_devices())
         if (!device.traits().host)
