@@ -81,7 +81,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         Tensor mean;
     };
     /// A tensor of a rank for sums that wait for others: where kernels of the others reach it, if
-    /// it is large, so that the exchange need not copy it. To be called by the rank's own thread.
+    /// it is large and such memory holds it, so that the exchange need not copy it. To be called by
+    /// the rank's own thread.
     Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// Says how many groups of tensors each step of the rank has. To be called before any step.
     void expect(std::size_t rank, std::size_t groups);

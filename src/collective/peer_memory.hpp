@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ class PeerSource {
     virtual ~PeerSource() = default;
     /// "memory that GPUs reach": for notes.
     virtual std::string name() const = 0;
+    /// The most bytes that make() gives at once.
+    virtual std::uint64_t largest() const { return std::numeric_limits<std::uint64_t>::max(); }
     /// Memory on the device of context `owner`. Throws Error.
     virtual std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) = 0;
 };

@@ -133,6 +133,14 @@ TEST_CASE("sums through memory that devices reach have the bits of the host's wa
             for (const auto& of_rank : expected) CHECK((of_rank == expected[0]));
             // Once, for the small tensors of each rank, and for each large sum that waits.
             CHECK(source->made == ranks + sums_that_wait(setting));
+            // Large sums that such memory cannot hold wait elsewhere, and leave in parts.
+            setting.choose = [&](const std::vector<Context>& contexts, const AddPair&) {
+                source = std::make_shared<FakePeers>(contexts);
+                source->most = std::uint64_t{2} << 20;
+                return PeerChoice{source, ""};
+            };
+            CHECK((means(setting) == expected));
+            CHECK(source->made > ranks + sums_that_wait(setting));
         }
     }
 }

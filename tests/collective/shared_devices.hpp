@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,10 +34,12 @@ struct FakePeers : PeerSource {
                              std::uint64_t bytes)>
         reroute;
     std::function<void()> before_make;
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  ///< bytes at once
     std::atomic<int> made = 0;  // by the threads of all ranks
 
     explicit FakePeers(std::vector<Context> all) : contexts(std::move(all)) {}
     std::string name() const override { return "memory of a test"; }
+    std::uint64_t largest() const override { return most; }
     std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) override;
 };
 
