@@ -28,9 +28,19 @@ std::atomic<bool> bad_fork{false};
 std::atomic<bool> exiting{false};
 thread_local int current = 0;
 
+/// Where devices of a kind stand: one process for each device of a machine is to find its GPUs
+/// before its processor, whichever platform comes first.
+int order_of(dp::DeviceKind kind) {
+    return kind == dp::DeviceKind::gpu ? 0 : kind == dp::DeviceKind::accelerator ? 1 : 2;
+}
+
 void find_devices(Devices& found) {
     for (dp::DeviceInfo& info : dp::Context::devices())
         if (info.kind != dp::DeviceKind::host) found.infos.push_back(std::move(info));
+    std::stable_sort(found.infos.begin(), found.infos.end(),
+                     [](const dp::DeviceInfo& a, const dp::DeviceInfo& b) {
+                         return order_of(a.kind) < order_of(b.kind);
+                     });
     if (found.infos.empty()) {
         for (const std::string& trouble : dp::Context::troubles())
             found.why += (found.why.empty() ? "" : " ") + trouble;
