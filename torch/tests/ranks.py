@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import multiprocessing
 import os
@@ -94,7 +95,8 @@ class Ranks:
         """Ends the processes."""
         for pipe, process in zip(self.pipes, self.processes, strict=True):
             if process.is_alive():
-                pipe.send(None)
+                with contextlib.suppress(BrokenPipeError):  # it is about to end
+                    pipe.send(None)
         for process in self.processes:
             process.join(20)
             if process.is_alive():

@@ -108,7 +108,7 @@ def test_without_opencl() -> None:
         "except RuntimeError as error: assert torch.ocl.why() in str(error), error\n"
         "else: raise SystemExit('made a tensor')"
     )
-    assert run(code, OCL_ICD_VENDORS="/nowhere") == ""
+    assert run(code, OCL_ICD_VENDORS="/nowhere", OCL_ICD_FILENAMES="") == ""
 
 
 def test_another_torch() -> None:

@@ -74,7 +74,7 @@ def test_checkpoint_without_opencl(tmp_path: os.PathLike[str]) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "OCL_ICD_VENDORS": "/nowhere"},
+        env={**os.environ, "OCL_ICD_VENDORS": "/nowhere", "OCL_ICD_FILENAMES": ""},
         capture_output=True,
         text=True,
         timeout=300,

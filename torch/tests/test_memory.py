@@ -72,6 +72,11 @@ def busy() -> torch.Tensor:
     return x
 
 
+# PyTorch pins for CUDA alone where it has both devices, except in Tensor.pin_memory().
+PINS_FOR_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this PyTorch pins for CUDA")
+
+
+@PINS_FOR_CUDA
 def test_pinned_is_told() -> None:
     """Tensors in pinned memory and views of them are told from others, and memory that is freed from memory in use."""
     x = torch.arange(1000.0)
@@ -107,6 +112,7 @@ def test_pinned_copies_do_not_wait() -> None:
     assert torch.equal(back, torch.arange(count, dtype=torch.float32))
 
 
+@PINS_FOR_CUDA
 def test_pinned_to_the_host() -> None:
     """What to() makes with non_blocking is pinned, and holds the values when the device is done."""
     x = torch.arange(6.0, device="ocl").view(2, 3)

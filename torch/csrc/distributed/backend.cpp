@@ -288,7 +288,8 @@ Result OclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
 
 Result OclBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                    const c10d::ReduceScatterOptions& options) {
-    constexpr OpType operation = OpType::REDUCE_SCATTER_TENSOR_COALESCED;
+    // PyTorch has a name of its own for several at once since 2.13 alone.
+    constexpr OpType operation = OpType::_REDUCE_SCATTER_BASE;
     TORCH_CHECK_VALUE(inputs.size() == outputs.size(), c10d::opTypeToString(operation),
                       " needs as many results as tensors.");
     std::vector<Tensors> lists;

@@ -2,6 +2,7 @@
 #include "distributed/collectives.hpp"
 
 #include "device/errors.hpp"
+#include "memory/pinned.hpp"
 #include "memory/view.hpp"
 
 #include <algorithm>
@@ -9,10 +10,6 @@
 
 namespace dlprim_torch {
 namespace {
-
-at::Tensor host_bytes(std::int64_t count) {
-    return at::empty({count}, at::TensorOptions(at::kByte).pinned_memory(true));
-}
 
 std::int64_t size_of(const at::Tensor& tensor) {
     return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
@@ -31,7 +28,7 @@ void to_host(const at::Tensor& tensor, const at::Tensor& bytes) {
 }
 
 at::Tensor to_host(const at::Tensor& tensor) {
-    at::Tensor bytes = host_bytes(size_of(tensor));
+    at::Tensor bytes = pinned_bytes(size_of(tensor));
     to_host(tensor, bytes);
     return bytes;
 }
@@ -44,7 +41,7 @@ void from_host(const at::Tensor& bytes, const at::Tensor& tensor) {
 at::Tensor to_host(const Tensors& tensors) {
     std::int64_t all = 0;
     for (const at::Tensor& tensor : tensors) all += size_of(tensor);
-    at::Tensor bytes = host_bytes(all);
+    at::Tensor bytes = pinned_bytes(all);
     std::int64_t from = 0;
     for (const at::Tensor& tensor : tensors) {
         to_host(tensor, bytes.narrow(0, from, size_of(tensor)));
@@ -97,10 +94,10 @@ at::Tensor reduce_bytes(const at::Tensor& bytes, std::int64_t ranks, const at::T
 at::Tensor reduced_slice(Exchange& exchange, const at::Tensor& tensor, Reduction reduction) {
     const auto size = static_cast<std::int64_t>(tensor.element_size());
     const std::int64_t slice = (tensor.numel() + exchange.size() - 1) / exchange.size() * size;
-    at::Tensor own = host_bytes(slice * exchange.size());
+    at::Tensor own = pinned_bytes(slice * exchange.size());
     own.narrow(0, size_of(tensor), own.numel() - size_of(tensor)).zero_();
     to_host(tensor, own.narrow(0, 0, size_of(tensor)));
-    const at::Tensor parts = host_bytes(own.numel());
+    const at::Tensor parts = pinned_bytes(own.numel());
     exchange.all_to_all(own, parts);
     return to_host(reduce_bytes(parts, exchange.size(), tensor, reduction));
 }
@@ -127,7 +124,7 @@ void all_reduce(Exchange& exchange, const at::Tensor& tensor, Reduction reductio
     exchange.agree(terms_of(tensor, reduction));
     if (tensor.numel() == 0 || exchange.size() == 1) return;
     const at::Tensor slice = reduced_slice(exchange, tensor, reduction);
-    const at::Tensor all = host_bytes(slice.numel() * exchange.size());
+    const at::Tensor all = pinned_bytes(slice.numel() * exchange.size());
     exchange.all_gather(slice, all);
     from_host(all.narrow(0, 0, size_of(tensor)), tensor);
 }
@@ -137,7 +134,7 @@ void reduce(Exchange& exchange, const at::Tensor& tensor, Reduction reduction, i
     if (tensor.numel() == 0 || exchange.size() == 1) return;
     const at::Tensor slice = reduced_slice(exchange, tensor, reduction);
     const bool here = exchange.rank() == root;
-    const at::Tensor all = here ? host_bytes(slice.numel() * exchange.size()) : at::Tensor();
+    const at::Tensor all = here ? pinned_bytes(slice.numel() * exchange.size()) : at::Tensor();
     exchange.gather(slice, all, root);
     if (here) from_host(all.narrow(0, 0, size_of(tensor)), tensor);
 }
@@ -147,7 +144,7 @@ void reduce_scatter(Exchange& exchange, const Tensors& inputs, const at::Tensor&
     exchange.agree(terms_of(output, reduction));
     if (output.numel() == 0) return;
     const at::Tensor own = to_host(inputs);
-    const at::Tensor parts = host_bytes(own.numel());
+    const at::Tensor parts = pinned_bytes(own.numel());
     exchange.all_to_all(own, parts);
     output.copy_(reduce_bytes(parts, exchange.size(), output, reduction).view(output.sizes()));
 }
@@ -155,14 +152,14 @@ void reduce_scatter(Exchange& exchange, const Tensors& inputs, const at::Tensor&
 void broadcast(Exchange& exchange, const at::Tensor& tensor, int root) {
     exchange.agree(terms_of(tensor, Reduction::UNUSED, root));
     const bool here = exchange.rank() == root;
-    const at::Tensor bytes = here ? to_host(tensor) : host_bytes(size_of(tensor));
+    const at::Tensor bytes = here ? to_host(tensor) : pinned_bytes(size_of(tensor));
     exchange.broadcast(bytes, root);
     if (!here) from_host(bytes, tensor);
 }
 
 void all_gather(Exchange& exchange, const at::Tensor& input, const Tensors& outputs) {
     exchange.agree(terms_of(input, Reduction::UNUSED));
-    const at::Tensor all = host_bytes(size_of(input) * exchange.size());
+    const at::Tensor all = pinned_bytes(size_of(input) * exchange.size());
     exchange.all_gather(to_host(input), all);
     from_host(all, outputs);
 }
@@ -170,14 +167,14 @@ void all_gather(Exchange& exchange, const at::Tensor& input, const Tensors& outp
 void gather(Exchange& exchange, const at::Tensor& input, const Tensors& outputs, int root) {
     exchange.agree(terms_of(input, Reduction::UNUSED, root));
     const bool here = exchange.rank() == root;
-    const at::Tensor all = here ? host_bytes(size_of(input) * exchange.size()) : at::Tensor();
+    const at::Tensor all = here ? pinned_bytes(size_of(input) * exchange.size()) : at::Tensor();
     exchange.gather(to_host(input), all, root);
     if (here) from_host(all, outputs);
 }
 
 void scatter(Exchange& exchange, const Tensors& inputs, const at::Tensor& output, int root) {
     exchange.agree(terms_of(output, Reduction::UNUSED, root));
-    const at::Tensor own = host_bytes(size_of(output));
+    const at::Tensor own = pinned_bytes(size_of(output));
     exchange.scatter(exchange.rank() == root ? to_host(inputs) : at::Tensor(), own, root);
     from_host(own, output);
 }
@@ -190,7 +187,7 @@ void all_to_all(Exchange& exchange, const Tensors& inputs, const Tensors& output
     std::transform(inputs.begin(), inputs.end(), std::back_inserter(sends), size_of);
     std::transform(outputs.begin(), outputs.end(), std::back_inserter(receives), size_of);
     const at::Tensor all =
-        host_bytes(std::accumulate(receives.begin(), receives.end(), std::int64_t(0)));
+        pinned_bytes(std::accumulate(receives.begin(), receives.end(), std::int64_t(0)));
     exchange.all_to_all(to_host(inputs), sends, all, receives);
     from_host(all, outputs);
 }

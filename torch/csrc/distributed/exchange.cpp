@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "distributed/exchange.hpp"
 
+#include "memory/pinned.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -171,7 +173,7 @@ at::Tensor Exchange::receive(const at::Tensor& values, int& from, int tag) {
     });
     const auto [type, count] = card;
     const auto size = static_cast<std::int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
-    list = {at::empty({count * size}, at::TensorOptions(at::kByte).pinned_memory(true))};
+    list = {pinned_bytes(count * size)};
     if (count > 0) transfer([&] { gloo_->recv(list, from, tag)->wait(); });
     if (type != type_of(values) || count != values.numel())
         fail("rank " + std::to_string(from) + " sent " + elements(count, type) +

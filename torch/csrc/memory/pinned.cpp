@@ -5,6 +5,7 @@
 #include "device/devices.hpp"
 #include "device/errors.hpp"
 
+#include <ATen/EmptyTensor.h>
 #include <dlprim/pinned.hpp>
 
 #include <algorithm>
@@ -106,6 +107,12 @@ struct Allocator final : c10::Allocator {
 at::Allocator* pinned_allocator() noexcept {
     static auto* const allocator = new Allocator;
     return allocator;
+}
+
+at::Tensor pinned_bytes(std::int64_t count) {
+    return at::detail::empty_generic({count}, pinned_allocator(),
+                                     c10::DispatchKeySet(c10::DispatchKey::CPU), at::kByte,
+                                     std::nullopt);
 }
 
 std::shared_ptr<void> pinned_block(const void* address) noexcept {

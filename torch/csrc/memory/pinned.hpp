@@ -19,6 +19,9 @@ namespace dlprim_torch {
 /// Allocates for the current device. A block has a power of two of bytes, at least 512. Throws
 /// where there is no device, and in a forked process.
 at::Allocator* pinned_allocator() noexcept;
+/// Such memory as a tensor of the CPU. PyTorch's own pinned_memory(true) would take CUDA's where a
+/// PyTorch has both devices.
+at::Tensor pinned_bytes(std::int64_t count);
 /// A share of the block that `address` lies in; nullptr where it lies in none. Whoever holds it
 /// keeps the block from being used for something else.
 std::shared_ptr<void> pinned_block(const void* address) noexcept;
