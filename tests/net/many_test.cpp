@@ -116,7 +116,7 @@ TEST_CASE("lists of tensors that are not aligned get the same after ones that ar
             std::vector<Tensor> left, right, out;
             for (const std::int64_t size : {64, 640, 4096}) {
                 const auto part = [&](unsigned seed) {
-                    return list_of(device, {size + 4}, seed)[0].slice(0, first, size);
+                    return list_of(device, {size + 4}, seed)[0].slice(0, first, first + size);
                 };
                 left.push_back(part(1));
                 right.push_back(part(2));
