@@ -101,6 +101,7 @@ TEST_CASE("launches by a thread come from several threads", "[launch_thread]") {
         const std::uint64_t before = launched_by_thread(context);
         std::vector<std::vector<float>> found(callers);
         std::vector<std::thread> running;
+        running.reserve(callers);
         for (int i = 0; i < callers; ++i)
             running.emplace_back([&, i] {
                 found[static_cast<std::size_t>(i)] = chain(context, calls);

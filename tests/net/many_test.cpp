@@ -31,6 +31,7 @@ std::vector<float> some_values(std::size_t count, unsigned seed) {
 std::vector<Tensor> list_of(const Context& device, const std::vector<std::int64_t>& sizes,
                             unsigned seed) {
     std::vector<Tensor> list;
+    list.reserve(sizes.size());
     for (const std::int64_t size : sizes)
         list.emplace_back(device, Shape{size}, some_values(static_cast<std::size_t>(size), ++seed));
     return list;
@@ -38,6 +39,7 @@ std::vector<Tensor> list_of(const Context& device, const std::vector<std::int64_
 
 std::vector<std::int64_t> sizes_of_parameters() {
     std::vector<std::int64_t> sizes;
+    sizes.reserve(61);
     for (int i = 0; i < 60; ++i) sizes.push_back(i % 3 == 0 ? 64 * (i + 1) : 37 * i * i + 1);
     sizes.push_back(200000);
     return sizes;
