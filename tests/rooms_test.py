@@ -24,7 +24,7 @@ PUBLIC = {
     "image": "formats", "onnx_value": "formats", "preprocessing": "formats", "tensor_file": "formats",
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "dlprim": "api", "net": "api", "onnx": "api", "onnx_session": "api",
-    "processes": "api",
+    "placed_net": "api", "processes": "api",
     "report": "api", "scale": "api", "solver": "api", "team": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

@@ -38,6 +38,8 @@ class ListDevices : public CLI::Success {};
 
 constexpr const char* device_help =
     "cpu (the host), P:D, gpu, opencl or part of a name; --list shows those there are";
+constexpr const char* placed_help =
+    "; or NAME=DEVICE,... for the names that operators of the network give their devices";
 
 void add_list_flag(CLI::App& app) {
     app.add_flag_callback(
@@ -138,16 +140,44 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
     return 1;
 }
 
-void add_device_option(CLI::App& app, std::string& device, bool required) {
+void add_device_option(CLI::App& app, std::string& device, bool required, bool placed) {
     std::string help = device_help;
+    if (placed) help += placed_help;
     if (!required) help += "; not given: DLPRIM_DEVICE, else the best one";
     app.add_option("-d,--device", device, help)->required(required)->type_name("DEVICE");
     add_list_flag(app);
 }
 
-void add_device_argument(CLI::App& app, std::string& device) {
-    app.add_option("DEVICE", device, device_help)->required()->type_name("DEVICE");
+void add_device_argument(CLI::App& app, std::string& device, bool placed) {
+    const std::string help = std::string(device_help) + (placed ? placed_help : "");
+    app.add_option("DEVICE", device, help)->required()->type_name("DEVICE");
     add_list_flag(app);
+}
+
+bool names_devices(const std::string& text) {
+    return text.find('=') != std::string::npos;
+}
+
+std::vector<NamedDevice> open_named_devices(const std::string& text) {
+    std::vector<NamedDevice> devices;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string item = text.substr(begin, end - begin);
+        const std::size_t equals = item.find('=');
+        if (equals == std::string::npos || equals == 0 || equals + 1 == item.size())
+            throw Error(ErrorKind::invalid_argument,
+                        "'" + item +
+                            "' binds no name to a device: -d takes NAME=DEVICE, and more "
+                            "of these behind commas");
+        const std::string id = Context::find(item.substr(equals + 1)).id;
+        const auto same =
+            std::find_if(devices.begin(), devices.end(),
+                         [&](const NamedDevice& other) { return other.context.info().id == id; });
+        devices.push_back(
+            {item.substr(0, equals), same != devices.end() ? same->context : Context(id)});
+        begin = end + 1;
+    }
+    return devices;
 }
 
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {

@@ -28,9 +28,18 @@ extern const char* const commit;
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
 
 /// Adds the option -d, or the argument DEVICE, for the device that a command uses. Also adds
-/// --list, which prints the available devices instead of running the command.
-void add_device_option(CLI::App& app, std::string& device, bool required = false);
-void add_device_argument(CLI::App& app, std::string& device);
+/// --list, which prints the available devices instead of running the command. `placed`: the command
+/// also takes names of devices (names_devices()).
+void add_device_option(CLI::App& app, std::string& device, bool required = false,
+                       bool placed = false);
+void add_device_argument(CLI::App& app, std::string& device, bool placed = false);
+
+/// Whether the text binds names to devices, as "a=0:0,b=cpu" does for networks whose operators name
+/// their devices.
+bool names_devices(const std::string& text);
+/// Opens these devices: one context for each device. Throws Error(invalid_argument) for a text that
+/// is not of this form, and what Context's constructor throws.
+std::vector<NamedDevice> open_named_devices(const std::string& text);
 
 /// Adds --engine and --precision. Values that do not have their form count as wrong usage.
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines);

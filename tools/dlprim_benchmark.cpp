@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // dlprim_benchmark: measures the time of a network's forward pass, backward pass or whole training
 // step.
+#include "benchmark_support.hpp"
 #include "common.hpp"
 #include "memory_report.hpp"
+#include "placed_benchmark.hpp"
 #include "untrusted/files.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,10 +16,13 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 
 using namespace dlprim;
-using Clock = std::chrono::steady_clock;
+using tools::Clock;
+using tools::mib;
+using tools::ms_since;
+using tools::Spread;
+using tools::spread_of;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -32,44 +37,8 @@ struct Options {
     std::uint64_t memory_limit = 0;
 };
 
-double ms_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double mib(std::uint64_t bytes) {
-    return static_cast<double>(bytes) / (1 << 20);
-}
-
-struct Spread {
-    double median = 0, min = 0, max = 0;
-};
-
-Spread spread_of(std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    const std::size_t n = times.size();
-    return {(times[(n - 1) / 2] + times[n / 2]) / 2, times.front(), times.back()};
-}
-
 Json to_json(const Spread& spread) {
     return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-}
-
-/// Host data for each input: normal numbers for float tensors, zeros for integers and labels.
-std::map<std::string, std::vector<std::byte>> make_inputs(Net& net) {
-    std::map<std::string, std::vector<std::byte>> inputs;
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal;
-    for (const std::string& name : net.input_names()) {
-        const Shape shape = net.input_shape(name);
-        const DType dtype = net.input_dtype(name);
-        std::vector<float> values(static_cast<std::size_t>(shape.numel()), 0.0f);
-        if (is_float(dtype) && net.label_classes(name) == 0)
-            for (float& value : values) value = normal(random);
-        std::vector<std::byte> data(values.size() * size_of(dtype));
-        convert(values.data(), DType::f32, data.data(), dtype, values.size());
-        inputs[name] = std::move(data);
-    }
-    return inputs;
 }
 
 class Benchmark {
@@ -91,7 +60,7 @@ class Benchmark {
         if (solves) solver_ = std::make_unique<Solver>(net_, solver);
         if (options_.weights.empty() && !tools::is_onnx(options_.net)) net_.initialize();
         net_.prepare();
-        inputs_ = make_inputs(net_);
+        inputs_ = tools::make_inputs(net_);
         for (const auto& [name, data] : inputs_) net_.set_input(name, data.data(), data.size());
         if (!net_.has_loss())
             for (const std::string& name : net_.output_gradient_names())
@@ -354,13 +323,45 @@ class Benchmark {
     std::vector<NodeReport> nodes_;
 };
 
+/// The options that a network on several devices can be measured with. Throws
+/// Error(invalid_argument) for others.
+tools::PlacedBenchmark placed_options(const Options& options) {
+    const bool files = !(options.json.empty() && options.trace.empty() &&
+                         options.memory_html.empty() && options.html.empty());
+    if (files || options.by_node || options.tune || options.memory || options.memory_limit > 0 ||
+        options.files.untrusted())
+        throw Error(ErrorKind::invalid_argument,
+                    "on several devices a network is timed as a whole: of the options only -b, "
+                    "-a, -g, -B, -i, -w, --precision and --engine are for that");
+    tools::PlacedBenchmark placed;
+    placed.devices = options.device;
+    placed.net = options.net;
+    placed.weights = options.weights;
+    placed.backward = options.backward;
+    if (options.adam || options.sgd) {
+        placed.solver = SolverOptions{};
+        placed.solver->kind = options.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
+        placed.solver->learning_rate = 1e-4;
+        placed.solver->loss_scale = 0;
+        if (options.sgd) placed.solver->momentum = 0.9;
+    }
+    placed.how.batch = options.batch;
+    placed.how.engines = tools::parse_engines(options.engines);
+    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
+    placed.how.precision = precisions.net.value_or(placed.how.precision);
+    placed.how.precisions = precisions.operators;
+    placed.iterations = options.iterations;
+    placed.warmup = options.warmup;
+    return placed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const auto start = Clock::now();
     Options options;
     CLI::App app("Times a network on a device.", "dlprim_benchmark");
-    tools::add_device_argument(app, options.device);
+    tools::add_device_argument(app, options.device, true);
     app.add_option("NET", options.net, "network, JSON or ONNX")->required();
     app.add_option("WEIGHTS", options.weights, "parameters, HDF5; what it lacks is initialised");
     app.add_flag("-b", options.backward, "forward and backward");
@@ -387,6 +388,9 @@ int main(int argc, char** argv) {
     options.files.add_option(app);
     return tools::run_command(app, argc, argv, [&] {
         options.by_node = options.by_node || options.roofline;
-        Benchmark(options, start).run();
+        if (tools::names_devices(options.device))
+            tools::run_placed_benchmark(placed_options(options), start);
+        else
+            Benchmark(options, start).run();
     });
 }

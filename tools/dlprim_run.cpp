@@ -169,13 +169,48 @@ void run(const Options& options) {
     save_tensors(files);
 }
 
+/// The outputs of a network whose operators run on several devices.
+void run_placed(const Options& options) {
+    if (!options.grads.empty() || options.train || options.files.untrusted() ||
+        tools::is_onnx(options.net))
+        throw Error(ErrorKind::invalid_argument,
+                    "on several devices dlprim_run computes the outputs of a network in JSON: "
+                    "--grads, --train, --untrusted and ONNX models are for one device");
+    const std::vector<NamedDevice> devices = tools::open_named_devices(options.device);
+    const auto inputs = options.files.load_tensors(options.inputs);
+    NetOptions how;
+    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
+    how.precision = precisions.net.value_or(how.precision);
+    how.precisions = precisions.operators;
+    how.engines = tools::parse_engines(options.engines);
+    how.progress = tools::terminal_progress();
+    std::string reshaped;
+    how.input_shapes = input_shapes(devices.front().context, options, inputs, reshaped);
+    PlacedNet net = PlacedNet::from_json_file(devices, options.net, how);
+    if (!options.weights.empty())
+        net.load_weights(options.weights);
+    else if (!net.param_names().empty())
+        throw Error(ErrorKind::invalid_argument,
+                    "the network has parameters: give their file with --weights");
+    for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+    for (const std::string& name : net.input_names()) {
+        const auto data =
+            converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
+        net.set_input(name, data.data(), data.size());
+    }
+    net.forward();
+    std::map<std::string, HostTensor> results;
+    for (const std::string& name : net.output_names()) results[name] = download(net.output(name));
+    save_tensors(options.outputs, results);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     Options options;
     CLI::App app("Runs a network once on tensors from an HDF5 file.", "dlprim_run");
     app.add_option("NET", options.net, "network, JSON or ONNX")->required();
-    tools::add_device_option(app, options.device);
+    tools::add_device_option(app, options.device, false, true);
     app.add_option("--weights", options.weights, "parameters, HDF5");
     app.add_option("--inputs", options.inputs, "input tensors, HDF5")->required();
     app.add_option("--outputs", options.outputs, "where outputs go, HDF5")->required();
@@ -189,5 +224,10 @@ int main(int argc, char** argv) {
     tools::add_precision_option(app, options.precisions);
     tools::add_engine_option(app, options.engines);
     options.files.add_option(app);
-    return tools::run_command(app, argc, argv, [&] { run(options); });
+    return tools::run_command(app, argc, argv, [&] {
+        if (tools::names_devices(options.device))
+            run_placed(options);
+        else
+            run(options);
+    });
 }

@@ -21,6 +21,7 @@
 #include <dlprim/opencl.hpp>
 #include <dlprim/ops.hpp>
 #include <dlprim/pinned.hpp>
+#include <dlprim/placed_net.hpp>
 #include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/preprocessing.hpp>

@@ -212,20 +212,23 @@ Tensor Net::output_gradient(const std::string& name) {
     return find_tensor(impl().built().output_gradients, name, "output gradient of");
 }
 
-void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
-    const Tensor tensor = input(name);
+void NetImpl::check_input(const std::string& name, const void* data, std::uint64_t bytes) {
+    const Built& plan = built();
+    const Tensor tensor = find_tensor(plan.inputs, name, "input");
     require(bytes == tensor.bytes(), "input '", name, "' of shape ", tensor.shape().str(),
             " takes ", tensor.bytes(), " bytes, got ", bytes);
     if (bytes == 0) return;
     require(data != nullptr, "the data for input '", name, "' of shape ", tensor.shape().str(),
             " must not be null");
-    const auto& classes = impl().built().classes;
-    if (const auto found = classes.find(name); found != classes.end())
+    if (const auto found = plan.classes.find(name); found != plan.classes.end())
         check_labels(name, tensor.dtype(), data, tensor.shape().numel(), found->second);
-    const auto& indices = impl().built().indices;
-    if (const auto found = indices.find(name); found != indices.end())
+    if (const auto found = plan.indices.find(name); found != plan.indices.end())
         check_indices(name, found->second, tensor.dtype(), data, tensor.shape().numel());
-    impl().feed(name, data);
+}
+
+void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
+    impl().check_input(name, data, bytes);
+    if (bytes > 0) impl().feed(name, data);
 }
 
 void Net::initialize(std::string_view method) {

@@ -62,6 +62,7 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
     require(options.max_plans >= 1, "max_plans is ", options.max_plans,
             ": it must be at least 1, for the plan that the net runs");
     remarks = apply_options(description_, options);
+    remark_devices();
     base_ = build_graph(description_, options_);
     int order = 0;
     for (const Value& value : base_.values)
@@ -70,6 +71,18 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
 
 NetImpl::NetImpl(const Context& context, const NetOptions& options)
     : context_(context), options_(options) {}
+
+void NetImpl::remark_devices() {
+    std::set<std::string> names;
+    for (const NetDescription::Op& op : description_.operators)
+        if (!op.device.empty()) names.insert(cat("'", op.device, "'"));
+    if (names.empty()) return;
+    const std::vector<std::string> list(names.begin(), names.end());
+    remarks.push_back(cat("operators of the network name the ",
+                          list.size() == 1 ? "device " : "devices ", join(list, ", "),
+                          ", and this net runs all of them on ", context_.info().str(),
+                          ": a PlacedNet would bind the names"));
+}
 
 std::map<std::string, Precision> NetImpl::precisions() const {
     std::map<std::string, Precision> all;
@@ -109,24 +122,31 @@ std::string NetImpl::plan_key() const {
 
 void NetImpl::bind_tensors(Built& built, const Built* before) {
     const Plan& made = built.executor->plan();
-    constexpr std::string_view prefix = "@grad/";
+    const std::map<std::string, std::map<std::string, Tensor> Built::*> fed_gradients{
+        {"@grad/", &Built::output_gradients}, {"@later/", &Built::later_gradients}};
     for (std::size_t i = 0; i < made.externals.size(); ++i) {
         const External& external = made.externals[i];
         if (external.kind == External::Kind::parameter) continue;  // fetched when needed
         std::map<std::string, Tensor> Built::*list = &Built::inputs;
+        const std::map<std::string, Tensor>* given = &given_.inputs;
         std::string name = external.name;
         if (external.kind == External::Kind::output) {
             list = &Built::outputs;
+            given = &given_.outputs;
         } else if (external.kind == External::Kind::gradient) {
             list = &Built::gradients;
-        } else if (name.rfind(prefix, 0) == 0) {
-            list = &Built::output_gradients;
-            name = name.substr(prefix.size());
+            given = &given_.gradients;
+        } else {
+            for (const auto& [prefix, gradients] : fed_gradients) {
+                if (!name.starts_with(prefix)) continue;
+                list = gradients;
+                name = name.substr(prefix.size());
+            }
         }
         const TensorSpec& spec = made.graph.spec(external.value);
         Tensor& tensor = (built.*list)[name];
         if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
-        if (list == &Built::inputs && given_inputs_.count(name)) tensor = given_inputs_.at(name);
+        if (given->count(external.name)) tensor = given->at(external.name);
         if (!tensor.defined()) {
             tensor = Tensor(context_, spec.shape, spec.dtype);
             // A run without inputs is a mistake of the caller, but must not use random bits as
@@ -156,14 +176,25 @@ void NetImpl::find_params(Built& built) {
     }
 }
 
+DifferentiateOptions NetImpl::gradient_options(const Graph& graph) const {
+    DifferentiateOptions how;
+    how.input_gradients = options_.input_gradients || border_;
+    how.seeds_are_inputs = options_.output_gradients;
+    if (!border_) return how;
+    for (const ValueId id : graph.inputs)
+        if (border_->wanted.count(graph.value(id).name) == 0) how.unwanted.push_back(id);
+    how.seeded = border_->seeded;
+    how.continued = border_->continued;
+    return how;
+}
+
 Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
     if (solver != nullptr) graph.shards = solver->shards;
     if (options_.without_losses) drop_losses(graph);
     DeriveOptions derive_options;
     derive_options.engines = options_.engines;
     if (options_.mode != Mode::inference && options_.backward)
-        derive_options.gradients = {.input_gradients = options_.input_gradients,
-                                    .seeds_are_inputs = options_.output_gradients};
+        derive_options.gradients = gradient_options(graph);
     if (solver != nullptr)
         derive_options.solver = solver_passes(*solver, !options_.output_gradients);
     derive(graph, derive_options);

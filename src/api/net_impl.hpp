@@ -6,9 +6,11 @@
 #include "api/index_inputs.hpp"
 #include "api/label_inputs.hpp"
 #include "api/param_source.hpp"
+#include "api/part_border.hpp"
 #include "base/shard_tree.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
+#include "graph/passes/passes.hpp"
 #include "plan/plan_options.hpp"
 #include "runtime/transfer.hpp"
 
@@ -46,13 +48,19 @@ class NetImpl : private ParamSupply {
 
     /// Inputs whose memory is given, by name: every plan reads them there.
     void read_inputs_from(std::map<std::string, Tensor> tensors) {
-        given_inputs_ = std::move(tensors);
+        given_.inputs = std::move(tensors);
     }
+
+    /// Makes the net a part of a larger one. To be called before the first plan.
+    void set_border(PartBorder border) { border_ = std::move(border); }
+    /// Plans that are made from now on bind this memory.
+    void use_memory(GivenMemory memory) { given_ = std::move(memory); }
 
     /// A plan, and the tensors that are bound to it.
     struct Built {
         std::unique_ptr<Executor> executor;
         std::map<std::string, Tensor> inputs, outputs, output_gradients, gradients;
+        std::map<std::string, Tensor> later_gradients;  ///< of a part (PartBorder::continued)
         std::map<std::string, ValueId> params;
         std::map<std::string, LabelInput> classes;  ///< label inputs: what they may hold
         std::map<std::string, std::vector<IndexReader>> indices;  ///< index inputs: their readers
@@ -84,6 +92,9 @@ class NetImpl : private ParamSupply {
     void attach_solver(const SolverOptions& solver);
     void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes);
 
+    /// Throws Error(invalid_argument) for data that the input does not take: another size, null, a
+    /// label that is not a class number, an index out of range; see Net::set_input.
+    void check_input(const std::string& input, const void* data, std::uint64_t bytes);
     /// Feeds data to an input of the current plan, as many bytes as it has; see Net::set_input.
     void feed(const std::string& input, const void* data);
     /// The device memory for feeding inputs, which is not part of the plan's memory.
@@ -148,6 +159,10 @@ class NetImpl : private ParamSupply {
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:
     /// each operator has launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// Adds a remark where operators name devices, which a net on one device ignores.
+    void remark_devices();
+    /// Which gradients backward computes.
+    DifferentiateOptions gradient_options(const Graph& graph) const;
     /// The graph that plans are made of: with gradients, and the update of a solver if given.
     Graph step_graph(Graph graph, const SolverOptions* solver) const;
     /// `first_fit`: only whether it fits counts, not what takes the least time.
@@ -188,7 +203,8 @@ class NetImpl : private ParamSupply {
     NetDescription description_;
     std::function<NetDescription(const NetOptions&)> redescribe_;  ///< empty: it stays as it is
     NetOptions options_;
-    std::map<std::string, Tensor> given_inputs_;
+    std::optional<PartBorder> border_;  ///< of a part of a larger net
+    GivenMemory given_;
     std::optional<SolverOptions> solver_;
     Graph base_;  ///< the description's graph, before any pass
     std::map<std::string, Param> params_;

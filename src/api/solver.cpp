@@ -131,17 +131,7 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
         impl_->options.shards, " shards one after the other");
     NetImpl& net = *impl_->shared_net;
     Executor& executor = *net.built().executor;
-    const auto t = static_cast<double>(impl_->updates + 1);
-    executor.set_scalar("@lr", impl_->rate);
-    executor.set_scalar("@correction1", 1 - std::pow(impl_->options.beta1, t));
-    executor.set_scalar("@correction2", 1 - std::pow(impl_->options.beta2, t));
-    if (impl_->options.average > 0) {
-        const auto before = static_cast<double>(impl_->updates);
-        const double keep = impl_->updates == 0
-                                ? 0
-                                : std::min(impl_->options.average, (1 + before) / (10 + before));
-        executor.set_scalar("@average_share", 1 - keep);
-    }
+    impl_->set_scalars();
     const bool guarded = impl_->options.guard_loss, sharded = impl_->sums.shards() > 1;
     if (impl_->sums.taken() == 0) {
         // A failing engine uses the first slot in the middle of a batch.
@@ -173,6 +163,19 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     impl_->finish_shard();
     Access::impl(net.context()).queue().flush();
     return true;
+}
+
+void SolverImpl::set_scalars() {
+    Executor& executor = *shared_net->built().executor;
+    const auto t = static_cast<double>(updates + 1);
+    executor.set_scalar("@lr", rate);
+    executor.set_scalar("@correction1", 1 - std::pow(options.beta1, t));
+    executor.set_scalar("@correction2", 1 - std::pow(options.beta2, t));
+    if (options.average > 0) {
+        const auto made = static_cast<double>(updates);
+        const double keep = updates == 0 ? 0 : std::min(options.average, (1 + made) / (10 + made));
+        executor.set_scalar("@average_share", 1 - keep);
+    }
 }
 
 void SolverImpl::try_parts() {

@@ -51,6 +51,8 @@ class SolverImpl {
     Before present{};  ///< before the batch that is computed, or that call_off() undid last
     std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
 
+    /// Sets what the update of the next step reads: the rate, and what depends on the step.
+    void set_scalars();
     /// With a meeting: lets engines of the step's parts fail, and be replaced, before they meet.
     /// Shards that have met cannot begin a part again.
     void try_parts();

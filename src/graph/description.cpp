@@ -233,7 +233,8 @@ class Builder {
             require(found != tensors_.end(), "output '", output.name,
                     "' is not made by any operator", did_you_mean(output.name, known));
             graph_.outputs.emplace_back(found->second, output.name);
-            if (output.loss_weight || output.name.rfind("loss", 0) == 0) {
+            const bool named_loss = output.name.rfind("loss", 0) == 0 && !output.plain;
+            if (output.loss_weight || named_loss) {
                 require(is_float(graph_.spec(found->second).dtype), "loss '", output.name,
                         "' is not a float tensor");
                 graph_.losses[found->second] = output.loss_weight.value_or(1.0);

@@ -22,6 +22,7 @@ struct NetDescription {
     struct Output {
         std::string name;
         std::optional<double> loss_weight;
+        bool plain = false;  ///< it is no loss, whatever its name
     };
     struct Op {
         std::string name, type;

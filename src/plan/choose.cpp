@@ -10,6 +10,7 @@
 #include "engine/disabled.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
+#include "plan/engine_failed.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -259,9 +260,11 @@ class Chooser {
                 cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
         if (candidates_[i].empty() && !refusals.failures()) check_size(node);
-        if (candidates_[i].empty())
-            fail(refusals.failures() ? ErrorKind::build : ErrorKind::unsupported, where(node),
-                 "no engine on this device can run it", refusals.str());
+        if (!candidates_[i].empty()) return;
+        const std::string why =
+            cat(where(node), "no engine on this device can run it", refusals.str());
+        if (refusals.failures()) throw Error(ErrorKind::build, why);
+        throw NoEngine(why, node.name);
     }
 
     /// Engines do not check the device's memory, so a node that exceeds it alone is reported here.

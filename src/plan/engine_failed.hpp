@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // EngineFailed: thrown by an attempt to plan if an engine cannot be built. The next attempt does
-// not use that engine. EnginesDistrusted: the same for engines whose results are wrong.
+// not use that engine. EnginesDistrusted: the same for engines whose results are wrong. NoEngine:
+// the device has no engine for a node.
 #pragma once
 
 #include "plan/trust/trust.hpp"
@@ -19,6 +20,14 @@ class EngineFailed : public Error {
     EngineFailed(const Error& error, std::string engine_key)
         : Error(error.kind(), error.what()), key(std::move(engine_key)) {}
     std::string key;  ///< the key to disable it
+};
+
+/// No engine of the device computes a node.
+class NoEngine : public Error {
+  public:
+    NoEngine(const std::string& what, std::string node_name)
+        : Error(ErrorKind::unsupported, what), node(std::move(node_name)) {}
+    std::string node;
 };
 
 /// Checks have found engines wrong (plan/trust/trust.hpp). The next attempt uses none of them.

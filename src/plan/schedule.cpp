@@ -6,6 +6,7 @@
 #include "graph/operator.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace dlprim {
 
@@ -116,7 +117,10 @@ class Scheduler {
     /// Returns the value in that layout, and adds a conversion if there is none yet. `reader` is
     /// the node that packs a packed layout.
     int in_layout(ValueId value, const Layout& layout, Part part, const Reader* reader) {
-        if (const int found = schedule_.find(value, layout); found >= 0) return found;
+        if (const int found = schedule_.find(value, layout); found >= 0) {
+            advance(found, part);
+            return found;
+        }
         const TensorSpec& spec = graph_.spec(value);
         const int home = schedule_.native[static_cast<std::size_t>(value)];
         const Layout home_layout = schedule_.stored[static_cast<std::size_t>(home)].layout;
@@ -146,8 +150,18 @@ class Scheduler {
             item.reads = {twice ? in_layout(value, Layout::plain(), part, nullptr) : home};
         }
         item.writes = {made};
+        if (!is_constant(value)) conversions_[made] = run_.size();
         list_for(value).push_back(std::move(item));
         return made;
+    }
+
+    /// Lets a conversion run in this part, if it was added for a later one. Passes may leave a
+    /// backward node in front of a forward node that reads the same value.
+    void advance(int stored, Part part) {
+        const auto found = conversions_.find(stored);
+        if (found == conversions_.end() || run_[found->second].part <= part) return;
+        run_[found->second].part = part;
+        for (const int read : run_[found->second].reads) advance(read, part);
     }
 
     void add_node(std::size_t index) {
@@ -199,6 +213,7 @@ class Scheduler {
     const PlanOptions& options_;
     Schedule schedule_;
     std::vector<Item> setup_, run_;
+    std::map<int, std::size_t> conversions_;  ///< by stored form: the item of run_ that makes it
 };
 
 }  // namespace

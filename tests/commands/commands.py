@@ -112,7 +112,7 @@ class CommandTest(unittest.TestCase):
 def operator(type_, name, inputs, makes=None, **options):
     """An operator of a network's JSON; inputs and what it `makes` as text with spaces."""
     made = {"name": name, "type": type_, "inputs": inputs.split(), "outputs": (makes or name).split()}
-    for key in ("params", "frozen", "recompute", "engine"):
+    for key in ("params", "frozen", "recompute", "engine", "device"):
         if key in options:
             made[key] = options.pop(key)
     if options:

@@ -174,3 +174,27 @@ TEST_CASE("a BatchNorm leaves nothing along its input to the scale before it", "
         CHECK(units < 6);
     }
 }
+
+TEST_CASE("a BatchNorm behind a convolution may make the network's output", "[batchnorm]") {
+    // The norm's forward and backward nodes read the convolution's result, which CPUs keep in
+    // blocks of channels, row-major: it is converted before the first of them.
+    const char* const json = R"({
+      "inputs": [{"name": "data", "shape": [4, 8, 8, 8]}], "outputs": ["bn"],
+      "operators": [
+        {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["conv"],
+         "options": {"channels_out": 8, "kernel": 3, "pad": 1, "bias": false}},
+        {"name": "bn", "type": "BatchNorm", "inputs": ["conv"], "outputs": ["bn"]}]})";
+    ON_EVERY_DEVICE(device) {
+        NetOptions options = with_mode(Mode::evaluation);
+        options.output_gradients = true;
+        Net with_backward = make_net(device, json, options);
+        options.backward = false;
+        Net alone = make_net(device, json, options);
+        const auto data = random_floats(4 * 8 * 8 * 8, 1);
+        for (Net* const net : {&with_backward, &alone}) {
+            set_floats(*net, "data", data);
+            net->forward();
+        }
+        check_close(with_backward.output("bn").to_floats(), alone.output("bn").to_doubles(), 1e-5);
+    }
+}

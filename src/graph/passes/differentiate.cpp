@@ -57,15 +57,9 @@ class Differentiator {
         for (const auto& [id, name] : graph_.outputs) {
             if (!is_float(graph_.spec(id).dtype)) continue;
             const auto loss = graph_.losses.find(id);
-            if (options_.seeds_are_inputs) {
-                Value value;
-                value.name = "@grad/" + name;
-                value.spec = graph_.spec(id);
-                value.role = Role::input;
-                const ValueId dy = graph_.add_value(std::move(value));
-                graph_.inputs.push_back(dy);
-                add(id, dy);
-            } else if (loss != graph_.losses.end()) {
+            if (options_.seeds_are_inputs || options_.seeded.count(name) > 0)
+                add(id, fed("@grad/" + name, id));
+            if (!options_.seeds_are_inputs && loss != graph_.losses.end()) {
                 const Shape& shape = graph_.shape(id);
                 const std::vector<float> weights(static_cast<std::size_t>(shape.numel()),
                                                  static_cast<float>(loss->second));
@@ -80,6 +74,21 @@ class Differentiator {
                 add(id, dy);
             }
         }
+        const std::vector<ValueId> inputs = graph_.inputs;
+        for (const ValueId id : inputs)
+            if (options_.continued.count(graph_.value(id).name) > 0)
+                add(id, fed("@later/" + graph_.value(id).name, id));
+    }
+
+    /// A gradient of `value` that is fed as an input of the graph.
+    ValueId fed(const std::string& name, ValueId value) {
+        Value gradient;
+        gradient.name = name;
+        gradient.spec = graph_.spec(value);
+        gradient.role = Role::input;
+        const ValueId id = graph_.add_value(std::move(gradient));
+        graph_.inputs.push_back(id);
+        return id;
     }
 
     void add(ValueId value, ValueId gradient, const GradientPart& part = {}) {

@@ -7,6 +7,7 @@
 #include <dlprim/context.hpp>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,12 @@ struct DifferentiateOptions {
     bool seeds_are_inputs = false;
     ValueId loss_scale = no_value;  ///< [1]: a factor of the losses' initial gradients
     std::vector<ValueId> unwanted;  ///< inputs and parameters that get none
+    // Of a part of a larger graph (api/part_border.hpp):
+    /// Outputs that other parts read. Each has a value "@grad/<output>" as with seeds_are_inputs.
+    std::set<std::string> seeded;
+    /// Inputs that later parts read, too. Each has a value "@later/<input>" of role input: what
+    /// flowed back from those parts, to which this part adds.
+    std::set<std::string> continued;
 };
 /// Adds the nodes of the backward pass. Afterwards graph.gradients maps trainable parameters (and
 /// inputs) to their gradients. If several nodes read a value, one pointwise node sums its

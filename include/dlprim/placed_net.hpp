@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// PlacedNet: a network whose operators run on several devices of this host. Operators of the JSON
+// name their device ("device": "a"), and the program binds these names to contexts. PlacedSolver
+// trains such a network.
+//
+// Method: operators that follow each other on one device are a part of the network, which is
+// planned like a Net. A value that another device reads moves once to that device, after the part
+// that makes it; its gradient comes back by the same way. Parts run one after the other, in the
+// order of the JSON: placement is for networks that need the memory or the operators of several
+// devices. A Team (dlprim/team.hpp) is for speed. Parameters, and what a solver keeps of them, lie
+// on the device of their operator.
+//
+// Bits: with the same engines, layouts and fusions, outputs, gradients and updates have the bits of
+// one Net on one device. A border may change the planner's choice of them, and so last bits
+// (docs/placement.md).
+//
+// Ownership: a PlacedNet owns its parts, with their parameters and memory. A PlacedSolver shares
+// them, and each may outlive the other. A PlacedNet can be moved.
+//
+// Threads: one thread at a time, for all nets of all its contexts together (dlprim/context.hpp).
+//
+// Waiting: calls enqueue work. But a value that moves to another device is waited for.
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/internal.hpp>
+#include <dlprim/namespace.hpp>
+#include <dlprim/net.hpp>
+#include <dlprim/solver_options.hpp>
+#include <dlprim/tensor.hpp>
+#include <dlprim/tensor_file.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+/// A device, by the name that operators give it. Two may have one context.
+struct NamedDevice {
+    std::string name;
+    Context context;
+};
+
+class PlacedNetImpl;
+class PlacedSolverImpl;
+
+class PlacedNet {
+  public:
+    /// Operators that name no device run on the first one. An operator for which its device has no
+    /// engine runs on the host, and notes() says so; the host is one of the devices then, or is
+    /// added as "host". Plans, without compiling or allocating.
+    ///
+    /// Of NetOptions, output_gradients and memory_limit are not for placed networks. Throws
+    /// Error(invalid_argument) for these; for a device name of the JSON that is not bound; for
+    /// names that are bound twice or empty; where operators of two parts share a parameter; and
+    /// what Net::from_json() throws.
+    static PlacedNet from_json_file(const std::vector<NamedDevice>& devices,
+                                    const std::string& path, const NetOptions& options = {});
+    static PlacedNet from_json(const std::vector<NamedDevice>& devices, std::string_view text,
+                               const NetOptions& options = {});
+    ~PlacedNet();
+    PlacedNet(PlacedNet&&) noexcept;
+    PlacedNet& operator=(PlacedNet&&) noexcept;
+
+    /// Operators that run together.
+    struct Part {
+        std::string device;
+        std::vector<std::string> operators;  ///< names, in their order
+    };
+    std::vector<Part> parts() const;  ///< in the order in which forward runs them
+    /// Names of those that are bound, and of the host if it was added.
+    std::vector<std::string> device_names() const;
+    /// Throws Error(not_found).
+    const Context& device(const std::string& name) const;
+
+    /// What moves between devices in each forward and backward.
+    struct Move {
+        std::string value;  ///< the name of the value that moves, or whose gradient does
+        bool gradient = false;
+        std::string from, to;  ///< names of devices
+        std::uint64_t bytes = 0;
+        std::uint64_t times = 0;  ///< how often it has moved so far
+    };
+    std::vector<Move> moves() const;
+
+    // As for a Net. Orders are those of the JSON.
+    std::vector<std::string> input_names() const;
+    std::vector<std::string> output_names() const;
+    std::vector<std::string> loss_names() const;
+    std::vector<std::string> param_names() const;
+    bool is_trainable(const std::string& param) const;
+    Shape input_shape(const std::string& name) const;
+    DType input_dtype(const std::string& name) const;
+    /// The number of classes, if the input holds class numbers; else 0. Plans the net.
+    std::int64_t label_classes(const std::string& input);
+
+    // The network's own tensors, as for a Net. An input lies on the device of its first reader;
+    // outputs, parameters and gradients lie where they are made or used. Throw Error(not_found).
+    Tensor input(const std::string& name);
+    Tensor output(const std::string& name);
+    Tensor param(const std::string& name);
+    Tensor gradient(const std::string& param_or_input);
+
+    /// As Net::set_input(), for every device that reads the input.
+    void set_input(const std::string& name, const void* data, std::uint64_t bytes);
+
+    // As for a Net, and with its files: each loads what the other saves.
+    void initialize(std::string_view method = "default");
+    void load_weights(const std::string& path, bool missing_ok = false);
+    void save_weights(const std::string& path);
+    HostTensor read_param(const std::string& name);
+    void write_params(std::map<std::string, HostTensor> values, bool missing_ok = false);
+    void params_changed();
+
+    /// Plans, compiles and allocates. Throws Error(out_of_memory) where what is planned for a
+    /// device exceeds its memory, and what Net::prepare() throws.
+    void prepare();
+    void forward();
+    void backward();
+
+    /// Peak memory of each device in bytes, by name, while batches run: plans of its parts, and
+    /// copies of values that move there. Known before anything is compiled or allocated. With
+    /// `solver`, that of training steps; without it, that of the PlacedSolver on this net, if any.
+    /// A context with two names counts for the first.
+    std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver = nullptr);
+    /// Remarks on the placement, and of the planner: a sentence each. Plans and compiles.
+    std::vector<std::string> notes();
+
+  private:
+    friend class internal::Access;
+    explicit PlacedNet(std::shared_ptr<PlacedNetImpl> impl);
+    PlacedNetImpl& impl() const;
+    std::shared_ptr<PlacedNetImpl> impl_;  ///< shared with the solver; null when moved from
+};
+
+/// Trains a PlacedNet: every part has a Solver, whose steps they make together.
+class PlacedSolver {
+  public:
+    /// Attaches to a net in training mode, as Solver does. Throws Error(invalid_argument) for what
+    /// it does not do: shards, state_parts and guard_loss; with several parts also clip_norm, whose
+    /// norm is that of all gradients, and a loss scale where operators compute in fp16. Throws what
+    /// Solver's constructor throws.
+    PlacedSolver(PlacedNet& net, const SolverOptions& options);
+    ~PlacedSolver();
+    PlacedSolver(const PlacedSolver&) = delete;
+    PlacedSolver& operator=(const PlacedSolver&) = delete;
+
+    /// Forward, backward and, at every SolverOptions::accumulate-th call, the update.
+    void step();
+    void set_learning_rate(double rate);
+    double learning_rate() const;
+    std::uint64_t steps() const;  ///< updates so far
+    /// As Solver::use_averages().
+    void use_averages();
+
+  private:
+    std::unique_ptr<PlacedSolverImpl> impl_;
+};
+
+}  // namespace dlprim

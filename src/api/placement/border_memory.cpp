@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// BorderMemory.
+#include "api/placement/border_memory.hpp"
+
+#include <utility>
+
+namespace dlprim {
+
+BorderMemory::BorderMemory(const CutNet& net, std::vector<Context> contexts)
+    : contexts_(std::move(contexts)) {
+    for (std::size_t i = 0; i < net.crossings.size(); ++i) {
+        add_value(net.crossings[i], i);
+        add_gradient(net.crossings[i], i);
+    }
+}
+
+std::size_t BorderMemory::add_slot(int part, const TensorSpec& spec) {
+    slots_.push_back({context(part), spec, 0, {}});
+    return slots_.size() - 1;
+}
+
+void BorderMemory::bind(int part, std::map<std::string, Tensor> GivenMemory::*list,
+                        std::string name, std::size_t slot) {
+    ++slots_[slot].users;
+    bindings_.push_back({part, list, std::move(name), slot});
+}
+
+/// The maker's tensor, or for an input of the network its first reader's, and one for each other
+/// context that reads the value.
+void BorderMemory::add_value(const Crossing& crossing, std::size_t index) {
+    const bool fed = crossing.maker == Crossing::caller;
+    const int home = fed ? crossing.readers.front() : crossing.maker;
+    const std::size_t first = add_slot(home, crossing.spec);
+    if (!fed) bind(home, &GivenMemory::outputs, crossing.name, first);
+    std::map<const void*, std::size_t> by_context{{context(home).identity(), first}};
+    for (const int reader : crossing.readers) {
+        const auto [found, is_new] = by_context.emplace(context(reader).identity(), 0);
+        if (is_new) {
+            found->second = add_slot(reader, crossing.spec);
+            moves_.push_back({index, false, home, reader, fed, first, found->second});
+        }
+        bind(reader, &GivenMemory::inputs, crossing.name, found->second);
+    }
+}
+
+/// From the last reader to the first and then to the maker; see Crossing::differentiable.
+void BorderMemory::add_gradient(const Crossing& crossing, std::size_t index) {
+    const std::vector<int>& readers = crossing.differentiable;
+    for (std::size_t i = readers.size(); i-- > 0;) {
+        const int from = readers[i];
+        const std::size_t made = add_slot(from, crossing.spec);
+        bind(from, &GivenMemory::gradients, crossing.name, made);
+        const int to = i > 0 ? readers[i - 1] : crossing.maker;
+        if (to == Crossing::caller) continue;
+        std::size_t received = made;
+        if (!(context(from) == context(to))) {
+            received = add_slot(to, crossing.spec);
+            moves_.push_back({index, true, from, to, false, made, received});
+        }
+        bind(to, &GivenMemory::inputs, (i > 0 ? "@later/" : "@grad/") + crossing.name, received);
+    }
+}
+
+std::uint64_t BorderMemory::counted_twice(const Context& context) const {
+    std::uint64_t bytes = 0;
+    for (const Slot& slot : slots_)
+        if (slot.context == context && slot.users > 1)
+            bytes += static_cast<std::uint64_t>(slot.users - 1) *
+                     static_cast<std::uint64_t>(slot.spec.shape.numel()) * size_of(slot.spec.dtype);
+    return bytes;
+}
+
+void BorderMemory::allocate() {
+    for (Slot& slot : slots_) {
+        slot.tensor = Tensor(slot.context, slot.spec.shape, slot.spec.dtype);
+        slot.tensor.fill(0);
+    }
+}
+
+GivenMemory BorderMemory::memory_of(int part) const {
+    GivenMemory memory;
+    for (const Binding& binding : bindings_)
+        if (binding.part == part)
+            (memory.*binding.list)[binding.name] = slots_[binding.slot].tensor;
+    return memory;
+}
+
+void BorderMemory::move_inputs() {
+    for (BorderMove& move : moves_)
+        if (move.at_start) make(move);
+}
+
+void BorderMemory::move_after(int part, bool backward) {
+    for (BorderMove& move : moves_)
+        if (!move.at_start && move.from == part && move.gradient == backward) make(move);
+}
+
+void BorderMemory::make(BorderMove& move) {
+    slots_[move.source].tensor.copy_to(slots_[move.target].tensor);
+    ++move.times;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// PlacedNetImpl: where operators run, and the steps of the parts.
+#include "api/placement/placed_net_impl.hpp"
+
+#include "api/net_impl.hpp"
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+#include "plan/engine_failed.hpp"
+#include "runtime/access.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+/// With NetOptions::without_losses.
+void drop_losses(NetDescription& description, const Graph& graph) {
+    if (graph.losses.size() == graph.outputs.size()) return;
+    std::set<std::string> losses;
+    for (const auto& [id, name] : graph.outputs)
+        if (graph.losses.count(id) > 0) losses.insert(name);
+    std::erase_if(description.outputs,
+                  [&](const auto& output) { return losses.count(output.name) > 0; });
+}
+
+/// The operator of the part that a node comes from: "conv" of "conv/backward_filter".
+std::string operator_of(const CutPart& part, std::string node) {
+    const std::vector<NetDescription::Op>& operators = part.description.operators;
+    while (std::none_of(operators.begin(), operators.end(),
+                        [&](const auto& op) { return op.name == node; })) {
+        const std::size_t slash = node.rfind('/');
+        if (slash == std::string::npos) return {};
+        node.resize(slash);
+    }
+    return node;
+}
+
+/// Whether an engine that is asked for by this name or type may be for a node of the part.
+bool may_concern(const CutPart& part, const std::string& what) {
+    if (OperatorRegistry::instance().find(what) != nullptr) return true;
+    return !operator_of(part, what).empty();
+}
+
+void check_devices(const std::vector<NamedDevice>& devices) {
+    require(!devices.empty(), "a placed network needs a device: none is bound");
+    std::set<std::string> names;
+    for (const NamedDevice& device : devices) {
+        require(!device.name.empty(), "a device of a placed network needs a name");
+        require(names.insert(device.name).second, "the device name '", device.name,
+                "' is bound twice");
+    }
+}
+
+void check_options(const NetOptions& options) {
+    require(!options.output_gradients,
+            "backward of a placed network starts from its losses: output_gradients is not for it");
+    require(options.memory_limit == 0,
+            "a placed network has no memory_limit: its devices have a limit each");
+}
+
+}  // namespace
+
+PlacedNetImpl::PlacedNetImpl(std::vector<NamedDevice> devices, NetDescription description,
+                             const NetOptions& options)
+    : devices_(std::move(devices)), description_(std::move(description)), options_(options) {
+    check_devices(devices_);
+    check_options(options_);
+    notes_ = apply_options(description_, options_);
+    whole_ = build_graph(description_, options_);
+    if (options_.without_losses) {
+        drop_losses(description_, whole_);
+        whole_ = build_graph(description_, options_);
+    }
+    place(find_devices());
+}
+
+std::map<std::string, std::size_t> PlacedNetImpl::find_devices() {
+    std::vector<std::string> names;
+    for (const NamedDevice& device : devices_) names.push_back(device.name);
+    std::map<std::string, std::size_t> device_of;
+    std::set<std::size_t> used;
+    for (const NetDescription::Op& op : description_.operators) {
+        const auto found =
+            op.device.empty() ? names.begin() : std::find(names.begin(), names.end(), op.device);
+        require(
+            found != names.end(), "[", op.type, " '", op.name, "'] is to run on device '",
+            op.device, "', a name that nobody has bound", did_you_mean(op.device, names),
+            names.size() == 1 ? "; the name that is bound is " : "; the names that are bound are ",
+            join(names, ", "));
+        const auto index = static_cast<std::size_t>(found - names.begin());
+        device_of[op.name] = index;
+        used.insert(index);
+    }
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (used.count(i) == 0)
+            notes_.push_back(cat("device '", names[i], "' is bound, and no operator runs on it"));
+    return device_of;
+}
+
+void PlacedNetImpl::place(std::map<std::string, std::size_t> device_of) {
+    CutOptions how;
+    how.gradients = options_.mode != Mode::inference && options_.backward;
+    how.input_gradients = options_.input_gradients;
+    for (;;) {
+        how.devices = device_of;
+        cut_ = cut_net(description_, whole_, how);
+        open_parts();
+        const std::optional<Stuck> stuck = operator_without_engine();
+        if (!stuck) return;
+        const std::string before = devices_[device_of.at(stuck->name)].name;
+        device_of.at(stuck->name) = host();
+        notes_.push_back(cat("operator '", stuck->name, "' runs on the host, as device '",
+                             devices_[host()].name, "', and not on device '", before,
+                             "': ", stuck->why));
+    }
+}
+
+void PlacedNetImpl::open_parts() {
+    nets_.clear();
+    std::vector<Context> contexts;
+    for (const CutPart& part : cut_.parts) {
+        const Context& context = devices_[part.device].context;
+        auto impl = std::make_shared<NetImpl>(context, part.description, options_of(part));
+        impl->set_border(part.border);
+        nets_.push_back(Access::handle<Net>(std::move(impl)));
+        contexts.push_back(context);
+    }
+    borders_ = BorderMemory(cut_, std::move(contexts));
+}
+
+NetOptions PlacedNetImpl::options_of(const CutPart& part) const {
+    NetOptions options = options_;
+    options.batch = 0;  // the part's inputs have the shapes of the whole network
+    options.input_shapes.clear();
+    options.extra_outputs.clear();
+    options.precisions.clear();
+    options.input_gradients = options.without_losses = false;
+    options.backward = part.backward;
+    std::erase_if(options.engines,
+                  [&](const auto& engine) { return !may_concern(part, engine.first); });
+    return options;
+}
+
+std::optional<PlacedNetImpl::Stuck> PlacedNetImpl::operator_without_engine() const {
+    for (std::size_t i = 0; i < nets_.size(); ++i) {
+        if (nets_[i].context().traits().host) continue;
+        try {
+            Access::impl(nets_[i]).plan_memory(nullptr);
+        } catch (const NoEngine& missing) {
+            const std::string name = operator_of(cut_.parts[i], missing.node);
+            if (name.empty()) throw;
+            return Stuck{name, missing.what()};
+        }
+    }
+    return std::nullopt;
+}
+
+std::size_t PlacedNetImpl::host() {
+    for (std::size_t i = 0; i < devices_.size(); ++i)
+        if (devices_[i].context.traits().host) return i;
+    std::string name = "host";
+    const auto taken = [&](const NamedDevice& device) { return device.name == name; };
+    while (std::any_of(devices_.begin(), devices_.end(), taken)) name += "_";
+    devices_.push_back({name, Context("host")});
+    return devices_.size() - 1;
+}
+
+std::map<std::string, std::uint64_t> PlacedNetImpl::planned_peak_bytes(
+    const SolverOptions* solver) const {
+    std::map<std::string, std::uint64_t> bytes;
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+        const Context& context = devices_[i].context;
+        const auto same = [&](const NamedDevice& other) { return other.context == context; };
+        const auto first = std::find_if(devices_.begin(), devices_.end(), same);
+        if (first != devices_.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+        std::uint64_t sum = 0;
+        for (std::size_t part = 0; part < nets_.size(); ++part) {
+            if (!(nets_[part].context() == context)) continue;
+            const SolverOptions* const own = cut_.parts[part].trains ? solver : nullptr;
+            const MemoryMap map = Access::impl(nets_[part]).plan_memory(own);
+            sum += map.peak_bytes;
+        }
+        bytes[devices_[i].name] = sum - std::min(sum, borders_.counted_twice(context));
+    }
+    return bytes;
+}
+
+void PlacedNetImpl::check_memory() const {
+    for (const auto& [name, bytes] : planned_peak_bytes(nullptr)) {
+        const auto same = [&name = name](const NamedDevice& device) { return device.name == name; };
+        const Context& context = std::find_if(devices_.begin(), devices_.end(), same)->context;
+        const std::uint64_t all = context.traits().global_bytes;
+        if (bytes > all)
+            fail(ErrorKind::out_of_memory, "the parts of the network on device '", name, "' need ",
+                 bytes >> 20, " MiB, and ", context.info().str(), " has ", all >> 20,
+                 " MiB: place fewer operators on it, or take a smaller batch");
+    }
+}
+
+Net& PlacedNetImpl::part(int index) {
+    if (!allocated_) {
+        borders_.allocate();
+        for (std::size_t i = 0; i < nets_.size(); ++i)
+            Access::impl(nets_[i]).use_memory(borders_.memory_of(static_cast<int>(i)));
+        allocated_ = true;
+    }
+    return nets_[static_cast<std::size_t>(index)];
+}
+
+void PlacedNetImpl::prepare() {
+    check_memory();
+    for (std::size_t i = 0; i < nets_.size(); ++i)
+        if (cut_.parts[i].runs) part(static_cast<int>(i)).prepare();
+}
+
+void PlacedNetImpl::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
+    const std::vector<int>& all = readers(name);
+    for (const int reader : all) Access::impl(part(reader)).check_input(name, data, bytes);
+    if (bytes > 0) Access::impl(part(all.front())).feed(name, data);
+}
+
+void PlacedNetImpl::forward() {
+    part(0);
+    borders_.move_inputs();
+    for (std::size_t i = 0; i < nets_.size(); ++i) {
+        if (!cut_.parts[i].runs) continue;
+        nets_[i].forward();
+        borders_.move_after(static_cast<int>(i), false);
+    }
+}
+
+void PlacedNetImpl::backward() {
+    require(options_.mode != Mode::inference && options_.backward,
+            "backward() needs a net in evaluation or training mode, with NetOptions::backward");
+    require(!whole_.losses.empty(),
+            "backward() of a placed network starts from its losses, and "
+            "the network has none");
+    for (std::size_t i = nets_.size(); i-- > 0;) {
+        if (!cut_.parts[i].backward) continue;
+        nets_[i].backward();
+        borders_.move_after(static_cast<int>(i), true);
+    }
+}
+
+std::vector<std::string> PlacedNetImpl::notes() {
+    std::vector<std::string> all = notes_;
+    for (std::size_t i = 0; i < nets_.size(); ++i)
+        for (const std::string& note : part(static_cast<int>(i)).notes())
+            all.push_back(cat("device '", device_name(static_cast<int>(i)), "': ", note));
+    return all;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// PlacedNetImpl: the parts of a placed network, a Net each, and how they run together.
+#pragma once
+
+#include "api/placement/border_memory.hpp"
+#include "api/placement/cut.hpp"
+
+#include <dlprim/placed_net.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+class PlacedNetImpl {
+  public:
+    PlacedNetImpl(std::vector<NamedDevice> devices, NetDescription description,
+                  const NetOptions& options);
+
+    const std::vector<NamedDevice>& devices() const { return devices_; }
+    const NetOptions& options() const { return options_; }
+    const Graph& graph() const { return whole_; }  ///< of the whole network, before any pass
+    const CutNet& cut() const { return cut_; }
+    const BorderMemory& borders() const { return borders_; }
+    const std::string& device_name(int part) const {
+        return devices_[cut_.parts[static_cast<std::size_t>(part)].device].name;
+    }
+
+    /// Allocates what crosses borders, unless that was done. The parts can be planned then.
+    Net& part(int index);
+    /// The part that reads the input first, has the output, or has the parameter. They throw
+    /// Error(not_found), which offers the nearest name.
+    const std::vector<int>& readers(const std::string& input) const;
+    int output_part(const std::string& name) const;
+    int param_part(const std::string& name) const;
+    std::vector<std::string> param_names() const;
+    const TensorSpec& input_spec(const std::string& name) const;
+
+    void set_input(const std::string& name, const void* data, std::uint64_t bytes);
+    void load_weights(const std::string& path, bool missing_ok);
+    void save_weights(const std::string& path);
+    void write_params(std::map<std::string, HostTensor> values, bool missing_ok);
+
+    void prepare();
+    void forward();
+    void backward();
+
+    std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver) const;
+    std::vector<std::string> notes();
+
+  private:
+    /// The device of every operator.
+    std::map<std::string, std::size_t> find_devices();
+    /// Makes the parts, and moves operators without an engine to the host until all have one.
+    void place(std::map<std::string, std::size_t> device_of);
+    void open_parts();
+    NetOptions options_of(const CutPart& part) const;
+    /// An operator that a device other than the host has no engine for.
+    struct Stuck {
+        std::string name, why;
+    };
+    std::optional<Stuck> operator_without_engine() const;
+    std::size_t host();
+    void check_memory() const;
+
+    std::vector<NamedDevice> devices_;
+    NetDescription description_;
+    NetOptions options_;
+    Graph whole_;
+    CutNet cut_;
+    std::vector<Net> nets_;
+    BorderMemory borders_;
+    bool allocated_ = false;
+    std::vector<std::string> notes_;
+};
+
+}  // namespace dlprim
