@@ -35,7 +35,7 @@ struct FakePeers : PeerSource {
         reroute;
     std::function<void()> before_make;
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  ///< bytes at once
-    std::atomic<int> made = 0;  // by the threads of all ranks
+    std::atomic<int> made = 0;                                       // by the threads of all ranks
 
     explicit FakePeers(std::vector<Context> all) : contexts(std::move(all)) {}
     std::string name() const override { return "memory of a test"; }

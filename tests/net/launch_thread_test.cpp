@@ -148,7 +148,8 @@ TEST_CASE("a context with waiting launches ends cleanly", "[launch_thread]") {
     }
 }
 
-TEST_CASE("DLPRIM_SYNC leaves launches to their callers, with the same results", "[launch_thread]") {
+TEST_CASE("DLPRIM_SYNC leaves launches to their callers, with the same results",
+          "[launch_thread]") {
     ON_EVERY_DEVICE(device) {
         const std::vector<float> expected = chain(open(device, "1"), 50);
         ::setenv("DLPRIM_SYNC", "1", 1);
