@@ -133,6 +133,7 @@ class Scheduler {
         Item item;
         item.part = part;
         if (layout.kind == Layout::Kind::packed) {
+            require(reader != nullptr, "nobody packs '", graph_.value(value).name, "'");
             item.kind = Item::Kind::pack;
             item.type = "Pack";
             item.name = "pack " + graph_.value(value).name;

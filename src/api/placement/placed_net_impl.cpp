@@ -53,6 +53,15 @@ void check_devices(const std::vector<NamedDevice>& devices) {
     }
 }
 
+[[noreturn]] void fail_unbound(const NetDescription::Op& op,
+                               const std::vector<std::string>& names) {
+    const std::string meant = did_you_mean(op.device, names);
+    fail(ErrorKind::invalid_argument, "[", op.type, " '", op.name, "'] is to run on device '",
+         op.device, "', a name that nobody has bound", meant, meant.empty() ? ". " : " ",
+         names.size() == 1 ? "The name that is bound is " : "The names that are bound are ",
+         join(names, ", "));
+}
+
 void check_options(const NetOptions& options) {
     require(!options.output_gradients,
             "backward of a placed network starts from its losses: output_gradients is not for it");
@@ -84,11 +93,7 @@ std::map<std::string, std::size_t> PlacedNetImpl::find_devices() {
     for (const NetDescription::Op& op : description_.operators) {
         const auto found =
             op.device.empty() ? names.begin() : std::find(names.begin(), names.end(), op.device);
-        require(
-            found != names.end(), "[", op.type, " '", op.name, "'] is to run on device '",
-            op.device, "', a name that nobody has bound", did_you_mean(op.device, names),
-            names.size() == 1 ? "; the name that is bound is " : "; the names that are bound are ",
-            join(names, ", "));
+        if (found == names.end()) fail_unbound(op, names);
         const auto index = static_cast<std::size_t>(found - names.begin());
         device_of[op.name] = index;
         used.insert(index);
