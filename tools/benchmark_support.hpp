@@ -33,6 +33,14 @@ inline Spread spread_of(std::vector<double> times) {
     return {(times[(n - 1) / 2] + times[n / 2]) / 2, times.front(), times.back()};
 }
 
+/// Runs a batch: a step of the solver if there is one, else forward, and perhaps backward.
+template <typename AnyNet, typename AnySolver>
+void run_batch(AnyNet& net, AnySolver* solver, bool backward) {
+    if (solver != nullptr) return solver->step();
+    net.forward();
+    if (backward) net.backward();
+}
+
 /// Host data for each input of a Net or a PlacedNet: normal numbers for float tensors, zeros for
 /// integers and labels.
 template <typename AnyNet>

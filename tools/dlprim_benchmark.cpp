@@ -94,12 +94,7 @@ class Benchmark {
 
     double batch() {
         const auto start = Clock::now();
-        if (solver_) {
-            solver_->step();
-        } else {
-            net_.forward();
-            if (options_.backward) net_.backward();
-        }
+        tools::run_batch(net_, solver_.get(), options_.backward);
         context_.finish();
         return ms_since(start);
     }

@@ -73,12 +73,7 @@ class Run {
 
     double batch() {
         const auto start = Clock::now();
-        if (solver_) {
-            solver_->step();
-        } else {
-            net_.forward();
-            if (options_.backward) net_.backward();
-        }
+        run_batch(net_, solver_.get(), options_.backward);
         for (const NamedDevice& device : devices_) device.context.finish();
         return ms_since(start);
     }

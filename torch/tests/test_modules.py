@@ -34,6 +34,7 @@ def test_shared_weights_stay_shared() -> None:
     assert model.last.weight is model.words.weight and len(list(model.parameters())) == 3
     expected(x).square().sum().backward()
     model(x.ocl()).square().sum().backward()
+    # The batch norm of four rows magnifies rounding: a GPU was at 2.5e-6.
     torch.testing.assert_close(model.words.weight.grad.cpu(), expected.words.weight.grad, rtol=1e-5, atol=1e-5)  # type: ignore[union-attr]
     model = model.cpu()
     assert model.last.weight is model.words.weight
