@@ -138,9 +138,12 @@ void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::si
     shards_ = exchange_->shards();
     part_ = exchange_->part(rank);
     tree_ = ShardTree(shards_);
+    const std::uint64_t largest = exchange_->largest_reached();
+    // A range has less than twice the bytes that it was asked for, and lies in one segment.
+    ranges_ = cut(net.built().executor->plan(), std::min(range_bytes, largest / 2));
+    assign_segments(largest);
     // The sum of the last shard waits, too.
     reserve(net, ShardTree::most_pending(shards_, {part_.first, part_.count + 1}));
-    ranges_ = cut(net.built().executor->plan(), range_bytes);
     exchange_->expect(rank_, ranges_.size() + 1);
 }
 
@@ -151,8 +154,9 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
     const NetImpl::Built& built = net.built();
     const Executor& executor = *built.executor;
     const Plan& plan = executor.plan();
-    if (std::optional<Tensor> block = block_of(executor, "gradients"))
-        lasting_.push_back(*std::move(block));
+    if (const std::optional<Tensor> block = block_of(executor, "gradients"))
+        lasting_ = segments_of(*block);
+    segments_ = lasting_.size();
     for (const Piece& piece : running_statistics(plan)) {
         require(is_float(piece.dtype), "a network that counts in ", name_of(piece.dtype),
                 " during forward cannot be trained in shards, whose counts have no mean");
@@ -172,6 +176,30 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
                                   ? Tensor(tensor.context(), tensor.shape(), tensor.dtype())
                                   : exchange_->make_waiting(rank_, tensor.shape(), tensor.dtype()));
         waiting_.push_back(std::move(waiting));
+    }
+}
+
+std::vector<Tensor> ShardSums::segments_of(const Tensor& block) const {
+    if (ranges_.empty()) return {block};
+    std::vector<Tensor> segments;
+    for (std::size_t first = 0, next = 0; first < ranges_.size(); first = next) {
+        while (next < ranges_.size() && ranges_[next].segment == segments.size()) ++next;
+        const std::int64_t begin = ranges_[next - 1].begin;
+        segments.push_back(elements_of(block.context(), block, begin, ranges_[first].end - begin));
+    }
+    return segments;
+}
+
+void ShardSums::assign_segments(std::uint64_t largest) {
+    const auto most = static_cast<std::int64_t>(largest / sizeof(float));
+    std::size_t segment = 0;
+    std::int64_t end = ranges_.empty() ? 0 : ranges_.front().end;
+    for (Range& range : ranges_) {
+        if (end - range.begin > most && range.end < end) {
+            end = range.end;
+            ++segment;
+        }
+        range.segment = segment;
     }
 }
 
@@ -261,12 +289,15 @@ Exchange::Term ShardSums::term_of(const Tensor& own, const Waiting& waiting) con
 void ShardSums::send_range() {
     const Range& range = ranges_[sent_++];
     const Context& context = lasting_.front().context();
-    const auto part = [&](const Tensor& tensor) {
-        return elements_of(context, tensor, range.begin, range.end - range.begin);
+    // Segments come in the order of ranges, and the last range of each begins where it begins.
+    auto last = ranges_.begin() + static_cast<std::ptrdiff_t>(sent_ - 1);
+    while (last + 1 != ranges_.end() && (last + 1)->segment == range.segment) ++last;
+    const auto part = [&](const Tensor& segment) {
+        return elements_of(context, segment, range.begin - last->begin, range.end - range.begin);
     };
     Waiting waiting;
-    for (const Tensor& tensor : waiting_.front()) waiting.push_back(part(tensor));
-    const Tensor own = part(lasting_.front());
+    for (const Tensor& tensor : waiting_[range.segment]) waiting.push_back(part(tensor));
+    const Tensor own = part(lasting_[range.segment]);
     add(own, waiting, joined_, false);
     // Waiting for the last event of a step reports what its kernels have refused.
     const bool is_last = sent_ == ranges_.size();
@@ -279,7 +310,7 @@ void ShardSums::send_rest(NetImpl& net) {
     leaving_ = true;
     joined_ = tree_.take({next(), 1});
     std::vector<Exchange::Term> terms;
-    for (std::size_t i = ranges_.empty() ? 0 : 1; i < waiting_.size(); ++i) {
+    for (std::size_t i = ranges_.empty() ? 0 : segments_; i < waiting_.size(); ++i) {
         add(own(net, i), waiting_[i], joined_, false);
         terms.push_back(term_of(own(net, i), waiting_[i]));
     }

@@ -6,7 +6,8 @@
 // In an exchange losses and running statistics leave first, as soon as the backward part of the
 // device's last shard has begun. The block of gradients leaves in ranges. The gradients of the last
 // operators, which lie at the block's end, are complete first, so that the exchange adds them up
-// while the backward part of the device's last shard still runs.
+// while the backward part of the device's last shard still runs. Memory that other devices reach
+// comes in limited sizes, so that the sums of a long block wait in several segments of it.
 #pragma once
 
 #include "base/shard_tree.hpp"
@@ -71,6 +72,7 @@ class ShardSums {
         std::int64_t begin = 0, end = 0;
         std::size_t last_step = 0;  ///< of the present plan, after which it and those before it are
                                     ///< complete
+        std::size_t segment = 0;    ///< whose memory its sums wait in
     };
     /// The ranges in which the gradients of a plan leave, the block's end first.
     static std::vector<Range> ranges_of(const Plan& plan, std::uint64_t range_bytes);
@@ -83,6 +85,10 @@ class ShardSums {
     void reserve(NetImpl& net, std::size_t most);
     static std::vector<Range> cut(const Plan& plan, std::uint64_t range_bytes);
     static void find_last_steps(const Plan& plan, std::vector<Range>& ranges);
+    /// Joins neighbouring ranges to segments of at most so many bytes.
+    void assign_segments(std::uint64_t largest);
+    /// The segments of the block of gradients, in the order of ranges.
+    std::vector<Tensor> segments_of(const Tensor& block) const;
     /// Lets the tree take the last shard of the rank, and gives to the exchange what its forward
     /// part has made: losses and running statistics.
     void send_rest(NetImpl& net);
@@ -99,7 +105,8 @@ class ShardSums {
     std::shared_ptr<Exchange> exchange_;
     std::size_t rank_ = 0;
     ShardTree tree_{1};
-    std::vector<Tensor> lasting_;      ///< gradients and running statistics
+    std::vector<Tensor> lasting_;      ///< segments of the gradients, and running statistics
+    std::size_t segments_ = 0;         ///< how many of these are of the gradients
     std::vector<std::string> losses_;  ///< outputs, which each plan has anew
     std::vector<Waiting> waiting_;     ///< of these tensors, and then of these outputs
     std::vector<Range> ranges_;        ///< in an exchange, the block's end first

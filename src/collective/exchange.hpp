@@ -84,6 +84,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// it is large and such memory holds it, so that the exchange need not copy it. To be called by
     /// the rank's own thread.
     Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
+    /// The largest tensor in bytes for which that is memory that kernels of the others reach.
+    std::uint64_t largest_reached() const { return peers_.largest(); }
     /// Says how many groups of tensors each step of the rank has. To be called before any step.
     void expect(std::size_t rank, std::size_t groups);
     /// To be called before a step writes to sums that wait: waits until all ranks of this

@@ -19,7 +19,7 @@ Tensor Exchange::make_waiting(std::size_t rank, const Shape& shape, DType dtype)
     // Such memory comes in large pages.
     constexpr std::uint64_t large = 4 << 20;
     const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
-    if (!peers_.source || bytes < large || bytes > peers_.source->largest())
+    if (!peers_.source || bytes < large || bytes > peers_.largest())
         return Tensor(contexts_[rank], shape, dtype);
     const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, bytes);
     const Tensor second = Access::tensor(second_[rank], memory->in(rank), 0, shape, dtype);

@@ -148,18 +148,25 @@ std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts) {
 
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add) {
     if (!env_flag("DLPRIM_PEER").value_or(false)) return {};
+    PeerChoice choice;
+    if (const auto text = env("DLPRIM_PEER_MIB")) {
+        const auto mib = leading_number<std::uint64_t>(*text, 0);
+        require(mib > 0 && mib < 1 << 20, "DLPRIM_PEER_MIB is '", *text,
+                "'; it is a number of MiB, at least 1");
+        choice.most = mib << 20;
+    }
     const bool host = std::all_of(contexts.begin(), contexts.end(), [](const Context& context) {
         return Access::impl(context).is_host();
     });
     try {
         const std::shared_ptr<PeerSource> source =
             host ? host_peers(contexts) : cuda_peers(contexts);
-        const std::string trouble = trouble_of(source, contexts, add, probe_patience);
-        if (trouble.empty()) return {source, ""};
-        return {nullptr, trouble};
+        choice.reason = trouble_of(source, contexts, add, probe_patience);
+        if (choice.reason.empty()) choice.source = source;
     } catch (const Error& error) {
-        return {nullptr, error.what()};
+        choice.reason = error.what();
     }
+    return choice;
 }
 
 }  // namespace dlprim

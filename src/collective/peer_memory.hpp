@@ -12,6 +12,7 @@
 #include <dlprim/context.hpp>
 #include <dlprim/tensor.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -84,8 +85,13 @@ std::string trouble_of(const std::shared_ptr<PeerSource>& source,
 struct PeerChoice {
     std::shared_ptr<PeerSource> source;
     std::string reason;
+    /// Bytes that are made at once at most; the source may have a limit of its own.
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+    std::uint64_t largest() const { return source ? std::min(most, source->largest()) : most; }
 };
-/// The first source that works, if DLPRIM_PEER=1 allows any; else none, for no reason.
+/// The first source that works, if DLPRIM_PEER=1 allows any, with DLPRIM_PEER_MIB as its limit;
+/// else none, for no reason. Throws Error(invalid_argument) for other values of these.
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add);
 
 }  // namespace dlprim

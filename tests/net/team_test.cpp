@@ -297,6 +297,42 @@ TEST_CASE("sums travel by each way with the same bits, and notes say which", "[t
     }
 }
 
+TEST_CASE("sums wait in several segments where memory of peers comes in small pieces", "[team]") {
+    // 16 MiB of gradients, in pieces of 5 MiB: one parameter is larger than a piece.
+    constexpr const char* large = R"({
+      "inputs": [{"name": "data", "shape": [2, 1024]}, {"name": "label", "shape": [2], "dtype": "int"}],
+      "outputs": ["loss"],
+      "operators": [
+        {"name": "a", "type": "InnerProduct", "inputs": ["data"], "outputs": ["a"],
+         "options": {"outputs": 1024, "activation": "relu"}},
+        {"name": "b", "type": "InnerProduct", "inputs": ["a"], "outputs": ["b"],
+         "options": {"outputs": 2048, "activation": "relu"}},
+        {"name": "c", "type": "InnerProduct", "inputs": ["b"], "outputs": ["c"],
+         "options": {"outputs": 500}},
+        {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["c", "label"], "outputs": ["loss"]}]})";
+    const auto train = [&](const char* peers, const char* mib) {
+        const Variable reach("DLPRIM_PEER", peers), most("DLPRIM_PEER_MIB", mib);
+        Team team(
+            contexts_like(Context("cpu"), 2),
+            [&](const Context& context, int) { return make_net(context, large, training()); },
+            adam(3));
+        for (int step = 0; step < 2; ++step)
+            team.step([&](int rank, int shard) {
+                set_floats(team.net(rank), "data", random_floats(2 * 1024, number(step, shard)));
+                const std::vector<std::int32_t> labels{7, 300 + shard};
+                team.net(rank).set_input("label", labels.data(), sizeof(labels[0]) * 2);
+            });
+        return all_bits(team.net(1));
+    };
+    const Bits through_host = train("0", "1");
+    for (const char* mib : {"5", "9", "100"}) {
+        INFO("pieces of " << mib << " MiB");
+        CHECK((train("1", mib) == through_host));
+    }
+    check_error(ErrorKind::invalid_argument, {"DLPRIM_PEER_MIB", "'few'", "at least 1"},
+                [&] { train("1", "few"); });
+}
+
 TEST_CASE("devices of several kinds train together", "[team]") {
     std::vector<Context> devices;
     std::set<std::string> kinds;
