@@ -235,11 +235,13 @@ Tensor ShardSums::own(NetImpl& net, std::size_t index) const {
 std::vector<ShardSums::Range> ShardSums::cut(const Plan& plan, std::uint64_t range_bytes) {
     // The same on all devices, whatever their plans: by the sizes of parameters alone.
     std::vector<Range> ranges;
-    const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(range_bytes / 4, 1));
+    const auto usual = static_cast<std::int64_t>(std::max<std::uint64_t>(range_bytes / 4, 1));
     const std::vector<GradientMark>& marks = plan.gradient_marks;
     auto end = static_cast<std::int64_t>(marks.empty() ? 0 : marks.back().end / 4);
     for (std::size_t i = marks.size(); i-- > 0;) {
         const auto begin = static_cast<std::int64_t>(marks[i].begin / 4);
+        // Nothing is left to compute beside the last ranges, so that they are smaller.
+        const std::int64_t most = std::clamp(end / 4, std::max<std::int64_t>(usual / 4, 1), usual);
         if (end - begin < most && i > 0) continue;
         // A large parameter, whose gradient is complete as a whole, still moves in pieces.
         const std::int64_t pieces = std::max<std::int64_t>((end - begin) / most, 1);

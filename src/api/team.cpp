@@ -11,10 +11,9 @@
 #include "collective/exchange.hpp"
 #include "collective/process_group.hpp"
 #include "collective/shard_values.hpp"
+#include "exec/link_sum.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
-
-#include <dlprim/ops.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -84,15 +83,6 @@ std::vector<T> gather(ProcessGroup& group, const std::vector<T>& own, const std:
         std::memcpy(all.data() + before, others.data(), others.size());
     }
     return all;
-}
-
-void add_pair(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
-    ops::CallOptions how;
-    how.out = {out};
-    if (factor == 1)
-        ops::pointwise("y0 = x0 + x1", {left, right}, {}, how);
-    else
-        ops::pointwise("y0 = (x0 + x1) * p0", {left, right}, {factor}, how);
 }
 
 }  // namespace
@@ -217,7 +207,13 @@ void TeamImpl::introduce_parts() {
 
 void TeamImpl::connect(int shards) {
     if (parts.size() > 1)
-        exchange = std::make_shared<Exchange>(devices, shards, parts, barrier, add_pair, group);
+        exchange = std::make_shared<Exchange>(
+            devices, shards, parts, barrier,
+            [sum = std::make_shared<LinkSum>()](const Tensor& left, const Tensor& right,
+                                                const std::vector<Tensor>& outs, double factor) {
+                (*sum)(left, right, outs, factor);
+            },
+            group);
 }
 
 void TeamImpl::attach(std::size_t rank, std::uint64_t range_bytes) {

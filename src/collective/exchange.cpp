@@ -143,10 +143,19 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
 }
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
-    for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i)
-            if (const Tensor& sum = terms[t].waiting.at(i); !shelf_of(rank, sum))
-                rooms[t].sums[i].put(second_[rank], rank, sum);
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        // What others own: the slices before the rank's own one, and those behind it.
+        const std::int64_t elements = terms[t].mean.shape().numel();
+        const Slice own = slice(elements, number(rank));
+        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
+            const Tensor& sum = terms[t].waiting.at(i);
+            if (shelf_of(rank, sum)) continue;
+            for (const Slice& part : {Slice{0, own.begin}, Slice{own.end, elements}})
+                if (part.size() > 0)
+                    rooms[t].sums[i].put(second_[rank], rank, bytes_of(sum, part.begin),
+                                         elements_of(second_[rank], sum, part.begin, part.size()));
+        }
+    }
     queue(rank).finish();
 }
 
@@ -156,6 +165,7 @@ void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor
     const Slice own = slice(term.mean.shape().numel(), self);
     if (own.size() == 0) return;
     const Room& room = rooms_[self][group][tensor];
+    const Tensor mean = elements_of(second_[rank], term.mean, own.begin, own.size());
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
@@ -176,24 +186,24 @@ void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor
                 const Tensor right = std::move(sums.back());
                 sums.pop_back();
                 const bool is_last = joined == 1 && tree.pending().front().count == shards_;
-                Tensor out = sums.back();
-                if (room.mean.is_reached())
-                    out = is_last ? room.mean.view(second_[rank], rank, 0, own.size(),
-                                                   term.mean.dtype())
-                                  : room.staging[staged++];
-                add_(sums.back(), right, out, is_last ? 1.0 / shards_ : 1.0);
+                if (is_last) {
+                    add_(sums.back(), right, {mean}, 1.0 / shards_);
+                    continue;
+                }
+                const Tensor out = room.mean.is_reached() ? room.staging[staged++] : sums.back();
+                add_(sums.back(), right, {out}, 1);
                 sums.back() = out;
             }
         }
     }
-    if (!room.mean.is_reached()) room.mean.put(second_[rank], rank, sums.front());
+    room.mean.put(second_[rank], rank, 0, mean);
 }
 
 void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
                              const Tensor& mean) {
     for (std::size_t q = 0; q < size(); ++q) {
         const Slice part = slice(mean.shape().numel(), q);
-        if (part.size() == 0) continue;
+        if (q == number(rank) || part.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], mean, part.begin, part.size());
         rooms_[q][group][tensor].mean.get(second_[rank], rank, 0, target);
     }

@@ -95,10 +95,10 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     phases.next(TraceKind::move, "receive means");
     for (std::size_t q = 0; q < size(); ++q) {
         const Slice part = slice(elements, q);
-        if (part.size() == 0) continue;
+        if (q == rank || part.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], whole.mean, part.begin, part.size());
-        rooms_[q][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
-                                          target);
+        rooms_[rank][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
+                                             target);
     }
     line.next = end;
 }
@@ -110,6 +110,11 @@ void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whol
         return rooms_[q][group][0].sums[i].view(
             second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
     };
+    // Where the mean goes: in the place of the others' sums, whose slice nobody else reads.
+    std::vector<Tensor> means;
+    for (std::size_t q = 0; q < size(); ++q)
+        means.push_back(q == rank ? elements_of(second_[rank], whole.mean, own.begin, own.size())
+                                  : view(q, 0));
     ShardTree tree(shards_);
     std::vector<Tensor> sums;
     std::size_t staged = 0;
@@ -120,10 +125,9 @@ void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whol
                 const Tensor right = std::move(sums.back());
                 sums.pop_back();
                 const bool is_last = joined == 1 && tree.pending().front().count == shards_;
-                // The mean takes the place of the rank's own sum, whose slice nobody else reads.
-                const Tensor out =
-                    is_last ? view(rank, 0) : staging(rank, staged++, own.size(), right.dtype());
-                add_(sums.back(), right, out, is_last ? 1.0 / shards_ : 1.0);
+                if (is_last) return add_(sums.back(), right, means, 1.0 / shards_);
+                const Tensor out = staging(rank, staged++, own.size(), right.dtype());
+                add_(sums.back(), right, {out}, 1);
                 sums.back() = out;
             }
         }

@@ -27,9 +27,9 @@ namespace dlprim {
 class Buffer;
 class ContextImpl;
 
-/// Enqueues out = factor * (left + right); `out` may be `left` or `right`.
-using AddPair =
-    std::function<void(const Tensor& left, const Tensor& right, const Tensor& out, double factor)>;
+/// Enqueues factor * (left + right), which goes to each of `outs`; these may be `left` or `right`.
+using AddPair = std::function<void(const Tensor& left, const Tensor& right,
+                                   const std::vector<Tensor>& outs, double factor)>;
 
 class PeerMemory {
   public:

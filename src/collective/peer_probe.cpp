@@ -77,7 +77,7 @@ class Probe {
         set(second, index, std::vector<float>(probe_count, 0.0f));
         const Tensor target = view(memory, index);
         if (by_kernel)
-            add_(first, second, target, 1);
+            add_(first, second, {target}, 1);
         else
             queue(index).copy(place_of(first), place_of(target), probe_bytes);
         queue(index).finish();
@@ -88,7 +88,7 @@ class Probe {
         set(first, index, std::vector<float>(probe_count, by_kernel ? 0.0f : -1.0f));
         const Tensor source = view(memory, index);
         if (by_kernel)
-            add_(first, source, first, 1);
+            add_(first, source, {first}, 1);
         else
             queue(index).copy(place_of(source), place_of(first), probe_bytes);
         std::vector<float> values(probe_count);

@@ -83,10 +83,11 @@ TEST_CASE("kernels that see what was there before are refused", "[peer]") {
     // As with a cache that keeps the other device's values: right the first time, then stale.
     const auto source = two_hosts();
     std::map<const ContextImpl*, std::vector<float>> seen;
-    const auto stale = [&](const Tensor& left, const Tensor& right, const Tensor& out,
+    const auto stale = [&](const Tensor& left, const Tensor& right, const std::vector<Tensor>& outs,
                            double factor) {
+        const Tensor& out = outs.at(0);
         const bool reads = Access::buffer(left) == Access::buffer(out);
-        add_tensors(left, right, out, factor);
+        add_tensors(left, right, outs, factor);
         if (!reads) return;
         std::vector<float>& values = seen[&Access::impl(out.context())];
         if (values.empty()) values = out.to_floats();

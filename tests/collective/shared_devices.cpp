@@ -14,10 +14,13 @@
 
 namespace dlprim::testing {
 
-void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
+void add_tensors(const Tensor& left, const Tensor& right, const std::vector<Tensor>& outs,
+                 double factor) {
+    std::string code = "y0 = (x0 + x1) * p0";
+    for (std::size_t i = 1; i < outs.size(); ++i) code += "; y" + std::to_string(i) + " = y0";
     ops::CallOptions how;
-    how.out = {out};
-    ops::pointwise("y0 = (x0 + x1) * p0", {left, right}, {factor}, how);
+    how.out = outs;
+    ops::pointwise(code, {left, right}, {factor}, how);
 }
 
 std::shared_ptr<Buffer> buffer_on(ContextImpl& context, void* memory, std::uint64_t bytes,

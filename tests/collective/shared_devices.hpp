@@ -16,7 +16,8 @@
 
 namespace dlprim::testing {
 
-void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, double factor);
+void add_tensors(const Tensor& left, const Tensor& right, const std::vector<Tensor>& outs,
+                 double factor);
 
 /// Memory of the host as a buffer of a context, which keeps `owner`.
 std::shared_ptr<Buffer> buffer_on(ContextImpl& context, void* memory, std::uint64_t bytes,
