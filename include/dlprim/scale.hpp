@@ -53,7 +53,7 @@ struct ScaleOptions {
     SolverOptions solver;
     /// Whether to run and time a shard on the network's device, in place of what the cluster says.
     bool measure = false;
-    std::uint64_t range_bytes = std::uint64_t{16} << 20;  ///< as TeamOptions::range_bytes
+    std::uint64_t range_bytes = std::uint64_t{32} << 20;  ///< as TeamOptions::range_bytes
 };
 
 /// A step on some of the cluster's devices, which fill its innermost groups first.

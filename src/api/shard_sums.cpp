@@ -241,7 +241,7 @@ std::vector<ShardSums::Range> ShardSums::cut(const Plan& plan, std::uint64_t ran
     for (std::size_t i = marks.size(); i-- > 0;) {
         const auto begin = static_cast<std::int64_t>(marks[i].begin / 4);
         // Nothing is left to compute beside the last ranges, so that they are smaller.
-        const std::int64_t most = std::clamp(end / 4, std::max<std::int64_t>(usual / 4, 1), usual);
+        const std::int64_t most = std::clamp(end / 4, std::max<std::int64_t>(usual / 8, 1), usual);
         if (end - begin < most && i > 0) continue;
         // A large parameter, whose gradient is complete as a whole, still moves in pieces.
         const std::int64_t pieces = std::max<std::int64_t>((end - begin) / most, 1);
