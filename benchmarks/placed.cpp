@@ -147,6 +147,11 @@ int main(int count, char** words) try {
             peers[(i + static_cast<std::size_t>(round + 2)) % peers.size()].run();
         for (Peer& peer : peers)
             if (round < 0) peer.ms.clear();  // engines are new
+        if (round > -2) continue;
+        const std::string loss = all.loss_names().at(0);
+        std::printf("loss of the first step: %.9g and %.9g\n",
+                    static_cast<double>(one.output(loss).to_floats()[0]),
+                    static_cast<double>(all.output(loss).to_floats()[0]));
     }
     const double before = median(peers[0].ms);
     for (const Peer& peer : peers) {
@@ -155,9 +160,6 @@ int main(int count, char** words) try {
         std::printf("%-12s %9.3f ms (%.3f to %.3f), %8.1f images/s, %.3f of one\n",
                     peer.name.c_str(), own, *least, *most, batch * 1000 / own, before / own);
     }
-    const std::string loss = all.loss_names().at(0);
-    std::printf("loss %.9g and %.9g\n", static_cast<double>(one.output(loss).to_floats()[0]),
-                static_cast<double>(all.output(loss).to_floats()[0]));
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "placed: %s\n", error.what());
