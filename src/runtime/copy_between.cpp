@@ -12,6 +12,19 @@ namespace {
 
 constexpr std::uint64_t most_piece = 8 << 20;
 
+// The host waits for events and not in blocking copies: with Intel's CPU runtime a blocking copy of
+// a second queue returns before others find its values.
+
+void read_now(ContextImpl& source, const BufferRef& from, void* to, std::uint64_t bytes) {
+    source.queue().read(from, to, bytes, false);
+    source.record({.looks = true})->wait();
+}
+
+void write_now(ContextImpl& target, const BufferRef& to, const void* from, std::uint64_t bytes) {
+    target.queue().write(to, from, bytes, false);
+    target.record({})->wait();
+}
+
 /// The copies of slots to the target.
 struct Written {
     std::shared_ptr<EventImpl> events[2];
@@ -32,8 +45,8 @@ void CopyStage::copy(ContextImpl& source, const BufferRef& from, ContextImpl& ta
                      const BufferRef& to, std::uint64_t bytes) {
     if (bytes == 0) return;
     if (&source == &target) return source.queue().copy(from, to, bytes);
-    if (target.is_host()) return source.queue().read(from, to.host(), bytes, true);
-    if (source.is_host()) return target.queue().write(to, from.host(), bytes, true);
+    if (target.is_host()) return read_now(source, from, to.host(), bytes);
+    if (source.is_host()) return write_now(target, to, from.host(), bytes);
     const std::uint64_t piece = std::min(bytes, most_piece);
     if (piece_ < piece) {
         slots_ = {};
@@ -46,7 +59,7 @@ void CopyStage::copy(ContextImpl& source, const BufferRef& from, ContextImpl& ta
         if (!slot) slot = source.make_pinned(piece_);
         if (event) event->wait();
         const std::uint64_t size = std::min(piece, bytes - at);
-        source.queue().read({from.buffer, from.byte_offset + at}, slot.get(), size, true);
+        read_now(source, {from.buffer, from.byte_offset + at}, slot.get(), size);
         target.queue().write({to.buffer, to.byte_offset + at}, slot.get(), size, false);
         event = target.record({});
     }

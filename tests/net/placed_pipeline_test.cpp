@@ -109,3 +109,174 @@ TEST_CASE("two parts take turns after the first shards", "[placed_pipeline]") {
     CHECK(text(orders[0]) == "F0F1F2B0F3B1B2B3");
     CHECK(text(orders[1]) == "F0B0F1B1F2B2F3B3");
 }
+
+TEST_CASE("the host and another device work at once", "[placed_pipeline]") {
+    ON_EVERY_DEVICE(device) {
+        for (const Example& example : examples()) {
+            const std::string json = placed(example.json, example.device_of);
+            INFO(json);
+            Net one = make_net(Context("host"), example.json, training());
+            PlacedNet two =
+                PlacedNet::from_json({{"a", Context("host")}, {"b", device}}, json, training());
+            two.initialize();
+            Solver solver(one, adam(4));
+            PlacedSolver placed_solver(two, adam(4));
+            for (unsigned shard = 0; shard < 12; ++shard) {
+                feed(one, shard);
+                feed(two, shard);
+                solver.step();
+                placed_solver.step();
+            }
+            check_close(two.output("loss").to_floats(), one.output("loss").to_doubles(), 1e-4);
+        }
+    }
+}
+
+TEST_CASE("what a part makes without backward stays until all have read it", "[placed_pipeline]") {
+    // The first part is not trained. The second one has no parameters, so that no gradient says
+    // that it is done; the third one has running statistics alone.
+    const char* const json = R"({
+      "inputs": [{"name": "x", "shape": [64, 512]}, {"name": "target", "shape": [64, 512]}],
+      "outputs": ["y", "loss"],
+      "operators": [
+        {"name": "first", "type": "InnerProduct", "inputs": ["x"], "outputs": ["first"],
+         "options": {"outputs": 512}, "frozen": true},
+        {"name": "tanh", "type": "Activation", "inputs": ["first"], "outputs": ["tanh"],
+         "options": {"activation": "tanh"}},
+        {"name": "bn", "type": "BatchNorm", "inputs": ["tanh"], "outputs": ["bn"],
+         "options": {"affine": false}},
+        {"name": "y", "type": "InnerProduct", "inputs": ["bn"], "outputs": ["y"],
+         "options": {"outputs": 512}},
+        {"name": "mse", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
+    ON_EVERY_DEVICE(device) {
+        for (const auto& device_of : std::vector<std::map<std::string, std::string>>{
+                 {{"tanh", "b"}, {"y", "b"}, {"mse", "b"}}, {{"y", "b"}}, {{"bn", "b"}}}) {
+            Net one = make_net(device, json, training());
+            PlacedNet two =
+                PlacedNet::from_json(two_like(device), placed(json, device_of), training());
+            two.initialize();
+            check_training(one, two, adam(4), 3);
+        }
+    }
+}
+
+TEST_CASE("averages and all runs of forward are those of one device", "[placed_pipeline]") {
+    ON_EVERY_DEVICE(device) {
+        const std::string json = placed(small_network, {{"hidden", "b"}, {"drop", "b"}});
+        Net one = make_net(device, small_network, training());
+        PlacedNet two = PlacedNet::from_json(two_like(device), json, training());
+        two.initialize();
+        SolverOptions how = adam(3);
+        how.average = 0.9;
+        how.clip_value = 0.01;
+        Solver solver(one, how);
+        PlacedSolver placed_solver(two, how);
+        for (unsigned shard = 0; shard < 6; ++shard) {
+            feed(one, shard);
+            feed(two, shard);
+            solver.step();
+            placed_solver.step();
+        }
+        // Between the steps the network runs alone, too.
+        feed(one, 7);
+        feed(two, 7);
+        one.forward();
+        two.forward();
+        CHECK((bits(one.output("scores")) == bits(two.output("scores"))));
+        one.backward();
+        two.backward();
+        CHECK((bits(one.gradient("conv.0")) == bits(two.gradient("conv.0"))));
+        for (unsigned shard = 0; shard < 3; ++shard) {
+            feed(one, shard);
+            feed(two, shard);
+            solver.step();
+            placed_solver.step();
+        }
+        check_same(bits_of_params(one), bits_of_params(two));
+        solver.use_averages();
+        placed_solver.use_averages();
+        check_same(bits_of_params(one), bits_of_params(two));
+        for (const PlacedNet::Move& move : two.moves()) CHECK(move.times == 10);
+    }
+}
+
+TEST_CASE("memory of shards in flight is known before", "[placed_pipeline]") {
+    ON_EVERY_DEVICE(device) {
+        for (const int shards : {2, 8}) {
+            const std::vector<NamedDevice> devices = two_like(device);
+            PlacedNet net = PlacedNet::from_json(
+                devices, placed(residual, {{"conv2", "b"}, {"bn", "b"}}), training());
+            const SolverOptions how = adam(shards);
+            const auto planned = net.planned_peak_bytes(&how);
+            const SolverOptions whole = adam(1);
+            for (const auto& [name, bytes] : net.planned_peak_bytes(&whole))
+                CHECK(bytes < planned.at(name));
+            for (const NamedDevice& each : devices) CHECK(each.context.memory().live == 0);
+            net.initialize();
+            PlacedSolver solver(net, how);
+            for (int shard = 0; shard < 2 * shards; ++shard) {
+                feed(net, static_cast<unsigned>(shard));
+                solver.step();
+            }
+            CHECK(net.planned_peak_bytes() == planned);
+            for (const NamedDevice& each : devices) {
+                const std::uint64_t live = each.context.memory().live;
+                INFO(each.name << " has " << live << ", planned were " << planned.at(each.name));
+                CHECK(live >= planned.at(each.name));
+                // As any net, each working set also keeps a copy of running statistics, with which
+                // a step whose engine fails runs again.
+                CHECK(live <= planned.at(each.name) + 3 * 1024);
+            }
+        }
+    }
+}
+
+TEST_CASE("an error of one device ends the step of all", "[placed_pipeline]") {
+    // Indices come from another device, so that nobody sees before that one is out of range.
+    const char* const json = R"({
+      "inputs": [{"name": "x", "shape": [4]}, {"name": "target", "shape": [4, 3]}],
+      "outputs": ["y", "loss"],
+      "operators": [
+        {"name": "rows", "type": "Cast", "inputs": ["x"], "outputs": ["rows"],
+         "options": {"dtype": "int"}},
+        {"name": "table", "type": "Parameter", "outputs": ["table"],
+         "options": {"shape": [10, 5]}},
+        {"name": "pick", "type": "Gather", "inputs": ["table", "rows"], "outputs": ["vectors"],
+         "device": "b"},
+        {"name": "y", "type": "InnerProduct", "inputs": ["vectors"], "outputs": ["y"],
+         "options": {"outputs": 3}},
+        {"name": "mse", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
+    const Context host("host");
+    PlacedNet net = PlacedNet::from_json(two_like(host), json, training());
+    Net one = make_net(host, json, training());
+    net.initialize();
+    Solver solver(one, adam(4));
+    PlacedSolver placed_solver(net, adam(4));
+    const auto run = [&](float bad) {
+        for (unsigned shard = 0; shard < 4; ++shard) {
+            std::vector<float> rows(4, static_cast<float>(shard));
+            if (shard == 2) rows[3] = bad;
+            net.set_input("x", rows.data(), rows.size() * sizeof(float));
+            one.set_input("x", rows.data(), rows.size() * sizeof(float));
+            placed_solver.step();
+            if (bad < 10) solver.step();
+        }
+    };
+    run(1);
+    const auto before = bits_of_params(net);
+    for (int again = 0; again < 3; ++again)
+        check_error(invalid, {"device 'b'", "pick", "77"}, [&] { run(77); });
+    check_same(before, bits_of_params(net));
+    run(2);
+    CHECK(placed_solver.steps() == 2);
+    check_same(bits_of_params(one), bits_of_params(net));
+}
+
+TEST_CASE("statistics of all shards are refused where shards follow each other",
+          "[placed_pipeline]") {
+    std::string json = placed(small_network, {{"hidden", "b"}});
+    const std::string norm = "\"inputs\": [\"conv\"], \"outputs\": [\"bn\"]";
+    json.insert(json.find(norm), "\"options\": {\"sync\": true}, ");
+    PlacedNet net = PlacedNet::from_json(two_like(Context("host")), json, training());
+    check_error(invalid, {"BatchNorm 'bn'", "\"sync\""}, [&] { PlacedSolver(net, adam(2)); });
+}

@@ -57,13 +57,16 @@ class Pipeline::Work {
         /// Moves of values that it makes or reads, and of their gradients.
         std::vector<std::size_t> out, in, gradients_out, gradients_in;
         std::uint64_t random_step = 0;    ///< before the batch
-        int kept = -1;                    ///< the last shard before which statistics were kept
+        bool kept = false;                ///< whether this step has kept running statistics
         int forwards = 0, backwards = 0;  ///< shards of this step that it has enqueued
         std::vector<std::shared_ptr<EventImpl>> ends;  ///< of its last work in each copy
     };
 
     NetImpl& select(const Stage& stage, int shard) { return net_->select(stage.part, shard); }
     std::size_t copy_of(int shard) const { return at(shard) % net_->borders().copies(); }
+    /// The running statistics of before the batch, with which each shard begins.
+    void keep_states(Stage& stage);
+    void restore_states(const Stage& stage);
     void find_moves();
     void add_courier(const BorderMove& move);
     /// Waits until the condition holds, which others bring about.
@@ -159,21 +162,30 @@ void Pipeline::Work::begin(std::vector<ShardInputs::Shard> shards) {
     std::fill(moved_.begin(), moved_.end(), 0);
     for (Stage& stage : stages_) {
         stage.random_step = select(stage, 0).step_count;
-        stage.kept = -1;
+        stage.kept = false;
         stage.forwards = stage.backwards = 0;
     }
+}
+
+void Pipeline::Work::keep_states(Stage& stage) {
+    select(stage, 0).built().executor->keep_states(kept_slot);
+    stage.kept = true;
+}
+
+void Pipeline::Work::restore_states(const Stage& stage) {
+    select(stage, 0).built().executor->restore_states(kept_slot);
 }
 
 void Pipeline::Work::try_parts(std::size_t rank) {
     for (Stage& stage : stages_) {
         if (stage.rank != rank) continue;
+        keep_states(stage);
         for (int set = 0; set < net_->sets(stage.part, shards_); ++set) {
             NetImpl& net = select(stage, set);
             net_->feed(stage.part, set, inputs_[at(set)]);
-            net.built().executor->keep_states(kept_slot);
             net.forward();
             if (stage.backward) net.backward();
-            net.built().executor->restore_states(kept_slot);
+            restore_states(stage);
             net.step_count = stage.random_step;
         }
     }
@@ -240,13 +252,12 @@ void Pipeline::Work::forward(std::size_t place, int shard) {
         return (place == 0 || stages_[place - 1].forwards > shard) && have_come(stage.in, shard);
     });
     if (place == 0) await_copy(shard);
+    if (shard == 0) keep_states(stage);
     NetImpl& net = select(stage, shard);
     net_->feed(stage.part, shard, inputs_[at(shard)]);
-    net.built().executor->keep_states(kept_slot);
-    stage.kept = shard;
     net.step_count = stage.random_step + static_cast<std::uint64_t>(shard);
     net.forward();
-    if (!stage.sums.add_forward(net)) net.built().executor->restore_states(kept_slot);
+    if (!stage.sums.add_forward(net)) restore_states(stage);
     send(stage, stage.out, shard);
     const std::lock_guard lock(mutex_);
     ++stage.forwards;
@@ -302,10 +313,8 @@ void Pipeline::Work::undo() {
     for (const auto& [ranks, courier] : couriers_) courier->wait();
     for (Stage& stage : stages_) {
         stage.sums.restart();
-        const int shard = std::max(stage.kept, 0);
-        NetImpl& net = select(stage, shard);
-        if (stage.kept >= 0) net.built().executor->restore_states(kept_slot);
-        net.step_count = stage.random_step;
+        if (stage.kept) restore_states(stage);
+        select(stage, 0).step_count = stage.random_step;
     }
 }
 

@@ -186,12 +186,27 @@ std::map<std::string, std::uint64_t> PlacedNetImpl::planned_peak_bytes(
         const auto same = [&](const NamedDevice& other) { return other.context == context; };
         const auto first = std::find_if(devices_.begin(), devices_.end(), same);
         if (first != devices_.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-        std::uint64_t sum = copies(shards) * borders_.bytes(context);
+        std::uint64_t sum =
+            copies(shards) * (borders_.bytes(context) + feed_bytes(context, shards));
         for (std::size_t part = 0; part < nets_.size(); ++part)
             if (nets_[part].context() == context)
                 sum += planned_bytes(static_cast<int>(part), solver);
         bytes[devices_[i].name] = sum;
     }
+    return bytes;
+}
+
+/// The device memory through which inputs arrive while a device computes (InputFeed), of one copy.
+std::uint64_t PlacedNetImpl::feed_bytes(const Context& context, int shards) const {
+    std::uint64_t bytes = 0;
+    if (shards == 1 || context.traits().host) return bytes;
+    for (const Crossing& crossing : cut_.crossings)
+        if (crossing.maker == Crossing::caller &&
+            std::any_of(crossing.readers.begin(), crossing.readers.end(), [&](int part) {
+                return nets_[static_cast<std::size_t>(part)].context() == context;
+            }))
+            bytes += static_cast<std::uint64_t>(crossing.spec.shape.numel()) *
+                     size_of(crossing.spec.dtype);
     return bytes;
 }
 

@@ -87,6 +87,7 @@ class PlacedNetImpl {
     void allocate();
     int shards() const { return solver_ ? solver_->shards : 1; }
     std::size_t copies(int shards) const;
+    std::uint64_t feed_bytes(const Context& context, int shards) const;
     std::uint64_t planned_bytes(int part, const SolverOptions* solver) const;
 
     std::vector<NamedDevice> devices_;
