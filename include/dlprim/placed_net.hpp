@@ -150,16 +150,17 @@ class PlacedSolver {
   public:
     /// Attaches to a net in training mode, as Solver does. With shards, each part has memory for
     /// each shard in flight there: at most 2 f + 1 where f parts follow. Throws
-    /// Error(invalid_argument) for what it does not do: state_parts and guard_loss; with several
-    /// parts also clip_norm, whose norm is that of all gradients, and a loss scale where operators
-    /// compute in fp16; with several shards batch norms with "sync". Throws what Solver's
-    /// constructor throws, and Error(out_of_memory) as PlacedNet::prepare() does.
+    /// Error(invalid_argument) for what it does not do: state_parts and guard_loss; with shards
+    /// batch norms with "sync"; and a loss scale, as operators in fp16 have it, where a loss is
+    /// made by a part without trained parameters. Throws what Solver's constructor throws, and
+    /// Error(out_of_memory) as PlacedNet::prepare() does.
     PlacedSolver(PlacedNet& net, const SolverOptions& options);
     ~PlacedSolver();
     PlacedSolver(const PlacedSolver&) = delete;
     PlacedSolver& operator=(const PlacedSolver&) = delete;
 
-    /// Forward, backward and, at every SolverOptions::accumulate-th call, the update.
+    /// Forward, backward and, at every SolverOptions::accumulate-th call, the update. With
+    /// clip_norm or a loss scale, an update waits for all devices: it depends on all gradients.
     ///
     /// With shards each call is for the next shard of a batch, whose inputs the net has. The calls
     /// before the last one only take these inputs. The last one computes all shards and makes the

@@ -206,7 +206,8 @@ Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
     if (options_.mode != Mode::inference && options_.backward)
         derive_options.gradients = gradient_options(graph);
     if (solver != nullptr)
-        derive_options.solver = solver_passes(*solver, !options_.output_gradients);
+        derive_options.solver = solver_passes(*solver, !options_.output_gradients,
+                                              border_ ? border_->whole : WholeNet{});
     derive(graph, derive_options);
     return graph;
 }

@@ -150,7 +150,9 @@ TEST_CASE("what a part makes without backward stays until all have read it", "[p
         {"name": "mse", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
     ON_EVERY_DEVICE(device) {
         for (const auto& device_of : std::vector<std::map<std::string, std::string>>{
-                 {{"tanh", "b"}, {"y", "b"}, {"mse", "b"}}, {{"y", "b"}, {"mse", "b"}}, {{"bn", "b"}}}) {
+                 {{"tanh", "b"}, {"y", "b"}, {"mse", "b"}},
+                 {{"y", "b"}, {"mse", "b"}},
+                 {{"bn", "b"}}}) {
             Net one = make_net(device, json, training());
             PlacedNet two =
                 PlacedNet::from_json(two_like(device), placed(json, device_of), training());
@@ -279,4 +281,49 @@ TEST_CASE("statistics of all shards are refused where shards follow each other",
     json.insert(json.find(norm), "\"options\": {\"sync\": true}, ");
     PlacedNet net = PlacedNet::from_json(two_like(Context("host")), json, training());
     check_error(invalid, {"BatchNorm 'bn'", "\"sync\""}, [&] { PlacedSolver(net, adam(2)); });
+}
+
+TEST_CASE("the norm of gradients is that of all parts", "[placed_pipeline]") {
+    const int shards = GENERATE(1, 4);
+    ON_EVERY_DEVICE(device) {
+        for (const Example& example : examples()) {
+            for (const double norm : {1e-2, 1e3}) {
+                SolverOptions how = adam(shards);
+                how.kind = SolverOptions::Kind::sgd;
+                how.clip_norm = norm;
+                how.accumulate = shards == 1 ? 2 : 1;
+                const std::string json = placed(example.json, example.device_of);
+                INFO(shards << " shards, clipped at " << norm << ", " << json);
+                Net one = make_net(device, example.json, training());
+                PlacedNet two = PlacedNet::from_json(two_like(device), json, training());
+                two.initialize();
+                check_training(one, two, how, 4);
+            }
+        }
+    }
+}
+
+TEST_CASE("all parts have one loss scale", "[placed_pipeline]") {
+    // The part in the middle computes in fp32 alone. Its gradients overflow where the scale is too
+    // large, and then no part is updated.
+    NetOptions options = training();
+    options.precision = Precision::fp16;
+    options.precisions = {{"hidden", Precision::fp32}};
+    const std::string json = placed(small_network, {{"hidden", "b"}, {"drop", "b"}});
+    ON_EVERY_DEVICE(device) {
+        for (const double scale : {1024.0, 1e38}) {
+            SolverOptions how = adam(4);
+            how.loss_scale = scale;
+            how.clip_norm = 0.1;
+            Net one = make_net(device, small_network, options);
+            PlacedNet two = PlacedNet::from_json(two_like(device), json, options);
+            two.initialize();
+            INFO("scale " << scale);
+            const auto before = bits_of_params(two);
+            check_training(one, two, how, 1);
+            const auto after = bits_of_params(two);
+            CHECK((after.at("hidden.0") == before.at("hidden.0")) == (scale > 1e30));
+            CHECK((after.at("conv.0") == before.at("conv.0")) == (scale > 1e30));
+        }
+    }
 }

@@ -345,7 +345,6 @@ TEST_CASE("what parts cannot do is refused", "[placed]") {
         change(options);
         check_error(invalid, words, [&] { PlacedSolver(net, options); });
     };
-    refuse({"clip_norm", "clip_value"}, [](SolverOptions& o) { o.clip_norm = 1; });
     refuse({"shards", "0"}, [](SolverOptions& o) { o.shards = 0; });
     refuse({"shards is 2", "accumulate"}, [](SolverOptions& o) { o.shards = o.accumulate = 2; });
     refuse({"state_parts"}, [](SolverOptions& o) { o.state_parts = 2; });
@@ -354,8 +353,9 @@ TEST_CASE("what parts cannot do is refused", "[placed]") {
 
     NetOptions options = training();
     options.precision = Precision::fp16;
-    PlacedNet half = PlacedNet::from_json(devices, json, options);
-    check_error(invalid, {"loss_scale to 0"}, [&] { PlacedSolver(half, {}); });
+    PlacedNet half =
+        PlacedNet::from_json(devices, placed(branches, {{"y", "b"}, {"mse", "b"}}), options);
+    check_error(invalid, {"'loss'", "loss_scale to 0"}, [&] { PlacedSolver(half, {}); });
 
     options = training();
     options.output_gradients = true;

@@ -32,7 +32,7 @@ std::size_t at(int index) {
 
 class Pipeline::Work {
   public:
-    Work(std::shared_ptr<PlacedNetImpl> net, int shards, std::vector<SolverImpl*> solvers);
+    Work(std::shared_ptr<PlacedNetImpl> net, int shards);
 
     std::size_t ranks() const { return contexts_.size(); }
     std::shared_ptr<Barrier> make_barrier();
@@ -52,7 +52,6 @@ class Pipeline::Work {
         int part = 0;
         std::size_t rank = 0;
         bool backward = false;
-        SolverImpl* solver = nullptr;
         ShardSums sums;
         /// Moves of values that it makes or reads, and of their gradients.
         std::vector<std::size_t> out, in, gradients_out, gradients_in;
@@ -68,7 +67,6 @@ class Pipeline::Work {
     void keep_states(Stage& stage);
     void restore_states(const Stage& stage);
     void find_moves();
-    void add_courier(const BorderMove& move);
     /// Waits until the condition holds, which others bring about.
     template <typename Condition>
     void await(Condition condition);
@@ -77,7 +75,6 @@ class Pipeline::Work {
     void backward(std::size_t place, int shard);
     void await_copy(int shard);
     void send(const Stage& stage, const std::vector<std::size_t>& moves, int shard);
-    void update(Stage& stage);
     /// Ends the step for all threads.
     void stop(std::size_t rank, const std::exception_ptr& thrown);
 
@@ -99,8 +96,7 @@ class Pipeline::Work {
     bool stopped_ = false;
 };
 
-Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards,
-                     std::vector<SolverImpl*> solvers)
+Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards)
     : net_(std::move(net)), shards_(shards), inputs_(at(shards)) {
     std::vector<std::size_t> ranks;
     for (const int part : net_->chain()) {
@@ -117,7 +113,6 @@ Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards,
         stage.part = part;
         stage.rank = rank;
         stage.backward = net_->cut().parts[at(part)].backward;
-        stage.solver = solvers.at(at(part));
         stage.ends.resize(net_->borders().copies());
         for (int set = net_->sets(part, shards); set-- > 0;) select(stage, set).built();
         stage.sums.attach(select(stage, 0), shards);
@@ -199,10 +194,6 @@ void Pipeline::Work::run(std::size_t rank) {
             else
                 forward(at(task.part), task.shard);
         }
-        barrier_->arrive(rank, "to update the parameters");
-        for (Stage& stage : stages_)
-            if (stage.rank == rank) update(stage);
-        Access::impl(contexts_[rank]).queue().flush();
     } catch (...) {
         stop(rank, std::current_exception());
         throw;
@@ -298,12 +289,6 @@ void Pipeline::Work::send(const Stage& stage, const std::vector<std::size_t>& mo
     }
 }
 
-void Pipeline::Work::update(Stage& stage) {
-    if (stage.solver == nullptr) return;
-    stage.solver->set_scalars();
-    stage.solver->finish_shard();
-}
-
 void Pipeline::Work::count_moves() {
     for (std::size_t i = 0; i < moved_.size(); ++i)
         net_->borders().count(i, static_cast<std::uint64_t>(moved_[i]));
@@ -318,8 +303,8 @@ void Pipeline::Work::undo() {
     }
 }
 
-Pipeline::Pipeline(std::shared_ptr<PlacedNetImpl> net, int shards, std::vector<SolverImpl*> solvers)
-    : work_(std::make_shared<Work>(std::move(net), shards, std::move(solvers))) {}
+Pipeline::Pipeline(std::shared_ptr<PlacedNetImpl> net, int shards)
+    : work_(std::make_shared<Work>(std::move(net), shards)) {}
 
 Pipeline::~Pipeline() = default;
 

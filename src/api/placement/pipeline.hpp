@@ -24,18 +24,15 @@ namespace dlprim {
 
 class Pipeline {
   public:
-    /// Plans and compiles all working sets. `solvers`, by part, is null for parts without trained
-    /// parameters. They have one shard each: this class cuts the batch, after
-    /// PlacedNetImpl::train_with(). Throws Error(unsupported) for what cannot be summed over
-    /// shards.
-    Pipeline(std::shared_ptr<PlacedNetImpl> net, int shards, std::vector<SolverImpl*> solvers);
+    /// Plans and compiles all working sets, after PlacedNetImpl::train_with() and the solvers of
+    /// the parts. Throws Error(invalid_argument) for what cannot be summed over shards.
+    Pipeline(std::shared_ptr<PlacedNetImpl> net, int shards);
     ~Pipeline();
     Pipeline(const Pipeline&) = delete;
     Pipeline& operator=(const Pipeline&) = delete;
 
-    /// Computes all shards, and updates the parameters. Throws the first error of a device, with
-    /// its name, when all threads have ended. The step is undone then, unless the update itself
-    /// failed.
+    /// Computes all shards. Losses, gradients and running statistics are means then. Throws the
+    /// first error of a device, with its name, when all threads have ended and the batch is undone.
     void run(std::vector<ShardInputs::Shard> shards);
 
   private:

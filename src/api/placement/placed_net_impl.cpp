@@ -125,8 +125,14 @@ void PlacedNetImpl::place(std::map<std::string, std::size_t> device_of) {
 
 void PlacedNetImpl::open_parts() {
     nets_.clear();
+    WholeNet whole;
+    whole.has_more = cut_.parts.size() > 1;
+    whole.has_fp16 = std::any_of(whole_.nodes.begin(), whole_.nodes.end(), [](const Node& node) {
+        return node.precision == Precision::fp16;
+    });
     std::vector<Context> contexts;
-    for (const CutPart& part : cut_.parts) {
+    for (CutPart& part : cut_.parts) {
+        part.border.whole = whole;
         const Context& context = devices_[part.device].context;
         auto impl = std::make_shared<NetImpl>(context, part.description, options_of(part));
         impl->set_border(part.border);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PlacedSolver: a Solver for every part that has parameters to train. Their steps are one: all
 // parts run forward and backward before the first of them is updated.
+#include "api/placement/gradient_totals.hpp"
 #include "api/placement/pipeline.hpp"
 #include "api/placement/placed_net_impl.hpp"
 #include "api/solver_impl.hpp"
@@ -22,10 +23,12 @@ class PlacedSolverImpl {
     SolverOptions options;
     double rate = 0;
     std::vector<std::unique_ptr<Solver>> solvers;
-    std::unique_ptr<Pipeline> pipeline;   ///< with several shards
-    std::vector<ShardInputs::Shard> fed;  ///< then: what the shards of the present batch read
+    std::unique_ptr<GradientTotals> totals;  ///< with several parts
+    std::unique_ptr<Pipeline> pipeline;      ///< with several shards
+    std::vector<ShardInputs::Shard> fed;     ///< then: what the shards of the present batch read
 
     void step();
+    void update();
 };
 
 namespace {
@@ -36,6 +39,24 @@ void check_norms(const PlacedNetImpl& net) {
                 node.name,
                 "'] takes statistics of all shards, with \"sync\", and the parts of a placed "
                 "network have the shards one after the other");
+}
+
+bool has_scale(const SolverOptions& options, const PlacedNetImpl& net) {
+    const std::vector<Node>& nodes = net.graph().nodes;
+    return options.loss_scale != 0 && std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+               return node.precision == Precision::fp16;
+           });
+}
+
+/// The loss scale belongs to the solver of a part.
+void check_losses(const PlacedNetImpl& net) {
+    for (const auto& [id, name] : net.graph().outputs)
+        require(net.graph().losses.count(id) == 0 ||
+                    net.cut().parts[static_cast<std::size_t>(net.output_part(name))].trains,
+                "loss '", name,
+                "' is made by a part of the network that trains no parameter, and so has no loss "
+                "scale: set SolverOptions::loss_scale to 0, let operators compute in bf16 in place "
+                "of fp16, or give the loss the device of the operator before it");
 }
 
 void check(const SolverOptions& options, const PlacedNetImpl& net) {
@@ -49,17 +70,7 @@ void check(const SolverOptions& options, const PlacedNetImpl& net) {
             "guard_loss is not for placed networks: a part does not know the "
             "loss of another one");
     if (options.shards > 1) check_norms(net);
-    if (net.cut().parts.size() == 1) return;
-    require(options.clip_norm == 0,
-            "clip_norm is not for placed networks: the norm is that of all "
-            "gradients, and each device knows its own; clip_value works");
-    const std::vector<Node>& nodes = net.graph().nodes;
-    const bool scales = std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
-        return node.precision == Precision::fp16;
-    });
-    require(!scales || options.loss_scale == 0,
-            "a placed network has no loss scale: set SolverOptions::loss_scale to 0, or let "
-            "operators compute in bf16 in place of fp16");
+    if (has_scale(options, net)) check_losses(net);
 }
 
 }  // namespace
@@ -76,18 +87,19 @@ PlacedSolver::PlacedSolver(PlacedNet& net, const SolverOptions& options)
     impl_->net->train_with(options);
     SolverOptions own = options;
     own.shards = 1;  // the pipeline cuts the batch
-    std::vector<SolverImpl*> by_part;
+    std::vector<SolverImpl*> all;
     for (std::size_t i = 0; i < impl_->net->cut().parts.size(); ++i) {
-        by_part.push_back(nullptr);
         if (!impl_->net->cut().parts[i].trains) continue;
         impl_->net->select(static_cast<int>(i), 0);
         Net& part = impl_->net->part(static_cast<int>(i));
         impl_->solvers.push_back(std::make_unique<Solver>(part, own));
-        by_part.back() = &Access::impl(*impl_->solvers.back());
+        all.push_back(&Access::impl(*impl_->solvers.back()));
     }
+    if (impl_->net->cut().parts.size() > 1)
+        impl_->totals = std::make_unique<GradientTotals>(std::move(all), options.clip_norm > 0,
+                                                         has_scale(options, *impl_->net));
     if (options.shards > 1)
-        impl_->pipeline =
-            std::make_unique<Pipeline>(impl_->net, options.shards, std::move(by_part));
+        impl_->pipeline = std::make_unique<Pipeline>(impl_->net, options.shards);
 }
 
 PlacedSolver::~PlacedSolver() = default;
@@ -99,16 +111,26 @@ void PlacedSolver::step() {
 void PlacedSolverImpl::step() {
     if (pipeline) {
         fed.push_back(net->inputs().next());
-        if (fed.size() == static_cast<std::size_t>(options.shards))
-            pipeline->run(std::exchange(fed, {}));
-        return;
+        if (fed.size() < static_cast<std::size_t>(options.shards)) return;
+        pipeline->run(std::exchange(fed, {}));
+    } else {
+        net->forward();
+        net->backward();
     }
-    for (const auto& solver : solvers) Access::impl(*solver).set_scalars();
-    net->forward();
-    net->backward();
+    update();
+}
+
+void PlacedSolverImpl::update() {
+    bool is_due = false;
     for (const auto& solver : solvers) {
         SolverImpl& own = Access::impl(*solver);
-        own.finish_shard();
+        own.set_scalars();
+        is_due = own.take_batch();
+    }
+    if (is_due && totals) totals->share();
+    for (const auto& solver : solvers) {
+        SolverImpl& own = Access::impl(*solver);
+        if (is_due) own.update();
         Access::impl(own.shared_net->context()).queue().flush();
     }
 }
