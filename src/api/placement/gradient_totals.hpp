@@ -7,6 +7,7 @@
 
 #include "api/solver_impl.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace dlprim {
