@@ -34,7 +34,6 @@ class Pipeline::Work {
   public:
     Work(std::shared_ptr<PlacedNetImpl> net, int shards);
 
-    std::size_t ranks() const { return contexts_.size(); }
     std::shared_ptr<Barrier> make_barrier();
     void begin(std::vector<ShardInputs::Shard> shards);
     /// Lets engines that are new fail, and be replaced, before shards depend on each other.
@@ -46,8 +45,8 @@ class Pipeline::Work {
     void undo();
 
   private:
-    /// A part of the network that runs. Of its place in the chain and of `sums` only the thread of
-    /// its device makes use, but others read how far it is.
+    /// A part of the network that runs. The thread of its device alone changes it; others read how
+    /// far it is.
     struct Stage {
         int part = 0;
         std::size_t rank = 0;
