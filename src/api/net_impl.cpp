@@ -117,7 +117,17 @@ const TensorSpec& NetImpl::param_spec(const std::string& name) const {
 std::string NetImpl::plan_key() const {
     std::string key(solver_ ? "solver" : "");
     for (ValueId id : base_.inputs) key += base_.shape(id).str();
+    if (set_ > 0) key += cat(" of set ", set_);
     return key;
+}
+
+void NetImpl::use_set(int set, const GivenMemory& memory) {
+    given_ = memory;
+    if (set != set_) current_ = nullptr;
+    set_ = set;
+    sets_ = std::max(sets_, set + 1);
+    const auto found = plans_.find(plan_key());
+    if (found != plans_.end()) bind_tensors(*found->second, nullptr);
 }
 
 void NetImpl::bind_tensors(Built& built, const Built* before) {
@@ -196,7 +206,8 @@ Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
     if (options_.mode != Mode::inference && options_.backward)
         derive_options.gradients = gradient_options(graph);
     if (solver != nullptr)
-        derive_options.solver = solver_passes(*solver, !options_.output_gradients);
+        derive_options.solver = solver_passes(*solver, !options_.output_gradients,
+                                              border_ ? border_->whole : WholeNet{});
     derive(graph, derive_options);
     return graph;
 }
@@ -340,7 +351,9 @@ NetImpl::Built& NetImpl::built() {
 }
 
 void NetImpl::drop_plans() {
-    while (plans_.size() >= static_cast<std::size_t>(options_.max_plans))
+    const auto most =
+        static_cast<std::size_t>(options_.max_plans) * static_cast<std::size_t>(sets_);
+    while (plans_.size() >= most)
         plans_.erase(std::min_element(
             plans_.begin(), plans_.end(),
             [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; }));

@@ -3,6 +3,8 @@
 // gradients cross the border, and the memory of what does.
 #pragma once
 
+#include "train/update.hpp"
+
 #include <dlprim/tensor.hpp>
 
 #include <map>
@@ -19,6 +21,7 @@ struct PartBorder {
     std::set<std::string> continued;
     /// Outputs that later parts read: what flowed back from these is the input "@grad/NAME".
     std::set<std::string> seeded;
+    WholeNet whole;  ///< what the update must know of the other parts
 };
 
 /// Memory that plans of a net bind, in place of new memory, by name.

@@ -201,8 +201,16 @@ void SolverImpl::finish_shard() {
     else
         mark(TraceKind::wait, "wait for means");
     if (sums.shards() > 1) forget_shards();
-    if (options.accumulate > 1) net.run(Part::accumulate);
-    if (++batches < static_cast<std::uint64_t>(options.accumulate)) return;
+    if (take_batch()) update();
+}
+
+bool SolverImpl::take_batch() {
+    if (options.accumulate > 1) shared_net->run(Part::accumulate);
+    return ++batches == static_cast<std::uint64_t>(options.accumulate);
+}
+
+void SolverImpl::update() {
+    NetImpl& net = *shared_net;
     net.run(Part::update);
     mark(TraceKind::compute, "update");
     if (options.state_parts > 1) {

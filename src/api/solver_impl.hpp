@@ -59,6 +59,10 @@ class SolverImpl {
     /// Enqueues what follows the backward part: the sums over the shards of the batch, and after
     /// the last of them the update.
     void finish_shard();
+    /// Its last two steps: takes the gradients of a batch, and returns whether the update follows;
+    /// and the update.
+    bool take_batch();
+    void update();
     /// Makes the solver one of several that compute the shards of a batch.
     void share(std::shared_ptr<Exchange> exchange, std::size_t rank, std::uint64_t range_bytes) {
         sums.attach(*shared_net, std::move(exchange), rank, range_bytes);

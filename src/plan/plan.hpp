@@ -79,7 +79,8 @@ struct External {
 
 /// Names of scalars in the order of their slots (8 bytes each) in the "scalars" block.
 inline constexpr const char* scalar_names[] = {"@seed",        "@step",        "@lr",
-                                               "@correction1", "@correction2", "@average_share"};
+                                               "@correction1", "@correction2", "@average_share",
+                                               "@squares",     "@overflow"};
 
 /// Steps [first, last) that run in one launch (exec/chain.hpp). Their own programs are compiled
 /// only when one of them is launched separately.

@@ -18,8 +18,9 @@ constexpr double least_scale = 0x1p-24, most_scale = 0x1p24;
 
 class UpdateBuilder {
   public:
-    UpdateBuilder(Graph& graph, const SolverOptions& options, ValueId loss_scale)
-        : graph_(graph), options_(options), loss_scale_(loss_scale) {}
+    UpdateBuilder(Graph& graph, const SolverOptions& options, ValueId loss_scale,
+                  const WholeNet& whole)
+        : graph_(graph), options_(options), loss_scale_(loss_scale), whole_(whole) {}
 
     void run() {
         if (graph_.block_elements() == 0) return;
@@ -113,17 +114,32 @@ class UpdateBuilder {
                                          Attrs{{"code", std::string("y0 = 0")}, {"shape", dims}}));
     }
 
+    /// [1]: above 0 where a gradient is not finite.
+    ValueId overflow() {
+        if (whole_.has_more) return graph_.scalar("@overflow", DType::f32);
+        const ValueId bad = graph_.pointwise1("@solver/overflow", find_overflow, {gradients_});
+        return graph_.reshape("@solver/overflow_flat", bad, Shape{1});
+    }
+
+    /// [1]: the sum of the squares of all gradients.
+    ValueId squares() {
+        if (whole_.has_more) return graph_.scalar("@squares", DType::f32);
+        const std::int64_t grain = Graph::block_grain;
+        const ValueId rows = graph_.reshape("@solver/norm_rows", gradients_,
+                                            Shape{graph_.block_elements() / grain, grain});
+        const ValueId pieces = graph_.pointwise1("@solver/norm_pieces", squares_of_pieces, {rows});
+        const ValueId sum = graph_.pointwise1("@solver/norm", sum_of_pieces, {pieces});
+        return graph_.reshape("@solver/norm_flat", sum, Shape{1});
+    }
+
     /// Sets finite_ to 1 where all gradients are finite, and factor_ to the inverse of the loss
     /// scale. Updates the scale, the number of consecutive good updates and the number of all good
     /// updates.
     void unscale() {
-        const ValueId bad = graph_.pointwise1(
-            "@solver/overflow", "y0 = max[](select(isnan(x0) || isinf(x0), 1, 0))", {gradients_});
         const TensorSpec one{Shape{1}, DType::f32};
         const ValueId in_row = add_state("@good_updates", one), all = add_state("@updates", one);
         const auto log_of = [](double beta) { return beta > 0 ? std::log(beta) : -1e3; };
-        std::vector<ValueId> inputs{graph_.reshape("@solver/overflow_flat", bad, Shape{1}),
-                                    loss_scale_, in_row, all};
+        std::vector<ValueId> inputs{overflow(), loss_scale_, in_row, all};
         std::string code =
             "bad = x0 > 0; full = x2 + 1 >= p0; t = select(bad, x3, x3 + 1); "
             "scale = select(bad, max(x1 * 0.5, min(x1, p1)), "
@@ -154,9 +170,7 @@ class UpdateBuilder {
     void clip() {
         if (options_.clip_norm <= 0) return;
         // PyTorch's clip_grad_norm_: min(1, limit / (norm + 1e-6)).
-        const ValueId squares =
-            graph_.pointwise1("@solver/norm", "y0 = sum[](x0 * x0)", {gradients_});
-        const ValueId flat = graph_.reshape("@solver/norm_flat", squares, Shape{1});
+        const ValueId flat = squares();
         if (factor_ == no_value)
             factor_ = graph_.pointwise1("@solver/clip", "y0 = min(1, p0 / (sqrt(x0) + 1e-6))",
                                         {flat}, {options_.clip_norm});
@@ -251,6 +265,7 @@ class UpdateBuilder {
     Graph& graph_;
     const SolverOptions& options_;
     const ValueId loss_scale_;
+    const WholeNet& whole_;
     ValueId params_ = no_value, gradients_ = no_value, accumulated_ = no_value, factor_ = no_value;
     StateSlice slice_;                  ///< with several parts
     ValueId own_gradients_ = no_value;  ///< of the parameters that are updated
@@ -269,10 +284,11 @@ StateSlice state_slice(std::int64_t block_elements, int part, int parts) {
     return {grains * part / parts * grain, grains * (part + 1) / parts * grain};
 }
 
-ValueId add_loss_scale(Graph& graph, const SolverOptions& options) {
-    const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-        return !node.removed && node.precision == Precision::fp16;
-    });
+ValueId add_loss_scale(Graph& graph, const SolverOptions& options, const WholeNet& whole) {
+    const bool any =
+        whole.has_fp16 || std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+            return !node.removed && node.precision == Precision::fp16;
+        });
     if (!any || options.loss_scale == 0) return no_value;
     Value value;
     value.name = loss_scale_name;
@@ -281,16 +297,20 @@ ValueId add_loss_scale(Graph& graph, const SolverOptions& options) {
     return graph.add_value(std::move(value));
 }
 
-void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale) {
-    UpdateBuilder(graph, options, loss_scale).run();
+void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale,
+                const WholeNet& whole) {
+    UpdateBuilder(graph, options, loss_scale, whole).run();
 }
 
-SolverPasses solver_passes(const SolverOptions& options, bool scales_losses) {
+SolverPasses solver_passes(const SolverOptions& options, bool scales_losses,
+                           const WholeNet& whole) {
     SolverPasses passes;
     if (scales_losses)
-        passes.add_loss_scale = [options](Graph& graph) { return add_loss_scale(graph, options); };
-    passes.add_update = [options](Graph& graph, ValueId loss_scale) {
-        add_update(graph, options, loss_scale);
+        passes.add_loss_scale = [options, whole](Graph& graph) {
+            return add_loss_scale(graph, options, whole);
+        };
+    passes.add_update = [options, whole](Graph& graph, ValueId loss_scale) {
+        add_update(graph, options, loss_scale, whole);
     };
     return passes;
 }

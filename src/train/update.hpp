@@ -10,10 +10,19 @@
 
 namespace dlprim {
 
+/// What the update of a part of a larger network cannot find in its own graph.
+struct WholeNet {
+    /// Whether the update depends on gradients of other parts. What it needs of all gradients comes
+    /// as scalars: "@squares", the sum of their squares, and "@overflow", which is above 0 where
+    /// one of them is not finite.
+    bool has_more = false;
+    bool has_fp16 = false;  ///< whether an operator of any part computes in fp16
+};
+
 /// Adds the state by which a graph's loss must be multiplied (DifferentiateOptions::loss_scale).
 /// The solver writes its first value, options.loss_scale. Returns no_value if no operator computes
 /// in fp16 or the options turn loss scaling off.
-ValueId add_loss_scale(Graph& graph, const SolverOptions& options);
+ValueId add_loss_scale(Graph& graph, const SolverOptions& options, const WholeNet& whole = {});
 constexpr const char* loss_scale_name = "@loss_scale";
 
 /// With options.guard_loss: the state that is 0 until a batch's loss is not finite, and 1 from that
@@ -46,9 +55,20 @@ StateSlice state_slice(std::int64_t block_elements, int part, int parts);
 ///
 /// With options.guard_loss, nothing changes after the first loss that is not finite, not even the
 /// loss scale or accumulated gradients.
-void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale = no_value);
+///
+/// Squares of gradients are added in pieces of Graph::block_grain elements (squares_of_pieces), and
+/// these sums by another reduction (sum_of_pieces). The pieces of a network are those of its parts,
+/// so that a network on several devices has the same norm.
+void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale = no_value,
+                const WholeNet& whole = {});
+
+/// Programs on a block of gradients: the first one on its pieces, one a row.
+inline constexpr const char* squares_of_pieces = "y0 = sum[1](x0 * x0)";
+inline constexpr const char* sum_of_pieces = "y0 = sum[](x0)";
+inline constexpr const char* find_overflow = "y0 = max[](select(isnan(x0) || isinf(x0), 1, 0))";
 
 /// Both as passes of the pipeline; the loss scale only where `scales_losses`.
-SolverPasses solver_passes(const SolverOptions& options, bool scales_losses);
+SolverPasses solver_passes(const SolverOptions& options, bool scales_losses,
+                           const WholeNet& whole = {});
 
 }  // namespace dlprim

@@ -4,6 +4,8 @@
 
 #include "api/placement/border_memory.hpp"
 #include "api/placement/cut.hpp"
+#include "api/placement/shard_inputs.hpp"
+#include "api/solver_impl.hpp"
 
 #include <dlprim/placed_net.hpp>
 
@@ -27,6 +29,7 @@ class PlacedNetImpl {
     const Graph& graph() const { return whole_; }  ///< of the whole network, before any pass
     const CutNet& cut() const { return cut_; }
     const BorderMemory& borders() const { return borders_; }
+    BorderMemory& borders() { return borders_; }
     const std::string& device_name(int part) const {
         return devices_[cut_.parts[static_cast<std::size_t>(part)].device].name;
     }
@@ -50,6 +53,20 @@ class PlacedNetImpl {
     void forward();
     void backward();
 
+    /// For a solver whose steps take options.shards shards: forgets what was planned, and has
+    /// memory for as many shards as are in flight at once. Throws Error(out_of_memory).
+    void train_with(const SolverOptions& options);
+    /// Parts that run, in their order.
+    const std::vector<int>& chain() const { return chain_; }
+    /// How many working sets the part has (NetImpl::use_set()), for so many shards.
+    int sets(int part, int shards) const;
+    /// Lets the part work on a shard of the batch: by the shard's working set, and its copy of what
+    /// crosses borders.
+    NetImpl& select(int part, int shard);
+    /// Enqueues copies of the inputs that the part reads.
+    void feed(int part, int shard, const ShardInputs::Shard& inputs);
+    const ShardInputs& inputs() const { return inputs_; }
+
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver) const;
     std::vector<std::string> notes();
 
@@ -67,6 +84,11 @@ class PlacedNetImpl {
     std::optional<Stuck> operator_without_engine() const;
     std::size_t host();
     void check_memory() const;
+    void allocate();
+    int shards() const { return solver_ ? solver_->shards : 1; }
+    std::size_t copies(int shards) const;
+    std::uint64_t feed_bytes(const Context& context, int shards) const;
+    std::uint64_t planned_bytes(int part, const SolverOptions* solver) const;
 
     std::vector<NamedDevice> devices_;
     NetDescription description_;
@@ -76,6 +98,9 @@ class PlacedNetImpl {
     std::vector<Net> nets_;
     BorderMemory borders_;
     bool allocated_ = false;
+    std::vector<int> chain_;
+    std::optional<SolverOptions> solver_;  ///< of train_with()
+    ShardInputs inputs_;                   ///< with several shards
     std::vector<std::string> notes_;
 };
 
