@@ -53,6 +53,7 @@ PlacedSolver::PlacedSolver(PlacedNet& net, const SolverOptions& options)
     require(impl_->net->options().mode == Mode::training && impl_->net->options().backward,
             "a solver needs a net in training mode, with NetOptions::backward");
     check(options, *impl_->net);
+    impl_->net->check_memory(&options);
     impl_->options = options;
     impl_->rate = options.learning_rate;
     for (std::size_t i = 0; i < impl_->net->cut().parts.size(); ++i) {
