@@ -180,7 +180,14 @@ class PlacedSolver {
     /// As Solver::use_averages().
     void use_averages();
 
+    /// As for a Solver, and with its files, which hold no trace of the placement: training goes on
+    /// from them on one device, or on others.
+    void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
+    std::map<std::string, double> load_checkpoint(const std::string& path);
+
   private:
+    friend class internal::Access;
+    PlacedSolverImpl& impl() const { return *impl_; }
     std::unique_ptr<PlacedSolverImpl> impl_;
 };
 

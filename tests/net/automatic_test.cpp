@@ -37,7 +37,7 @@ std::string with_table(const std::string& table_device = "", const std::string& 
            device(rest_device) + R"(}]})";
 }
 
-void feed(PlacedNet& net, unsigned number) {
+void feed_words(PlacedNet& net, unsigned number) {
     std::vector<std::int32_t> words(16), labels(16);
     for (std::size_t i = 0; i < 16; ++i) {
         words[i] = static_cast<std::int32_t>((i * 2399 + number * 17) % 40000);
@@ -79,7 +79,7 @@ TEST_CASE("a network that fits on one device stays whole", "[automatic]") {
         CHECK(part.estimated_ms > 0);
         CHECK(part.estimated_bytes == net.planned_peak_bytes().at(part.device));
         net.initialize();
-        feed(net, 1);
+        feed_words(net, 1);
         net.forward();
         const Names notes = net.notes();
         const auto told = [&](const std::string& words) {
@@ -124,8 +124,8 @@ TEST_CASE("a table beyond a device's limit goes to the host, and the rest does n
             same.initialize();
             PlacedSolver solver(net, adam), same_solver(same, adam);
             for (unsigned step = 0; step < 3; ++step) {
-                feed(net, step);
-                feed(same, step);
+                feed_words(net, step);
+                feed_words(same, step);
                 solver.step();
                 same_solver.step();
             }
@@ -189,7 +189,7 @@ TEST_CASE("limits are checked before anything runs, with what is missing", "[aut
     how.memory_limits = {{"a", 4 * mib}};
     PlacedNet net = PlacedNet::from_json(devices, with_table("a", "b"), training(), how);
     net.initialize();
-    feed(net, 1);
+    feed_words(net, 1);
     const std::uint64_t planned = net.planned_peak_bytes().at("a");
     REQUIRE(planned > 4 * mib);
     const std::vector<std::string> words{"device 'a'", std::to_string(planned) + " bytes",
@@ -201,7 +201,7 @@ TEST_CASE("limits are checked before anything runs, with what is missing", "[aut
     how.memory_limits = {{"a", 6 * mib}};
     PlacedNet larger = PlacedNet::from_json(devices, with_table("a", "b"), training(), how);
     larger.initialize();
-    feed(larger, 1);
+    feed_words(larger, 1);
     larger.forward();
     larger.backward();
     check_error(ErrorKind::out_of_memory, {"device 'a'", "the limit of"},

@@ -53,7 +53,11 @@ class PlacedNetImpl {
 
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
     void load_weights(const std::string& path, bool missing_ok);
-    void save_weights(const std::string& path);
+    /// `source` names the values in messages.
+    void load_values(std::map<std::string, HostTensor> values, const std::string& source,
+                     bool missing_ok);
+    /// With the preprocessing unless it is null.
+    void save_weights(const std::string& path, const Preprocessing* how = nullptr);
     void write_params(std::map<std::string, HostTensor> values, bool missing_ok);
 
     void prepare();

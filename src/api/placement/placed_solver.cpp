@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PlacedSolver: a Solver for every part that has parameters to train. Their steps are one: all
 // parts run forward and backward before the first of them is updated.
+#include "api/placement/placed_checkpoint.hpp"
 #include "api/placement/placed_net_impl.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
@@ -91,6 +92,12 @@ std::uint64_t PlacedSolver::steps() const {
 
 void PlacedSolver::use_averages() {
     for (const auto& solver : impl_->solvers) solver->use_averages();
+}
+
+PlacedTraining training_of(PlacedSolverImpl& solver) {
+    PlacedTraining training{*solver.net, solver.options, solver.rate, {}};
+    for (const auto& each : solver.solvers) training.solvers.push_back(&Access::impl(*each));
+    return training;
 }
 
 }  // namespace dlprim
