@@ -19,6 +19,7 @@
 #include <vector>
 
 namespace dlprim::python {
+namespace placed {
 namespace {
 
 namespace fs = std::filesystem;
@@ -312,9 +313,7 @@ void bind_solver_class(nb::module_& module) {
              "numbers.");
 }
 
-}  // namespace
-
-void bind_placed(nb::module_& module) {
+void bind(nb::module_& module) {
     bind_records(module);
     NetClass net(module, "PlacedNet",
                  "A network on several devices; dlprim.PlacedNet is what programs use.");
@@ -329,6 +328,13 @@ void bind_placed(nb::module_& module) {
     bind_values(net);
     bind_runs(net);
     bind_solver_class(module);
+}
+
+}  // namespace
+}  // namespace placed
+
+void bind_placed(nb::module_& module) {
+    placed::bind(module);
 }
 
 }  // namespace dlprim::python
