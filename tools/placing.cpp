@@ -37,11 +37,16 @@ std::optional<std::uint64_t> parse_bytes(const std::string& text) {
 
 void add_placement_options(CLI::App& app, PlacementOptions& placement) {
     app.add_option_function<std::string>(
-           "--place", [&placement](const std::string& who) { placement.automatic = who == "auto"; },
+           "--place",
+           [&placement](const std::string& who) {
+               placement.automatic = who != "named";
+               placement.measure = who == "measured";
+           },
            "with -d NAME=DEVICE,...: who chooses devices of operators that name none; 'auto' takes "
            "those that are best for the time of a batch, by estimates, within their memory; "
+           "'measured' runs the network on each of them first; "
            "'named' (default) the first one")
-        ->check(CLI::IsMember({"auto", "named"}))
+        ->check(CLI::IsMember({"auto", "measured", "named"}))
         ->type_name("WHO");
     const auto check = [](const std::string& text) -> std::string {
         const std::size_t equals = text.find('=');

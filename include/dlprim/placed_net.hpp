@@ -51,11 +51,15 @@ struct PlacementOptions {
     /// Operators that name no device get the one that an estimate says is best for the time of a
     /// batch, within the memory of each (docs/placement.md). Otherwise they get the first one.
     bool automatic = false;
+    /// With `automatic`: compiles and runs the network a few times on each device that has the
+    /// memory for it, and copies between devices, in place of taking times from peaks and from the
+    /// numbers below. Takes longer, knows more, and may choose otherwise the next time.
+    bool measure = false;
     /// The bytes that parts may take on a device, by its name. Others may take all of its memory.
     std::map<std::string, std::uint64_t> memory_limits;
     /// What is going to train the net, if anything: its memory and the time of its update count.
     std::optional<SolverOptions> solver;
-    /// How long a move between two devices takes, in estimates.
+    /// How long a move between two devices takes, unless it is measured.
     double link_seconds = 50e-6;   ///< however small it is
     double link_gbytes_per_s = 8;  ///< and by its size, in 10^9 bytes per second
 };

@@ -24,8 +24,9 @@ class PlacedNet(_core.PlacedNet):
         devices: contexts by the names that operators give them.
         source: network JSON as Net takes it.
         mode: as for a Net.
-        automatic: operators that name no device get the one that an estimate says is best for the time of a batch,
-            within the memory of each.
+        place: "named": operators that name no device run on the first one. "auto": they get the one that an estimate
+            says is best for the time of a batch, within the memory of each. "measured": the same by running the
+            network on each device first.
         memory_limits: the bytes that operators may take on a device, by its name.
         solver: options of the PlacedSolver that is going to train the net: its memory counts for automatic placement.
         options: those of a Net, but for output_gradients and memory_limit.
@@ -40,7 +41,7 @@ class PlacedNet(_core.PlacedNet):
         source: JsonSource,
         mode: str = "training",
         *,
-        automatic: bool = False,
+        place: str = "named",
         memory_limits: Mapping[str, int] | None = None,
         solver: Mapping[str, Any] | None = None,
         **options: Any,
@@ -48,9 +49,11 @@ class PlacedNet(_core.PlacedNet):
         if not isinstance(devices, Mapping):
             raise TypeError(f"devices takes a dict of contexts by name, not a {type(devices).__name__}")
         text, is_path = json_source(source, "a network")
+        if place not in ("named", "auto", "measured"):
+            raise ValueError(f"place is {place!r}, and must be 'named', 'auto' or 'measured'")
         given = None if solver is None else dict(solver)
         super().__init__(
-            dict(devices), text, is_path, {"mode": mode, **options}, automatic, dict(memory_limits or {}), given
+            dict(devices), text, is_path, {"mode": mode, **options}, place, dict(memory_limits or {}), given
         )
 
     def forward(self, **named: ArrayLike) -> dict[str, _core.Tensor]:

@@ -122,7 +122,7 @@ SolverOptions solver_options(const nb::dict& keywords) {
 }
 
 void make_net(OwnedNet* self, const nb::dict& on, const std::string& text, bool is_path,
-              const nb::dict& keywords, bool automatic,
+              const nb::dict& keywords, const std::string& place,
               const std::map<std::string, std::uint64_t>& memory_limits,
               const std::optional<nb::dict>& solver) {
     std::vector<NamedDevice> devices;
@@ -133,7 +133,8 @@ void make_net(OwnedNet* self, const nb::dict& on, const std::string& text, bool 
     }
     const NetOptions options = net_options(keywords);
     PlacementOptions placement;
-    placement.automatic = automatic;
+    placement.automatic = place != "named";
+    placement.measure = place == "measured";
     placement.memory_limits = memory_limits;
     if (solver) placement.solver = solver_options(*solver);
     new (self) OwnedNet(std::move(contexts), [&] {
@@ -318,10 +319,10 @@ void bind(nb::module_& module) {
     NetClass net(module, "PlacedNet",
                  "A network on several devices; dlprim.PlacedNet is what programs use.");
     net.def("__init__", make_net, nb::arg("devices"), nb::arg("text"), nb::arg("is_path"),
-            nb::arg("options"), nb::arg("automatic"), nb::arg("memory_limits"),
+            nb::arg("options"), nb::arg("place"), nb::arg("memory_limits"),
             nb::arg("solver").none(),
             nb::sig("def __init__(self, devices: dict[str, Context], text: str, is_path: bool, "
-                    "options: dict[str, typing.Any], automatic: bool, memory_limits: dict[str, "
+                    "options: dict[str, typing.Any], place: str, memory_limits: dict[str, "
                     "int], solver: dict[str, typing.Any] | None) -> None"),
             "dlprim.PlacedNet says what the options are.");
     bind_facts(net);

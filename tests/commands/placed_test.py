@@ -69,6 +69,8 @@ class Placed(CommandTest):
                 names = f"fast={device},large=cpu"
                 whole = self.succeed("run", net, "-d", names, "--place", "auto", *options).err
                 self.assertIn("part 1 of 1", whole)
+                measured = self.succeed("run", net, "-d", names, "--place", "measured", *options).err
+                self.assertRegex(measured, r"part 1 of \d runs on device '\w+': operators 'table' to ")
                 if device == "cpu":
                     continue  # both names are of one device
                 # The table takes 2.4 MiB, and the rest does not fit beside it on the host.

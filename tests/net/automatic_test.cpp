@@ -135,6 +135,28 @@ TEST_CASE("a table beyond a device's limit goes to the host, and the rest does n
     }
 }
 
+TEST_CASE("devices are chosen by times that are measured", "[automatic]") {
+    ON_EVERY_DEVICE(device) {
+        const Context fast = contexts_like(device, 1).front();
+        const std::vector<NamedDevice> devices{{"fast", fast}, {"large", Context("host")}};
+        PlacementOptions how = automatic();
+        how.measure = true;
+        how.solver = SolverOptions{};
+        PlacedNet free = PlacedNet::from_json(devices, with_table(), training(), how);
+        double ms = 0;
+        for (const PlacedNet::Part& part : free.parts()) ms += part.estimated_ms;
+        CHECK(ms > 0);
+        // What was measured leaves no memory behind, and the table must go to the host.
+        CHECK(fast.memory().live == 0);
+        how.memory_limits = {{"fast", 8 * mib}, {"large", 102 * mib / 10}};
+        PlacedNet net = PlacedNet::from_json(devices, with_table(), training(), how);
+        // Where what is small behind them runs depends on what was measured.
+        const Names parts = parts_of(net);
+        CHECK(parts.at(0) == "large: table");
+        CHECK(parts.at(1).rfind("fast: hidden", 0) == 0);
+    }
+}
+
 TEST_CASE("operators that name a device keep it", "[automatic]") {
     const std::vector<Context> hosts = contexts_like(Context("host"), 2);
     const std::vector<NamedDevice> devices{{"a", hosts[0]}, {"b", hosts[1]}};

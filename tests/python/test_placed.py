@@ -71,12 +71,12 @@ def test_inference_and_files(context: dlprim.Context, tmp_path: pathlib.Path) ->
 
 def test_automatic(context: dlprim.Context) -> None:
     devices = two_like(context)
-    net = dlprim.PlacedNet(devices, classifier(), automatic=True, solver={"kind": "sgd", "momentum": 0.9})
-    assert len(net.parts()) == 1
-    assert net.parts()[0].estimated_ms > 0
-    assert any("part 1 of 1" in note for note in net.notes())
+    for place in ("auto", "measured"):
+        net = dlprim.PlacedNet(devices, classifier(), place=place, solver={"kind": "sgd", "momentum": 0.9})
+        assert sum(part.estimated_ms for part in net.parts()) > 0
+        assert any("part 1 of" in note for note in net.notes())
     with pytest.raises(dlprim.OutOfMemoryError, match="fits on no device"):
-        dlprim.PlacedNet(devices, classifier(), automatic=True, memory_limits={"a": 64, "b": 64})
+        dlprim.PlacedNet(devices, classifier(), place="auto", memory_limits={"a": 64, "b": 64})
 
 
 def test_mistakes(context: dlprim.Context) -> None:
@@ -84,6 +84,8 @@ def test_mistakes(context: dlprim.Context) -> None:
         dlprim.PlacedNet({"a": context}, placed())
     with pytest.raises(TypeError, match="dict of contexts"):
         dlprim.PlacedNet([context], placed())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="place is 'best'"):
+        dlprim.PlacedNet({"a": context}, placed(), place="best")
     net = dlprim.PlacedNet(two_like(context), placed())
     with pytest.raises(dlprim.InvalidArgumentError, match="shape"):
         net.set_input("data", np.zeros((2, 2)))

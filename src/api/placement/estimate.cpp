@@ -3,6 +3,7 @@
 #include "api/placement/estimate.hpp"
 
 #include "api/net_impl.hpp"
+#include "api/placement/operator_times.hpp"
 #include "api/placement/placed_net_impl.hpp"
 #include "base/text.hpp"
 #include "plan/plan.hpp"
@@ -50,8 +51,7 @@ class Estimator {
         find_values();
         find_memory();
         for (std::size_t d = 0; d < result_.devices.size(); ++d) try_device(d);
-        result_.problem.link_seconds = placement_.link_seconds;
-        result_.problem.link_bytes_per_second = placement_.link_gbytes_per_s * 1e9;
+        find_link();
         return std::move(result_);
     }
 
@@ -81,6 +81,19 @@ class Estimator {
         for (const NetDescription::Op& op : description_.operators)
             for (std::size_t i = 0; i < devices_.size(); ++i)
                 if (!op.device.empty() && devices_[i].name == op.device) result_.given[op.name] = i;
+    }
+
+    void find_link() {
+        result_.problem.link_seconds = placement_.link_seconds;
+        result_.problem.link_bytes_per_second = placement_.link_gbytes_per_s * 1e9;
+        if (!placement_.measure) return;
+        std::vector<Context> contexts;
+        for (const std::size_t device : result_.devices)
+            contexts.push_back(devices_[device].context);
+        if (const std::optional<LinkTimes> link = measured_link(contexts)) {
+            result_.problem.link_seconds = link->seconds;
+            result_.problem.link_bytes_per_second = link->bytes_per_second;
+        }
     }
 
     /// Makes one operator of those from the first to the last one that has a parameter.
@@ -192,26 +205,32 @@ class Estimator {
         }
         NetOptions options = options_;
         options.progress = {};
-        take_plans(PlacedNetImpl(std::move(devices), std::move(description), options), items, d);
+        PlacedNetImpl trial(std::move(devices), std::move(description), options);
+        take_plans(trial, items, d);
     }
 
-    void take_plans(const PlacedNetImpl& trial, const std::map<std::string, std::size_t>& items,
+    void take_plans(PlacedNetImpl& trial, const std::map<std::string, std::size_t>& items,
                     std::size_t d) {
         PlacementProblem& problem = result_.problem;
         const Context& context = devices_[result_.devices[d]].context;
         double peak = 0, params = 0, made = 0;
         std::set<std::size_t> there;
+        std::map<std::size_t, LaunchTimes> times;  // by part
         for (std::size_t part = 0; part < trial.cut().parts.size(); ++part) {
             const CutPart& cut = trial.cut().parts[part];
             const NetImpl& net = Access::impl(trial.nets()[part]);
             if (!(net.context() == context)) continue;
             for (const auto& op : cut.description.operators) there.insert(items.at(op.name));
-            const bool solves = placement_.solver && cut.trains;
-            const std::unique_ptr<Plan> plan =
-                net.plan_step(solves ? &*placement_.solver : nullptr);
+            const std::unique_ptr<Plan> plan = net.plan_step(solver_of(cut));
             peak += static_cast<double>(plan->peak_bytes);
-            if (cut.runs) add_seconds(cut, *plan, context.traits().launch_us * 1e-6, items, d);
+            if (cut.runs) times[part] = planned_times(*plan, context);
         }
+        if (placement_.measure && peak <= static_cast<double>(problem.limits[d]))
+            for (auto& [part, seconds] : times)
+                seconds = measured_times(trial, static_cast<int>(part),
+                                         solver_of(trial.cut().parts[part]));
+        for (const auto& [part, seconds] : times)
+            add_seconds(trial.cut().parts[part], seconds, items, d);
         for (const std::size_t item : there) {
             params += needs_[item].params;
             made += needs_[item].made;
@@ -235,12 +254,11 @@ class Estimator {
 
     /// Steps belong to operators by their names. Others, such as updates of all parameters, are
     /// shared by the size of parameters.
-    void add_seconds(const CutPart& part, const Plan& plan, double launch,
+    void add_seconds(const CutPart& part, const LaunchTimes& times,
                      const std::map<std::string, std::size_t>& items, std::size_t d) {
         double others = 0, params = 0;
-        for (const Step& step : plan.steps) {
-            const std::string name = operator_of(part, step.name);
-            const double seconds = step.bound_seconds + launch;
+        for (const auto& [node, seconds] : times) {
+            const std::string name = operator_of(part, node);
             if (name.empty())
                 others += seconds;
             else
@@ -255,6 +273,9 @@ class Estimator {
                                      : 1 / static_cast<double>(all.size())));
     }
 
+    const SolverOptions* solver_of(const CutPart& part) const {
+        return placement_.solver && part.trains ? &*placement_.solver : nullptr;
+    }
     void add(std::size_t item, std::size_t d, double seconds) {
         double& sum = result_.problem.operators[item].seconds[d];
         sum = (sum < PlacementProblem::never ? sum : 0) + seconds;

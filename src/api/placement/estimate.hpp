@@ -3,7 +3,8 @@
 // of its operators on each device, and what moves between them.
 //
 // Seconds come from plans of the network for each device, without running anything: the least that
-// the peaks of the device allow for each launch, and the time of a launch. Memory is what an
+// the peaks of the device allow for each launch, and the time of a launch. Or they are measured,
+// where what may run on the device fits into its memory. Memory is what an
 // operator's parameters take with all that training keeps of them, and a share of the rest of the
 // plan's memory by the size of what the operator makes.
 #pragma once
