@@ -5,10 +5,11 @@
 //
 // Method: operators that follow each other on one device are a part of the network, which is
 // planned like a Net. A value that another device reads moves once to that device, after the part
-// that makes it; its gradient comes back by the same way. Parts run one after the other, in the
-// order of the JSON: placement is for networks that need the memory or the operators of several
-// devices. A Team (dlprim/team.hpp) is for speed. Parameters, and what a solver keeps of them, lie
-// on the device of their operator.
+// that makes it; its gradient comes back by the same way. Parameters, and what a solver keeps of
+// them, lie on the device of their operator. Parts run one after the other, in the order of the
+// JSON, but work at once on the shards of a batch (SolverOptions::shards): while a part computes a
+// shard, the next one computes the shard before (1F1B; Narayanan et al. 2021). A Team
+// (dlprim/team.hpp), of whose devices each has the whole network, needs no such schedule.
 //
 // Bits: with the same engines, layouts and fusions, outputs, gradients and updates have the bits of
 // one Net on one device. A border may change the planner's choice of them, and so last bits
@@ -17,9 +18,11 @@
 // Ownership: a PlacedNet owns its parts, with their parameters and memory. A PlacedSolver shares
 // them, and each may outlive the other. A PlacedNet can be moved.
 //
-// Threads: one thread at a time, for all nets of all its contexts together (dlprim/context.hpp).
+// Threads: one thread at a time, for all nets of all its contexts together (dlprim/context.hpp). A
+// solver with shards has a thread for each device, which works within step() alone.
 //
-// Waiting: calls enqueue work. But a value that moves to another device is waited for.
+// Waiting: calls enqueue work. But a value that moves to another device is waited for, and with
+// shards the call of step() that computes a batch waits for all moves.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -103,7 +106,8 @@ class PlacedNet {
     /// Throws Error(not_found).
     const Context& device(const std::string& name) const;
 
-    /// What moves between devices in each forward and backward.
+    /// What moves between devices in each forward and backward. With shards, inputs of the network
+    /// go to each device from memory of the host, so that their moves are not counted.
     struct Move {
         std::string value;  ///< the name of the value that moves, or whose gradient does
         bool gradient = false;
@@ -131,7 +135,9 @@ class PlacedNet {
     Tensor param(const std::string& name);
     Tensor gradient(const std::string& param_or_input);
 
-    /// As Net::set_input(), for every device that reads the input.
+    /// As Net::set_input(), for every device that reads the input. With a solver that takes shards,
+    /// the data are those of the next shard and of those after it. They are kept in memory of the
+    /// host, and what is written to input() is not read.
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
     // As for a Net, and with its files: each loads what the other saves.
@@ -151,8 +157,8 @@ class PlacedNet {
 
     /// Peak memory of each device in bytes, by name, while batches run: plans of its parts, and
     /// copies of values that move there. Known before anything is compiled or allocated. With
-    /// `solver`, that of training steps; without it, that of the PlacedSolver on this net, if any.
-    /// A context with two names counts for the first.
+    /// `solver`, that of training steps, with what each shard in flight takes; without it, that of
+    /// the PlacedSolver on this net, if any. A context with two names counts for the first.
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver = nullptr);
     /// Remarks on the placement, and of the planner: a sentence each. Plans and compiles.
     std::vector<std::string> notes();
@@ -164,19 +170,30 @@ class PlacedNet {
     std::shared_ptr<PlacedNetImpl> impl_;  ///< shared with the solver; null when moved from
 };
 
-/// Trains a PlacedNet: every part has a Solver, whose steps they make together.
+/// Trains a PlacedNet: every part has a Solver, whose steps they make together. With
+/// SolverOptions::shards the net has the batch of one shard, as with a Solver, and all parts work
+/// at once. A step has the bits of a Solver with as many shards.
 class PlacedSolver {
   public:
-    /// Attaches to a net in training mode, as Solver does. Throws Error(invalid_argument) for what
-    /// it does not do: shards, state_parts and guard_loss; with several parts also clip_norm, whose
-    /// norm is that of all gradients, and a loss scale where operators compute in fp16. Throws what
-    /// Solver's constructor throws.
+    /// Attaches to a net in training mode, as Solver does. With shards, each part has memory for
+    /// each shard in flight there: at most 2 f + 1 where f parts follow. Throws
+    /// Error(invalid_argument) for what it does not do: state_parts and guard_loss; with several
+    /// parts also clip_norm, whose norm is that of all gradients, and a loss scale where operators
+    /// compute in fp16; with several shards batch norms with "sync". Throws what Solver's
+    /// constructor throws, and Error(out_of_memory) as PlacedNet::prepare() does.
     PlacedSolver(PlacedNet& net, const SolverOptions& options);
     ~PlacedSolver();
     PlacedSolver(const PlacedSolver&) = delete;
     PlacedSolver& operator=(const PlacedSolver&) = delete;
 
     /// Forward, backward and, at every SolverOptions::accumulate-th call, the update.
+    ///
+    /// With shards each call is for the next shard of a batch, whose inputs the net has. The calls
+    /// before the last one only take these inputs. The last one computes all shards and makes the
+    /// update; outputs are then those of the last shard, but losses, gradients and running
+    /// statistics are means, as after Solver::step(). Where a device fails, that call throws its
+    /// first error, with the device's name, when all devices have stopped. The batch is then undone
+    /// as a whole; what failed may be mended, and the batch be fed again.
     void step();
     void set_learning_rate(double rate);
     double learning_rate() const;

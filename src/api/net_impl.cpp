@@ -117,7 +117,17 @@ const TensorSpec& NetImpl::param_spec(const std::string& name) const {
 std::string NetImpl::plan_key() const {
     std::string key(solver_ ? "solver" : "");
     for (ValueId id : base_.inputs) key += base_.shape(id).str();
+    if (set_ > 0) key += cat(" of set ", set_);
     return key;
+}
+
+void NetImpl::use_set(int set, const GivenMemory& memory) {
+    given_ = memory;
+    if (set != set_) current_ = nullptr;
+    set_ = set;
+    sets_ = std::max(sets_, set + 1);
+    const auto found = plans_.find(plan_key());
+    if (found != plans_.end()) bind_tensors(*found->second, nullptr);
 }
 
 void NetImpl::bind_tensors(Built& built, const Built* before) {
@@ -340,7 +350,9 @@ NetImpl::Built& NetImpl::built() {
 }
 
 void NetImpl::drop_plans() {
-    while (plans_.size() >= static_cast<std::size_t>(options_.max_plans))
+    const auto most =
+        static_cast<std::size_t>(options_.max_plans) * static_cast<std::size_t>(sets_);
+    while (plans_.size() >= most)
         plans_.erase(std::min_element(
             plans_.begin(), plans_.end(),
             [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; }));

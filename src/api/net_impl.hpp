@@ -53,8 +53,11 @@ class NetImpl : private ParamSupply {
 
     /// Makes the net a part of a larger one. To be called before the first plan.
     void set_border(PartBorder border) { border_ = std::move(border); }
-    /// Plans that are made from now on bind this memory.
-    void use_memory(GivenMemory memory) { given_ = std::move(memory); }
+    /// From now on the net runs in this working set, whose plan binds `memory`. A set has a plan of
+    /// its own, with memory of its own for what the plan computes, so that forward parts of several
+    /// batches can run before the backward part of the first. They share parameters, their
+    /// gradients and the solver's state.
+    void use_set(int set, const GivenMemory& memory);
 
     /// A plan, and the tensors that are bound to it.
     struct Built {
@@ -206,6 +209,7 @@ class NetImpl : private ParamSupply {
     NetOptions options_;
     std::optional<PartBorder> border_;  ///< of a part of a larger net
     GivenMemory given_;
+    int set_ = 0, sets_ = 1;  ///< the present working set, and how many there are
     std::optional<SolverOptions> solver_;
     Graph base_;  ///< the description's graph, before any pass
     std::map<std::string, Param> params_;

@@ -127,7 +127,7 @@ std::uint64_t ShardSums::statistics_bytes(const Plan& plan) {
 void ShardSums::attach(NetImpl& net, int shards) {
     shards_ = shards;
     part_ = {0, shards};
-    tree_ = ShardTree(shards);
+    forward_tree_ = tree_ = ShardTree(shards);
     if (shards > 1) reserve(net, ShardTree::most_pending(shards, part_));
 }
 
@@ -153,6 +153,7 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
     const Plan& plan = executor.plan();
     if (std::optional<Tensor> block = block_of(executor, "gradients"))
         lasting_.push_back(*std::move(block));
+    gradients_ = lasting_.size();
     for (const Piece& piece : running_statistics(plan)) {
         require(is_float(piece.dtype), "a network that counts in ", name_of(piece.dtype),
                 " during forward cannot be trained in shards, whose counts have no mean");
@@ -177,7 +178,8 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
 
 void ShardSums::restart() {
     tree_.restart();
-    taken_ = 0;
+    forward_tree_.restart();
+    taken_ = forwards_ = 0;
     leaving_ = false;
     sent_ = 0;
 }
@@ -194,7 +196,28 @@ bool ShardSums::add(NetImpl& net) {
     const std::size_t joined = tree_.take({next(), 1});
     ++taken_;
     for (std::size_t i = 0; i < waiting_.size(); ++i)
-        add(own(net, i), waiting_[i], joined, is_last);
+        add(own(net, i), waiting_[i], tree_, joined, is_last ? 1.0 / shards_ : 0);
+    if (is_last) restart();
+    return is_last;
+}
+
+bool ShardSums::add_forward(NetImpl& net) {
+    if (shards_ == 1) return true;
+    const std::size_t joined = forward_tree_.take({forwards_, 1});
+    const bool is_last = ++forwards_ == shards_;
+    for (std::size_t i = 0; i < waiting_.size(); ++i)
+        if (is_of_forward(i))
+            add(own(net, i), waiting_[i], forward_tree_, joined, is_last ? 1.0 / shards_ : 0);
+    return is_last;
+}
+
+bool ShardSums::add_backward(NetImpl& net) {
+    if (shards_ == 1) return true;
+    const std::size_t joined = tree_.take({taken_, 1});
+    const bool is_last = ++taken_ == shards_;
+    for (std::size_t i = 0; i < waiting_.size(); ++i)
+        if (!is_of_forward(i))
+            add(own(net, i), waiting_[i], tree_, joined, is_last ? 1.0 / shards_ : 0);
     if (is_last) restart();
     return is_last;
 }
@@ -267,7 +290,7 @@ void ShardSums::send_range() {
     Waiting waiting;
     for (const Tensor& tensor : waiting_.front()) waiting.push_back(part(tensor));
     const Tensor own = part(lasting_.front());
-    add(own, waiting, joined_, false);
+    add(own, waiting, tree_, joined_, 0);
     // Waiting for the last event of a step reports what its kernels have refused.
     const bool is_last = sent_ == ranges_.size();
     exchange_->start(rank_, sent_, {term_of(own, waiting)},
@@ -280,7 +303,7 @@ void ShardSums::send_rest(NetImpl& net) {
     joined_ = tree_.take({next(), 1});
     std::vector<Exchange::Term> terms;
     for (std::size_t i = ranges_.empty() ? 0 : 1; i < waiting_.size(); ++i) {
-        add(own(net, i), waiting_[i], joined_, false);
+        add(own(net, i), waiting_[i], tree_, joined_, 0);
         terms.push_back(term_of(own(net, i), waiting_[i]));
     }
     exchange_->start(rank_, 0, std::move(terms),
@@ -305,10 +328,10 @@ void ShardSums::share_parameters(NetImpl& net) {
     exchange_->share(rank_, *params, slices);
 }
 
-void ShardSums::add(const Tensor& own, const Waiting& waiting, std::size_t joined,
-                    bool is_last) const {
+void ShardSums::add(const Tensor& own, const Waiting& waiting, const ShardTree& tree,
+                    std::size_t joined, double share) {
     // The result takes the place of the first sum that it joins.
-    const std::size_t at = tree_.pending().size() - 1;
+    const std::size_t at = tree.pending().size() - 1;
     if (joined == 0) {
         Access::impl(own.context())
             .queue()
@@ -325,7 +348,8 @@ void ShardSums::add(const Tensor& own, const Waiting& waiting, std::size_t joine
         terms.pop_back();
         add_to(terms.back(), {terms.back(), right}, 1);
     }
-    add_to(is_last ? own : waiting[at], terms, is_last ? 1.0 / shards_ : 1);
+    const bool is_last = share > 0;
+    add_to(is_last ? own : waiting[at], terms, is_last ? share : 1);
 }
 
 }  // namespace dlprim

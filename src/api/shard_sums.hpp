@@ -57,6 +57,11 @@ class ShardSums {
     /// in the order of ShardTree, multiplied by 1 / shards. In an exchange that waits for the
     /// others.
     bool add(NetImpl& net);
+    /// The same in halves, on one device, where forward parts of later shards run before the
+    /// backward part of a shard: after its forward part the running statistics, after its backward
+    /// part gradients and losses.
+    bool add_forward(NetImpl& net);
+    bool add_backward(NetImpl& net);
     /// Forgets a batch that is not finished.
     void restart();
 
@@ -92,13 +97,23 @@ class ShardSums {
     void meet(NetImpl& net);
     Exchange::Term term_of(const Tensor& own, const Waiting& waiting) const;
     Tensor own(NetImpl& net, std::size_t index) const;
-    void add(const Tensor& own, const Waiting& waiting, std::size_t joined, bool is_last) const;
+    /// Whether the tensor is a running statistic, which forward makes.
+    bool is_of_forward(std::size_t index) const {
+        return index >= gradients_ && index < lasting_.size();
+    }
+    /// Adds what waits to the tensor, after `tree` has taken it. Of the last shard `share` is
+    /// 1 / shards, by which the sum is multiplied, and before it 0.
+    static void add(const Tensor& own, const Waiting& waiting, const ShardTree& tree,
+                    std::size_t joined, double share);
 
     int shards_ = 1, taken_ = 0;
     ShardRange part_{0, 1};
     std::shared_ptr<Exchange> exchange_;
     std::size_t rank_ = 0;
     ShardTree tree_{1};
+    ShardTree forward_tree_{1};        ///< of add_forward()
+    int forwards_ = 0;                 ///< shards of the present batch that it has taken
+    std::size_t gradients_ = 0;        ///< how many of the tensors are gradients
     std::vector<Tensor> lasting_;      ///< gradients and running statistics
     std::vector<std::string> losses_;  ///< outputs, which each plan has anew
     std::vector<Waiting> waiting_;     ///< of these tensors, and then of these outputs

@@ -47,7 +47,9 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
         for (std::size_t i = 0; i < slabs_.size(); ++i) slabs_[i] = allocate(plan_->slabs[i]);
     for (std::size_t i = 0; i < plan_->blocks.size(); ++i) {
         const Block& block = plan_->blocks[i];
-        const bool own = block.name == "constants";
+        // Scalars are the plan's own, too: a backward part reads those of its forward part, also if
+        // another plan has run in between.
+        const bool own = block.name == "constants" || block.name == "scalars";
         const auto found = store.find(block.name);
         if (!own && found != store.end() && found->second->bytes() >= block.bytes) {
             blocks_.push_back(found->second);
@@ -61,7 +63,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             if (!own) store[block.name] = blocks_.back();
         }
         if (block.name == "scalars") scalar_block_ = static_cast<int>(i);
-        if (own) constants_ = static_cast<int>(i);
+        if (block.name == "constants") constants_ = static_cast<int>(i);
     }
     for (const auto& [value, offset] : plan_->literals) {
         const std::vector<std::byte>& data = plan_->graph.value(value).data;

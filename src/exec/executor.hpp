@@ -45,7 +45,7 @@ class ParamSupply {
 class Executor {
   public:
     /// Allocates what the plan needs. Blocks in `store` of at least the right size are reused, and
-    /// others are added to it. The block "constants" is not shared. With `brief_scratch`, as eager
+    /// others are added to it. The blocks "constants" and "scalars" are not shared. With `brief_scratch`, as eager
     /// calls want it, memory comes from the context's pool, and slabs only from take_scratch() to
     /// release_bindings(). Throws Error(out_of_memory), and EnginesDistrusted
     /// (plan/engine_failed.hpp) if checks find an engine of a chain wrong; a new plan has another

@@ -12,45 +12,64 @@ namespace {
 
 constexpr std::uint64_t most_piece = 8 << 20;
 
-/// Where a piece is on its way.
-struct Slot {
-    std::shared_ptr<std::byte> memory;
-    std::shared_ptr<EventImpl> written;  ///< the copy to the target is done
+// The host waits for events and not in blocking copies: with Intel's CPU runtime a blocking copy of
+// a second queue returns before others find its values.
+
+void read_now(ContextImpl& source, const BufferRef& from, void* to, std::uint64_t bytes) {
+    source.queue().read(from, to, bytes, false);
+    source.record({.looks = true})->wait();
+}
+
+void write_now(ContextImpl& target, const BufferRef& to, const void* from, std::uint64_t bytes) {
+    target.queue().write(to, from, bytes, false);
+    target.record({})->wait();
+}
+
+/// The copies of slots to the target.
+struct Written {
+    std::shared_ptr<EventImpl> events[2];
+    /// Before an exception leaves, the device must no longer use the slots.
+    ~Written() {
+        for (const auto& event : events)
+            if (event) try {
+                    event->wait();
+                } catch (const Error&) {
+                    // The caller gets the first error.
+                }
+    }
 };
 
 }  // namespace
 
-void copy_between(ContextImpl& source, const BufferRef& from, ContextImpl& target,
-                  const BufferRef& to, std::uint64_t bytes) {
+void CopyStage::copy(ContextImpl& source, const BufferRef& from, ContextImpl& target,
+                     const BufferRef& to, std::uint64_t bytes) {
     if (bytes == 0) return;
     if (&source == &target) return source.queue().copy(from, to, bytes);
-    if (target.is_host()) return source.queue().read(from, to.host(), bytes, true);
-    if (source.is_host()) return target.queue().write(to, from.host(), bytes, true);
-    Slot slots[2];
+    if (target.is_host()) return read_now(source, from, to.host(), bytes);
+    if (source.is_host()) return write_now(target, to, from.host(), bytes);
     const std::uint64_t piece = std::min(bytes, most_piece);
-    // The slots are freed before an exception leaves only when the device no longer uses them.
-    struct Ends {
-        Slot (&slots)[2];
-        ~Ends() {
-            for (const Slot& slot : slots)
-                if (slot.written) try {
-                        slot.written->wait();
-                    } catch (const Error&) {
-                        // The caller gets the first error.
-                    }
-        }
-    } ends{slots};
-    for (std::uint64_t at = 0, n = 0; at < bytes; at += piece, ++n) {
-        Slot& slot = slots[n % 2];
-        if (!slot.memory) slot.memory = source.make_pinned(piece);
-        if (slot.written) slot.written->wait();
-        const std::uint64_t size = std::min(piece, bytes - at);
-        source.queue().read({from.buffer, from.byte_offset + at}, slot.memory.get(), size, true);
-        target.queue().write({to.buffer, to.byte_offset + at}, slot.memory.get(), size, false);
-        slot.written = target.record({});
+    if (piece_ < piece) {
+        slots_ = {};
+        piece_ = piece;
     }
-    for (Slot& slot : slots)
-        if (slot.written) slot.written->wait();
+    Written written;
+    for (std::uint64_t at = 0, n = 0; at < bytes; at += piece, ++n) {
+        std::shared_ptr<std::byte>& slot = slots_[n % 2];
+        std::shared_ptr<EventImpl>& event = written.events[n % 2];
+        if (!slot) slot = source.make_pinned(piece_);
+        if (event) event->wait();
+        const std::uint64_t size = std::min(piece, bytes - at);
+        read_now(source, {from.buffer, from.byte_offset + at}, slot.get(), size);
+        target.queue().write({to.buffer, to.byte_offset + at}, slot.get(), size, false);
+        event = target.record({});
+    }
+    for (const auto& event : written.events)
+        if (event) event->wait();
+}
+
+void copy_between(ContextImpl& source, const BufferRef& from, ContextImpl& target,
+                  const BufferRef& to, std::uint64_t bytes) {
+    CopyStage().copy(source, from, target, to, bytes);
 }
 
 }  // namespace dlprim

@@ -77,7 +77,9 @@ TEST_CASE("a network that fits on one device stays whole", "[automatic]") {
         REQUIRE(net.parts().size() == 1);
         const PlacedNet::Part part = net.parts()[0];
         CHECK(part.estimated_ms > 0);
-        CHECK(part.estimated_bytes == net.planned_peak_bytes().at(part.device));
+        const std::uint64_t planned = net.planned_peak_bytes().at(part.device);
+        CHECK(part.estimated_bytes <= planned);  // which counts inputs, too
+        CHECK(part.estimated_bytes > planned / 2);
         net.initialize();
         feed_words(net, 1);
         net.forward();

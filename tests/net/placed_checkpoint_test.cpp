@@ -119,6 +119,34 @@ TEST_CASE("a checkpoint resumes on any placement with the bits of one run", "[pl
     }
 }
 
+TEST_CASE("a checkpoint of a run with shards resumes with the bits of one run",
+          "[placed_checkpoint]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        SolverOptions how;
+        how.shards = 2;
+        Net whole = make_net(device, small_network, training(7));
+        Solver whole_solver(whole, how);
+        train(whole, whole_solver, 0, 6);
+        const Bits want = bits_of(whole);
+
+        const std::vector<NamedDevice> devices = two_like(device);
+        Placed first(devices, placed({"hidden", "drop"}), how);
+        train(first.net, *first.solver, 0, 2);
+        first.solver->save_checkpoint(folder.file("two.h5"));
+        train(first.net, *first.solver, 2, 3);
+        check_error(invalid, {"middle of a batch", "1 of its 2 shards"},
+                    [&] { first.solver->save_checkpoint(folder.file("half.h5")); });
+        Placed other(devices, placed({"scores", "loss"}), how);
+        other.solver->load_checkpoint(folder.file("two.h5"));
+        train(other.net, *other.solver, 2, 6);
+        CHECK((bits_of(other.net) == want));
+        Placed unlike(devices, placed({"hidden"}), {});
+        check_error(invalid, {"shards 2", "shards 1"},
+                    [&] { unlike.solver->load_checkpoint(folder.file("two.h5")); });
+    }
+}
+
 TEST_CASE("files that are no checkpoints of the network are refused", "[placed_checkpoint]") {
     const Folder folder;
     const std::vector<NamedDevice> devices = two_like(Context("host"));

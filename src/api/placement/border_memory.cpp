@@ -15,13 +15,12 @@ BorderMemory::BorderMemory(const CutNet& net, std::vector<Context> contexts)
 }
 
 std::size_t BorderMemory::add_slot(int part, const TensorSpec& spec) {
-    slots_.push_back({context(part), spec, 0, {}});
+    slots_.push_back({context(part), spec, {}});
     return slots_.size() - 1;
 }
 
 void BorderMemory::bind(int part, std::map<std::string, Tensor> GivenMemory::*list,
                         std::string name, std::size_t slot) {
-    ++slots_[slot].users;
     bindings_.push_back({part, list, std::move(name), slot});
 }
 
@@ -61,28 +60,41 @@ void BorderMemory::add_gradient(const Crossing& crossing, std::size_t index) {
     }
 }
 
-std::uint64_t BorderMemory::counted_twice(const Context& context) const {
+std::uint64_t BorderMemory::bytes(const Context& context) const {
     std::uint64_t bytes = 0;
     for (const Slot& slot : slots_)
-        if (slot.context == context && slot.users > 1)
-            bytes += static_cast<std::uint64_t>(slot.users - 1) *
-                     static_cast<std::uint64_t>(slot.spec.shape.numel()) * size_of(slot.spec.dtype);
+        if (slot.context == context) bytes += slot.bytes();
     return bytes;
 }
 
-void BorderMemory::allocate() {
-    for (Slot& slot : slots_) {
-        slot.tensor = Tensor(slot.context, slot.spec.shape, slot.spec.dtype);
-        slot.tensor.fill(0);
-    }
+std::uint64_t BorderMemory::counted_bytes(const Context& context) const {
+    std::uint64_t bytes = 0;
+    for (const Binding& binding : bindings_)
+        if (slots_[binding.slot].context == context) bytes += slots_[binding.slot].bytes();
+    return bytes;
 }
 
-GivenMemory BorderMemory::memory_of(int part) const {
-    GivenMemory memory;
+std::uint64_t BorderMemory::counted_bytes(int part) const {
+    std::uint64_t bytes = 0;
     for (const Binding& binding : bindings_)
-        if (binding.part == part)
-            (memory.*binding.list)[binding.name] = slots_[binding.slot].tensor;
-    return memory;
+        if (binding.part == part) bytes += slots_[binding.slot].bytes();
+    return bytes;
+}
+
+void BorderMemory::allocate(std::size_t copies) {
+    for (Slot& slot : slots_) {
+        slot.tensors.clear();
+        for (std::size_t copy = 0; copy < copies; ++copy) {
+            slot.tensors.emplace_back(slot.context, slot.spec.shape, slot.spec.dtype);
+            slot.tensors.back().fill(0);
+        }
+    }
+    memory_.assign(copies, std::vector<GivenMemory>(contexts_.size()));
+    for (std::size_t copy = 0; copy < copies; ++copy)
+        for (const Binding& binding : bindings_) {
+            GivenMemory& memory = memory_[copy][static_cast<std::size_t>(binding.part)];
+            (memory.*binding.list)[binding.name] = slots_[binding.slot].tensors[copy];
+        }
 }
 
 void BorderMemory::move_inputs() {
@@ -96,7 +108,7 @@ void BorderMemory::move_after(int part, bool backward) {
 }
 
 void BorderMemory::make(BorderMove& move) {
-    slots_[move.source].tensor.copy_to(slots_[move.target].tensor);
+    slots_[move.source].tensors.front().copy_to(slots_[move.target].tensors.front());
     ++move.times;
 }
 

@@ -32,23 +32,42 @@ class BorderMemory {
     BorderMemory(const CutNet& net, std::vector<Context> contexts);
 
     const std::vector<BorderMove>& moves() const { return moves_; }
-    /// Bytes on a context that the plans of several parts count, although they share them.
-    std::uint64_t counted_twice(const Context& context) const;
+    /// Bytes of one copy on a context, and what the plans of its parts count of them: tensors that
+    /// several of them share count for each.
+    std::uint64_t bytes(const Context& context) const;
+    std::uint64_t counted_bytes(const Context& context) const;
+    std::uint64_t counted_bytes(int part) const;
 
-    /// Allocates the tensors, which are zero. They are what the plans of the part are to use.
-    void allocate();
-    GivenMemory memory_of(int part) const;
+    /// Allocates the tensors, which are zero, so many times. They are what the plans of the part
+    /// are to use: each copy is for a shard in flight.
+    void allocate(std::size_t copies);
+    std::size_t copies() const { return memory_.size(); }
+    const GivenMemory& memory_of(int part, std::size_t copy) const {
+        return memory_.at(copy).at(static_cast<std::size_t>(part));
+    }
 
-    /// Makes the moves before forward, or those after the part has run.
+    /// Makes the moves before forward, or those after the part has run, of the first copy.
     void move_inputs();
     void move_after(int part, bool backward);
+
+    const Tensor& source_of(const BorderMove& move, std::size_t copy) const {
+        return slots_[move.source].tensors.at(copy);
+    }
+    const Tensor& target_of(const BorderMove& move, std::size_t copy) const {
+        return slots_[move.target].tensors.at(copy);
+    }
+    /// Records that others have made the move so often.
+    void count(std::size_t move, std::uint64_t times) { moves_.at(move).times += times; }
 
   private:
     struct Slot {
         Context context;
         TensorSpec spec;
-        int users = 0;  ///< parts whose plans bind it
-        Tensor tensor;
+        std::vector<Tensor> tensors;  ///< by copy
+
+        std::uint64_t bytes() const {
+            return static_cast<std::uint64_t>(spec.shape.numel()) * size_of(spec.dtype);
+        }
     };
     struct Binding {
         int part;
@@ -69,6 +88,7 @@ class BorderMemory {
     std::vector<Slot> slots_;
     std::vector<Binding> bindings_;
     std::vector<BorderMove> moves_;
+    std::vector<std::vector<GivenMemory>> memory_;  ///< by copy and part
 };
 
 }  // namespace dlprim

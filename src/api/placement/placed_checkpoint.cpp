@@ -129,6 +129,8 @@ CheckpointRecord record_of(PlacedNetImpl& net) {
 void write_checkpoint(Hdf5Writer& file, const PlacedTraining& training,
                       const std::map<std::string, double>& extra) {
     PlacedNetImpl& net = training.net;
+    require(training.waiting == 0, "save_checkpoint() in the middle of a batch, after ",
+            training.waiting, " of its ", training.options.shards, " shards: save between batches");
     CheckpointProgress progress;
     for (std::size_t i = 0; i < net.cut().parts.size(); ++i) {
         const NetImpl& part = Access::impl(net.part(static_cast<int>(i)));

@@ -7,6 +7,7 @@
 
 #include "api/solver_impl.hpp"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct PlacedTraining {
     PlacedNetImpl& net;
     const SolverOptions& options;
     double& rate;
+    std::size_t waiting = 0;           ///< shards that were given, of a batch that lacks others
     std::vector<SolverImpl*> solvers;  ///< of the parts that have parameters to train
 };
 PlacedTraining training_of(PlacedSolverImpl& solver);

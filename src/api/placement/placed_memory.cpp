@@ -28,17 +28,12 @@ std::uint64_t PlacedNetImpl::limit_of(const std::string& device) const {
                            placement_);
 }
 
-std::uint64_t PlacedNetImpl::planned_bytes(std::size_t part, const SolverOptions* solver) const {
-    const SolverOptions* const own = cut_.parts[part].trains ? solver : nullptr;
-    return Access::impl(nets_[part]).plan_memory(own).peak_bytes;
-}
-
 std::string PlacedNetImpl::largest_part(const Context& context, const SolverOptions* solver) const {
     std::size_t largest = 0;
     std::uint64_t most = 0;
     for (std::size_t i = 0; i < nets_.size(); ++i) {
         if (!(nets_[i].context() == context)) continue;
-        const std::uint64_t bytes = planned_bytes(i, solver);
+        const std::uint64_t bytes = planned_bytes(static_cast<int>(i), solver);
         if (bytes > most) largest = i;
         most = std::max(most, bytes);
     }

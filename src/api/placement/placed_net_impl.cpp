@@ -3,6 +3,7 @@
 #include "api/placement/placed_net_impl.hpp"
 
 #include "api/net_impl.hpp"
+#include "api/placement/pipeline_order.hpp"
 #include "base/text.hpp"
 #include "graph/operator.hpp"
 #include "plan/engine_failed.hpp"
@@ -124,6 +125,9 @@ void PlacedNetImpl::open_parts() {
         contexts.push_back(context);
     }
     borders_ = BorderMemory(cut_, std::move(contexts));
+    chain_.clear();
+    for (std::size_t i = 0; i < cut_.parts.size(); ++i)
+        if (cut_.parts[i].runs) chain_.push_back(static_cast<int>(i));
 }
 
 NetOptions PlacedNetImpl::options_of(const CutPart& part) const {
@@ -165,30 +169,103 @@ std::size_t PlacedNetImpl::host() {
 
 std::map<std::string, std::uint64_t> PlacedNetImpl::planned_peak_bytes(
     const SolverOptions* solver) const {
+    if (solver == nullptr && solver_) solver = &*solver_;
+    const int shards = solver == nullptr ? 1 : solver->shards;
     std::map<std::string, std::uint64_t> bytes;
     for (std::size_t i = 0; i < devices_.size(); ++i) {
         const Context& context = devices_[i].context;
         const auto same = [&](const NamedDevice& other) { return other.context == context; };
         const auto first = std::find_if(devices_.begin(), devices_.end(), same);
         if (first != devices_.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-        std::uint64_t sum = 0;
-        for (std::size_t part = 0; part < nets_.size(); ++part) {
-            if (!(nets_[part].context() == context)) continue;
-            sum += planned_bytes(part, solver);
-        }
-        bytes[devices_[i].name] = sum - std::min(sum, borders_.counted_twice(context));
+        std::uint64_t sum =
+            copies(shards) * (borders_.bytes(context) + feed_bytes(context, shards));
+        for (std::size_t part = 0; part < nets_.size(); ++part)
+            if (nets_[part].context() == context)
+                sum += planned_bytes(static_cast<int>(part), solver);
+        bytes[devices_[i].name] = sum;
     }
     return bytes;
 }
 
+/// The device memory through which inputs arrive while a device computes (InputFeed), of one copy.
+std::uint64_t PlacedNetImpl::feed_bytes(const Context& context, int shards) const {
+    std::uint64_t bytes = 0;
+    if (shards == 1 || context.traits().host) return bytes;
+    for (const Crossing& crossing : cut_.crossings)
+        if (crossing.maker == Crossing::caller &&
+            std::any_of(crossing.readers.begin(), crossing.readers.end(), [&](int part) {
+                return nets_[static_cast<std::size_t>(part)].context() == context;
+            }))
+            bytes += static_cast<std::uint64_t>(crossing.spec.shape.numel()) *
+                     size_of(crossing.spec.dtype);
+    return bytes;
+}
+
+std::uint64_t PlacedNetImpl::planned_bytes(int part, const SolverOptions* solver) const {
+    const auto index = static_cast<std::size_t>(part);
+    const int shards = solver == nullptr ? 1 : solver->shards;
+    // A part without trained parameters may have running statistics, which shards add up.
+    const SolverOptions* const own = cut_.parts[index].trains || shards > 1 ? solver : nullptr;
+    const MemoryMap map = Access::impl(nets_[index]).plan_memory(own);
+    const std::uint64_t border = borders_.counted_bytes(part);
+    std::uint64_t set = 0;  // what each working set has of its own
+    for (const std::uint64_t slab : map.slabs) set += slab;
+    for (const MemoryMap::Entry& entry : map.entries)
+        if (entry.kind == MemoryMap::Entry::Kind::bound || entry.name == "constants" ||
+            entry.name == "scalars")
+            set += entry.bytes;
+    const auto more = static_cast<std::uint64_t>(sets(part, shards) - 1);
+    return map.peak_bytes - std::min(map.peak_bytes, border) + more * (set - std::min(set, border));
+}
+
+int PlacedNetImpl::sets(int part, int shards) const {
+    const auto found = std::find(chain_.begin(), chain_.end(), part);
+    if (found == chain_.end()) return 1;
+    return shards_in_flight(static_cast<int>(found - chain_.begin()),
+                            static_cast<int>(chain_.size()), shards);
+}
+
+std::size_t PlacedNetImpl::copies(int shards) const {
+    return chain_.empty() ? 1 : static_cast<std::size_t>(sets(chain_.front(), shards));
+}
+
+void PlacedNetImpl::allocate() {
+    borders_.allocate(copies(shards()));
+    for (std::size_t i = 0; i < nets_.size(); ++i)
+        Access::impl(nets_[i]).use_set(0, borders_.memory_of(static_cast<int>(i), 0));
+    allocated_ = true;
+    inputs_.forget_targets();
+    if (shards() == 1) return;
+    for (const Crossing& crossing : cut_.crossings)
+        for (std::size_t copy = 0; crossing.maker == Crossing::caller && copy < borders_.copies();
+             ++copy)
+            for (const int reader : crossing.readers)
+                inputs_.add_target(borders_.memory_of(reader, copy).inputs.at(crossing.name));
+}
+
 Net& PlacedNetImpl::part(int index) {
-    if (!allocated_) {
-        borders_.allocate();
-        for (std::size_t i = 0; i < nets_.size(); ++i)
-            Access::impl(nets_[i]).use_memory(borders_.memory_of(static_cast<int>(i)));
-        allocated_ = true;
-    }
+    if (!allocated_) allocate();
     return nets_[static_cast<std::size_t>(index)];
+}
+
+void PlacedNetImpl::train_with(const SolverOptions& options) {
+    check_memory(&options);
+    const bool same = options.shards == shards();
+    solver_ = options;
+    if (!same) allocate();
+}
+
+NetImpl& PlacedNetImpl::select(int index, int shard) {
+    NetImpl& net = Access::impl(part(index));
+    net.use_set(shard % sets(index, shards()),
+                borders_.memory_of(index, static_cast<std::size_t>(shard) % borders_.copies()));
+    return net;
+}
+
+void PlacedNetImpl::feed(int index, int shard, const ShardInputs::Shard& inputs) {
+    const std::size_t copy = static_cast<std::size_t>(shard) % borders_.copies();
+    for (const auto& [name, tensor] : borders_.memory_of(index, copy).inputs)
+        inputs_.write(inputs, name, tensor);
 }
 
 void PlacedNetImpl::prepare() {
@@ -200,17 +277,24 @@ void PlacedNetImpl::prepare() {
 void PlacedNetImpl::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
     const std::vector<int>& all = readers(name);
     for (const int reader : all) Access::impl(part(reader)).check_input(name, data, bytes);
-    if (bytes > 0) Access::impl(part(all.front())).feed(name, data);
+    if (bytes == 0) return;
+    if (shards() > 1)
+        inputs_.set(name, data, bytes);
+    else
+        Access::impl(part(all.front())).feed(name, data);
 }
 
 void PlacedNetImpl::forward() {
     check_memory_once();
     part(0);
-    borders_.move_inputs();
-    for (std::size_t i = 0; i < nets_.size(); ++i) {
-        if (!cut_.parts[i].runs) continue;
-        nets_[i].forward();
-        borders_.move_after(static_cast<int>(i), false);
+    if (shards() == 1) borders_.move_inputs();
+    for (const int index : chain_) {
+        if (shards() > 1) {
+            select(index, 0);
+            feed(index, 0, inputs_.next());
+        }
+        part(index).forward();
+        borders_.move_after(index, false);
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include "api/placement/border_memory.hpp"
 #include "api/placement/cut.hpp"
+#include "api/placement/shard_inputs.hpp"
+#include "api/solver_impl.hpp"
 
 #include <dlprim/placed_net.hpp>
 
@@ -37,6 +39,7 @@ class PlacedNetImpl {
     const BorderMemory& borders() const { return borders_; }
     /// By part; empty without automatic placement.
     const std::vector<PartEstimate>& estimates() const { return estimates_; }
+    BorderMemory& borders() { return borders_; }
     const std::string& device_name(int part) const {
         return devices_[cut_.parts[static_cast<std::size_t>(part)].device].name;
     }
@@ -63,6 +66,20 @@ class PlacedNetImpl {
     void prepare();
     void forward();
     void backward();
+
+    /// For a solver whose steps take options.shards shards: forgets what was planned, and has
+    /// memory for as many shards as are in flight at once. Throws Error(out_of_memory).
+    void train_with(const SolverOptions& options);
+    /// Parts that run, in their order.
+    const std::vector<int>& chain() const { return chain_; }
+    /// How many working sets the part has (NetImpl::use_set()), for so many shards.
+    int sets(int part, int shards) const;
+    /// Lets the part work on a shard of the batch: by the shard's working set, and its copy of what
+    /// crosses borders.
+    NetImpl& select(int part, int shard);
+    /// Enqueues copies of the inputs that the part reads.
+    void feed(int part, int shard, const ShardInputs::Shard& inputs);
+    const ShardInputs& inputs() const { return inputs_; }
 
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver) const;
     /// Throws Error(out_of_memory) where the parts of a device exceed its memory or limit; see
@@ -94,13 +111,17 @@ class PlacedNetImpl {
     std::optional<Stuck> operator_without_engine() const;
     std::size_t host();
     std::uint64_t limit_of(const std::string& device) const;
-    std::uint64_t planned_bytes(std::size_t part, const SolverOptions* solver) const;
     /// The part of the device whose plan takes the most memory, in words.
     std::string largest_part(const Context& context, const SolverOptions* solver) const;
     /// Before the first run since the parts were planned.
     void check_memory_once() {
         if (!fits_) check_memory(nullptr);
     }
+    void allocate();
+    int shards() const { return solver_ ? solver_->shards : 1; }
+    std::size_t copies(int shards) const;
+    std::uint64_t feed_bytes(const Context& context, int shards) const;
+    std::uint64_t planned_bytes(int part, const SolverOptions* solver) const;
 
     std::vector<NamedDevice> devices_;
     NetDescription description_;
@@ -113,6 +134,9 @@ class PlacedNetImpl {
     bool allocated_ = false;
     bool fits_ = false;  ///< whether check_memory() has said so
     std::vector<PartEstimate> estimates_;
+    std::vector<int> chain_;
+    std::optional<SolverOptions> solver_;  ///< of train_with()
+    ShardInputs inputs_;                   ///< with several shards
     std::vector<std::string> notes_;
 };
 

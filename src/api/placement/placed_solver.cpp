@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PlacedSolver: a Solver for every part that has parameters to train. Their steps are one: all
 // parts run forward and backward before the first of them is updated.
+#include "api/placement/pipeline.hpp"
 #include "api/placement/placed_checkpoint.hpp"
 #include "api/placement/placed_net_impl.hpp"
 #include "api/solver_impl.hpp"
@@ -22,16 +23,33 @@ class PlacedSolverImpl {
     SolverOptions options;
     double rate = 0;
     std::vector<std::unique_ptr<Solver>> solvers;
+    std::unique_ptr<Pipeline> pipeline;   ///< with several shards
+    std::vector<ShardInputs::Shard> fed;  ///< then: what the shards of the present batch read
+
+    void step();
 };
 
 namespace {
 
+void check_norms(const PlacedNetImpl& net) {
+    for (const Node& node : net.graph().nodes)
+        require(node.op->type() != "BatchNorm" || !node.attrs.boolean("sync"), "[BatchNorm '",
+                node.name,
+                "'] takes statistics of all shards, with \"sync\", and the parts of a placed "
+                "network have the shards one after the other");
+}
+
 void check(const SolverOptions& options, const PlacedNetImpl& net) {
-    require(options.shards == 1 && options.state_parts == 1,
-            "a placed network trains on whole batches: shards and state_parts must be 1");
+    require(options.shards >= 1, "shards is ", options.shards, ": it must be at least 1");
+    require(options.shards == 1 || options.accumulate == 1, "shards is ", options.shards,
+            " and accumulate is ", options.accumulate,
+            ": only one of them can be above 1; more shards in a larger batch do what both would");
+    require(options.state_parts == 1,
+            "a placed network keeps its whole state: state_parts must be 1");
     require(!options.guard_loss,
             "guard_loss is not for placed networks: a part does not know the "
             "loss of another one");
+    if (options.shards > 1) check_norms(net);
     if (net.cut().parts.size() == 1) return;
     require(options.clip_norm == 0,
             "clip_norm is not for placed networks: the norm is that of all "
@@ -54,23 +72,42 @@ PlacedSolver::PlacedSolver(PlacedNet& net, const SolverOptions& options)
     require(impl_->net->options().mode == Mode::training && impl_->net->options().backward,
             "a solver needs a net in training mode, with NetOptions::backward");
     check(options, *impl_->net);
-    impl_->net->check_memory(&options);
     impl_->options = options;
     impl_->rate = options.learning_rate;
+    impl_->net->train_with(options);
+    SolverOptions own = options;
+    own.shards = 1;  // the pipeline cuts the batch
+    std::vector<SolverImpl*> by_part;
     for (std::size_t i = 0; i < impl_->net->cut().parts.size(); ++i) {
+        by_part.push_back(nullptr);
         if (!impl_->net->cut().parts[i].trains) continue;
+        impl_->net->select(static_cast<int>(i), 0);
         Net& part = impl_->net->part(static_cast<int>(i));
-        impl_->solvers.push_back(std::make_unique<Solver>(part, options));
+        impl_->solvers.push_back(std::make_unique<Solver>(part, own));
+        by_part.back() = &Access::impl(*impl_->solvers.back());
     }
+    if (options.shards > 1)
+        impl_->pipeline =
+            std::make_unique<Pipeline>(impl_->net, options.shards, std::move(by_part));
 }
 
 PlacedSolver::~PlacedSolver() = default;
 
 void PlacedSolver::step() {
-    for (const auto& solver : impl_->solvers) Access::impl(*solver).set_scalars();
-    impl_->net->forward();
-    impl_->net->backward();
-    for (const auto& solver : impl_->solvers) {
+    impl_->step();
+}
+
+void PlacedSolverImpl::step() {
+    if (pipeline) {
+        fed.push_back(net->inputs().next());
+        if (fed.size() == static_cast<std::size_t>(options.shards))
+            pipeline->run(std::exchange(fed, {}));
+        return;
+    }
+    for (const auto& solver : solvers) Access::impl(*solver).set_scalars();
+    net->forward();
+    net->backward();
+    for (const auto& solver : solvers) {
         SolverImpl& own = Access::impl(*solver);
         own.finish_shard();
         Access::impl(own.shared_net->context()).queue().flush();
@@ -95,7 +132,7 @@ void PlacedSolver::use_averages() {
 }
 
 PlacedTraining training_of(PlacedSolverImpl& solver) {
-    PlacedTraining training{*solver.net, solver.options, solver.rate, {}};
+    PlacedTraining training{*solver.net, solver.options, solver.rate, solver.fed.size(), {}};
     for (const auto& each : solver.solvers) training.solvers.push_back(&Access::impl(*each));
     return training;
 }

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+// Pipeline: what the threads of the devices do.
+#include "api/placement/pipeline.hpp"
+
+#include "api/net_impl.hpp"
+#include "api/placement/courier.hpp"
+#include "api/placement/pipeline_order.hpp"
+#include "api/shard_sums.hpp"
+#include "base/text.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+constexpr std::chrono::duration<double> patience{600};
+/// The executor's slot for the running statistics of before the batch. The first slot is for
+/// engines that fail.
+constexpr std::size_t kept_slot = 1;
+
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+}  // namespace
+
+class Pipeline::Work {
+  public:
+    Work(std::shared_ptr<PlacedNetImpl> net, int shards, std::vector<SolverImpl*> solvers);
+
+    std::size_t ranks() const { return contexts_.size(); }
+    std::shared_ptr<Barrier> make_barrier();
+    void begin(std::vector<ShardInputs::Shard> shards);
+    /// Lets engines that are new fail, and be replaced, before shards depend on each other.
+    void try_parts(std::size_t rank);
+    void run(std::size_t rank);
+    /// Counts the moves of a step that is over.
+    void count_moves();
+    /// After an error: waits for couriers, and puts back what the step has changed.
+    void undo();
+
+  private:
+    /// A part of the network that runs. Of its place in the chain and of `sums` only the thread of
+    /// its device makes use, but others read how far it is.
+    struct Stage {
+        int part = 0;
+        std::size_t rank = 0;
+        bool backward = false;
+        SolverImpl* solver = nullptr;
+        ShardSums sums;
+        /// Moves of values that it makes or reads, and of their gradients.
+        std::vector<std::size_t> out, in, gradients_out, gradients_in;
+        std::uint64_t random_step = 0;    ///< before the batch
+        bool kept = false;                ///< whether this step has kept running statistics
+        int forwards = 0, backwards = 0;  ///< shards of this step that it has enqueued
+        std::vector<std::shared_ptr<EventImpl>> ends;  ///< of its last work in each copy
+    };
+
+    NetImpl& select(const Stage& stage, int shard) { return net_->select(stage.part, shard); }
+    std::size_t copy_of(int shard) const { return at(shard) % net_->borders().copies(); }
+    /// The running statistics of before the batch, with which each shard begins.
+    void keep_states(Stage& stage);
+    void restore_states(const Stage& stage);
+    void find_moves();
+    void add_courier(const BorderMove& move);
+    /// Waits until the condition holds, which others bring about.
+    template <typename Condition>
+    void await(Condition condition);
+    bool have_come(const std::vector<std::size_t>& moves, int shard) const;
+    void forward(std::size_t place, int shard);
+    void backward(std::size_t place, int shard);
+    void await_copy(int shard);
+    void send(const Stage& stage, const std::vector<std::size_t>& moves, int shard);
+    void update(Stage& stage);
+    /// Ends the step for all threads.
+    void stop(std::size_t rank, const std::exception_ptr& thrown);
+
+    const std::shared_ptr<PlacedNetImpl> net_;
+    const int shards_;
+    std::vector<Context> contexts_;  ///< by rank: devices on which parts run
+    std::vector<std::string> names_;
+    std::vector<Stage> stages_;
+    std::vector<std::vector<PipelineTask>> orders_;  ///< by rank; parts are stages
+    std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<Courier>> couriers_;
+    std::vector<std::size_t> source_ranks_;  ///< by move
+    std::vector<Courier*> courier_of_;       ///< by move; null for those that this class leaves out
+    std::vector<ShardInputs::Shard> inputs_;
+
+    std::shared_ptr<Barrier> barrier_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<int> moved_;  ///< by move: shards of this step
+    bool stopped_ = false;
+};
+
+Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards,
+                     std::vector<SolverImpl*> solvers)
+    : net_(std::move(net)), shards_(shards), inputs_(at(shards)) {
+    std::vector<std::size_t> ranks;
+    for (const int part : net_->chain()) {
+        const Context& context = net_->part(part).context();
+        std::size_t rank = 0;
+        while (rank < contexts_.size() && !(contexts_[rank] == context)) ++rank;
+        if (rank == contexts_.size()) {
+            contexts_.push_back(context);
+            names_.push_back(
+                cat("device '", net_->device_name(part), "' (", context.info().str(), ")"));
+        }
+        ranks.push_back(rank);
+        Stage& stage = stages_.emplace_back();
+        stage.part = part;
+        stage.rank = rank;
+        stage.backward = net_->cut().parts[at(part)].backward;
+        stage.solver = solvers.at(at(part));
+        stage.ends.resize(net_->borders().copies());
+        for (int set = net_->sets(part, shards); set-- > 0;) select(stage, set).built();
+        stage.sums.attach(select(stage, 0), shards);
+    }
+    orders_ = pipeline_order(ranks, shards);
+    find_moves();
+}
+
+void Pipeline::Work::find_moves() {
+    const std::vector<BorderMove>& moves = net_->borders().moves();
+    courier_of_.resize(moves.size());
+    source_ranks_.resize(moves.size());
+    moved_.resize(moves.size());
+    const auto stage_of = [&](int part) {
+        return std::find_if(stages_.begin(), stages_.end(),
+                            [part](const Stage& stage) { return stage.part == part; });
+    };
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        const BorderMove& move = moves[i];
+        const auto from = stage_of(move.from), to = stage_of(move.to);
+        // Inputs of the network go to each device from memory of the host.
+        if (move.at_start || from == stages_.end() || to == stages_.end()) continue;
+        (move.gradient ? from->gradients_out : from->out).push_back(i);
+        (move.gradient ? to->gradients_in : to->in).push_back(i);
+        source_ranks_[i] = from->rank;
+        std::unique_ptr<Courier>& courier = couriers_[{from->rank, to->rank}];
+        if (!courier)
+            courier =
+                std::make_unique<Courier>(contexts_[from->rank], contexts_[to->rank], patience);
+        courier_of_[i] = courier.get();
+    }
+}
+
+std::shared_ptr<Barrier> Pipeline::Work::make_barrier() {
+    barrier_ = std::make_shared<Barrier>(names_, patience);
+    return barrier_;
+}
+
+void Pipeline::Work::begin(std::vector<ShardInputs::Shard> shards) {
+    inputs_ = std::move(shards);
+    stopped_ = false;
+    std::fill(moved_.begin(), moved_.end(), 0);
+    for (Stage& stage : stages_) {
+        stage.random_step = select(stage, 0).step_count;
+        stage.kept = false;
+        stage.forwards = stage.backwards = 0;
+    }
+}
+
+void Pipeline::Work::keep_states(Stage& stage) {
+    select(stage, 0).built().executor->keep_states(kept_slot);
+    stage.kept = true;
+}
+
+void Pipeline::Work::restore_states(const Stage& stage) {
+    select(stage, 0).built().executor->restore_states(kept_slot);
+}
+
+void Pipeline::Work::try_parts(std::size_t rank) {
+    for (Stage& stage : stages_) {
+        if (stage.rank != rank) continue;
+        keep_states(stage);
+        for (int set = 0; set < net_->sets(stage.part, shards_); ++set) {
+            NetImpl& net = select(stage, set);
+            net_->feed(stage.part, set, inputs_[at(set)]);
+            net.forward();
+            if (stage.backward) net.backward();
+            restore_states(stage);
+            net.step_count = stage.random_step;
+        }
+    }
+}
+
+void Pipeline::Work::run(std::size_t rank) {
+    try {
+        for (const PipelineTask& task : orders_[rank]) {
+            if (task.backward)
+                backward(at(task.part), task.shard);
+            else
+                forward(at(task.part), task.shard);
+        }
+        barrier_->arrive(rank, "to update the parameters");
+        for (Stage& stage : stages_)
+            if (stage.rank == rank) update(stage);
+        Access::impl(contexts_[rank]).queue().flush();
+    } catch (...) {
+        stop(rank, std::current_exception());
+        throw;
+    }
+}
+
+void Pipeline::Work::stop(std::size_t rank, const std::exception_ptr& thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+        barrier_->fail(rank, error);
+    } catch (...) {
+        // RankThreads passes it on.
+    }
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+}
+
+template <typename Condition>
+void Pipeline::Work::await(Condition condition) {
+    std::unique_lock lock(mutex_);
+    const bool came = changed_.wait_for(lock, patience, [&] { return stopped_ || condition(); });
+    if (stopped_) fail(ErrorKind::device, "was stopped, since another device has failed");
+    if (!came)
+        fail(ErrorKind::device, "waits for values of another device, which have not come within ",
+             patience.count(), " seconds: look after that device");
+}
+
+bool Pipeline::Work::have_come(const std::vector<std::size_t>& moves, int shard) const {
+    return std::all_of(moves.begin(), moves.end(),
+                       [&](std::size_t move) { return moved_[move] > shard; });
+}
+
+/// Waits until no other device uses the shard's copy of what crosses borders. The first part's own
+/// device need not be waited for: its work is done in order.
+void Pipeline::Work::await_copy(int shard) {
+    for (const Stage& stage : stages_) {
+        const std::shared_ptr<EventImpl>& end = stage.ends[copy_of(shard)];
+        if (end && stage.rank != stages_.front().rank) end->wait();
+    }
+}
+
+void Pipeline::Work::forward(std::size_t place, int shard) {
+    Stage& stage = stages_[place];
+    await([&] {
+        return (place == 0 || stages_[place - 1].forwards > shard) && have_come(stage.in, shard);
+    });
+    if (place == 0) await_copy(shard);
+    if (shard == 0) keep_states(stage);
+    NetImpl& net = select(stage, shard);
+    net_->feed(stage.part, shard, inputs_[at(shard)]);
+    net.step_count = stage.random_step + static_cast<std::uint64_t>(shard);
+    net.forward();
+    if (!stage.sums.add_forward(net)) restore_states(stage);
+    send(stage, stage.out, shard);
+    const std::lock_guard lock(mutex_);
+    ++stage.forwards;
+    changed_.notify_all();
+}
+
+void Pipeline::Work::backward(std::size_t place, int shard) {
+    Stage& stage = stages_[place];
+    await([&] {
+        return (place + 1 == stages_.size() || stages_[place + 1].backwards > shard) &&
+               have_come(stage.gradients_in, shard);
+    });
+    NetImpl& net = select(stage, shard);
+    if (stage.backward) net.backward();
+    send(stage, stage.gradients_out, shard);
+    stage.sums.add_backward(net);
+    stage.ends[copy_of(shard)] = Access::impl(contexts_[stage.rank]).record({});
+    const std::lock_guard lock(mutex_);
+    ++stage.backwards;
+    changed_.notify_all();
+}
+
+void Pipeline::Work::send(const Stage& stage, const std::vector<std::size_t>& moves, int shard) {
+    ContextImpl& context = Access::impl(contexts_[stage.rank]);
+    if (moves.empty()) return context.queue().flush();
+    const std::shared_ptr<EventImpl> made = context.record({});
+    for (const std::size_t index : moves) {
+        const BorderMove& move = net_->borders().moves()[index];
+        const std::size_t copy = copy_of(shard);
+        courier_of_[index]->post(net_->borders().source_of(move, copy),
+                                 net_->borders().target_of(move, copy), made,
+                                 [this, index](const std::exception_ptr& thrown) {
+                                     if (thrown) return stop(source_ranks_[index], thrown);
+                                     const std::lock_guard lock(mutex_);
+                                     ++moved_[index];
+                                     changed_.notify_all();
+                                 });
+    }
+}
+
+void Pipeline::Work::update(Stage& stage) {
+    if (stage.solver == nullptr) return;
+    stage.solver->set_scalars();
+    stage.solver->finish_shard();
+}
+
+void Pipeline::Work::count_moves() {
+    for (std::size_t i = 0; i < moved_.size(); ++i)
+        net_->borders().count(i, static_cast<std::uint64_t>(moved_[i]));
+}
+
+void Pipeline::Work::undo() {
+    for (const auto& [ranks, courier] : couriers_) courier->wait();
+    for (Stage& stage : stages_) {
+        stage.sums.restart();
+        if (stage.kept) restore_states(stage);
+        select(stage, 0).step_count = stage.random_step;
+    }
+}
+
+Pipeline::Pipeline(std::shared_ptr<PlacedNetImpl> net, int shards, std::vector<SolverImpl*> solvers)
+    : work_(std::make_shared<Work>(std::move(net), shards, std::move(solvers))) {}
+
+Pipeline::~Pipeline() = default;
+
+void Pipeline::run_threads(void (Work::*call)(std::size_t),
+                           std::chrono::duration<double> deadline) {
+    if (!threads_) threads_ = std::make_unique<RankThreads>(work_->make_barrier());
+    threads_->run([work = work_, call](std::size_t rank) { (work.get()->*call)(rank); }, deadline);
+}
+
+void Pipeline::run(std::vector<ShardInputs::Shard> shards) {
+    work_->begin(std::move(shards));
+    try {
+        if (!tried_) run_threads(&Work::try_parts, compiling);
+        tried_ = true;
+        run_threads(&Work::run, patience);
+    } catch (...) {
+        threads_.reset();  // what has failed once fails for ever
+        try {
+            work_->undo();
+        } catch (const Error&) {
+            // The first error is that of the step.
+        }
+        throw;
+    }
+    work_->count_moves();
+}
+
+}  // namespace dlprim
