@@ -27,7 +27,8 @@ def test_training_has_the_bits_of_one_device(context: dlprim.Context, tmp_path: 
     one = dlprim.Net(context, classifier())
     two = dlprim.PlacedNet(two_like(context), placed())
     assert [part.device for part in two.parts()] == ["a", "b", "a"]
-    assert two.parts()[1].operators == ["fc2"]
+    assert isinstance(two.parts()[1], dlprim.PlacedPart) and two.parts()[1].operators == ["fc2"]
+    assert two.device_names == ["a", "b"]
     assert two.input_shape("data") == (4, 8)
     one.initialize()
     two.initialize()
@@ -42,6 +43,7 @@ def test_training_has_the_bits_of_one_device(context: dlprim.Context, tmp_path: 
         solver.step()
         placed_solver.step()
     assert placed_solver.steps == 3
+    assert all(isinstance(move, dlprim.PlacedMove) and move.times == 3 for move in two.moves())
     assert {(move.value, move.source, move.target) for move in two.moves()} == {
         ("h", "a", "b"), ("h", "b", "a"), ("scores", "b", "a"), ("scores", "a", "b")}  # fmt: skip
     for name, want in one.weights().items():
@@ -73,7 +75,7 @@ def test_automatic(context: dlprim.Context) -> None:
     devices = two_like(context)
     for place in ("auto", "measured"):
         net = dlprim.PlacedNet(devices, classifier(), place=place, solver={"kind": "sgd", "momentum": 0.9})
-        assert sum(part.estimated_ms for part in net.parts()) > 0
+        assert all(part.estimated_ms > 0 and part.estimated_bytes > 0 for part in net.parts())
         assert any("part 1 of" in note for note in net.notes())
     with pytest.raises(dlprim.OutOfMemoryError, match="fits on no device"):
         dlprim.PlacedNet(devices, classifier(), place="auto", memory_limits={"a": 64, "b": 64})
