@@ -5,6 +5,7 @@
 #include "common.hpp"
 #include "memory_report.hpp"
 #include "placed_benchmark.hpp"
+#include "placing.hpp"
 #include "untrusted/files.hpp"
 
 #include <CLI/CLI.hpp>
@@ -35,6 +36,7 @@ struct Options {
     tools::InputFiles files;
     int batch = 0, iterations = 20, warmup = 5;
     std::uint64_t memory_limit = 0;
+    PlacementOptions placement;
 };
 
 Json to_json(const Spread& spread) {
@@ -345,6 +347,8 @@ tools::PlacedBenchmark placed_options(const Options& options) {
     const tools::Precisions precisions = tools::parse_precisions(options.precisions);
     placed.how.precision = precisions.net.value_or(placed.how.precision);
     placed.how.precisions = precisions.operators;
+    placed.placement = options.placement;
+    placed.placement.solver = placed.solver;
     placed.iterations = options.iterations;
     placed.warmup = options.warmup;
     return placed;
@@ -373,6 +377,7 @@ int main(int argc, char** argv) {
     app.add_option("--json", options.json, "write results as JSON");
     app.add_flag("--roofline", options.roofline,
                  "-t, and bytes by node and the device's estimated peak to --json");
+    tools::add_placement_options(app, options.placement);
     tools::add_memory_limit_option(app, options.memory_limit);
     app.add_flag("--memory", options.memory,
                  "first print what the plan will take of the device's memory, by phase and tensor");
@@ -383,6 +388,7 @@ int main(int argc, char** argv) {
     options.files.add_option(app);
     return tools::run_command(app, argc, argv, [&] {
         options.by_node = options.by_node || options.roofline;
+        tools::check_placement(options.placement, options.device);
         if (tools::names_devices(options.device))
             tools::run_placed_benchmark(placed_options(options), start);
         else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dlprim_run: runs a network once on tensors from an HDF5 file, and writes outputs and gradients.
 #include "common.hpp"
+#include "placing.hpp"
 #include "untrusted/files.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@ struct Options {
     std::string net, device, weights, inputs, outputs, output_grads, grads;
     std::vector<std::string> engines, precisions;
     bool train = false;
+    PlacementOptions placement;
     tools::InputFiles files;
 };
 
@@ -186,7 +188,7 @@ void run_placed(const Options& options) {
     how.progress = tools::terminal_progress();
     std::string reshaped;
     how.input_shapes = input_shapes(devices.front().context, options, inputs, reshaped);
-    PlacedNet net = PlacedNet::from_json_file(devices, options.net, how);
+    PlacedNet net = PlacedNet::from_json_file(devices, options.net, how, options.placement);
     if (!options.weights.empty())
         net.load_weights(options.weights);
     else if (!net.param_names().empty())
@@ -223,8 +225,10 @@ int main(int argc, char** argv) {
     output_grads->needs(grads);
     tools::add_precision_option(app, options.precisions);
     tools::add_engine_option(app, options.engines);
+    tools::add_placement_options(app, options.placement);
     options.files.add_option(app);
     return tools::run_command(app, argc, argv, [&] {
+        tools::check_placement(options.placement, options.device);
         if (tools::names_devices(options.device))
             run_placed(options);
         else

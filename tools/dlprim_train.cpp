@@ -2,6 +2,7 @@
 // dlprim_train: trains a network from a configuration file.
 #include "common.hpp"
 #include "memory_report.hpp"
+#include "placing.hpp"
 #include "train_display.hpp"
 #include "untrusted/files.hpp"
 
@@ -78,6 +79,18 @@ std::vector<Context> open_all(const std::string& names, const Processes& process
     }
     std::fflush(stdout);
     return contexts;
+}
+
+/// The same of devices with names.
+std::vector<NamedDevice> open_all_named(const std::string& names, std::string& texts) {
+    std::vector<NamedDevice> devices = tools::open_named_devices(names);
+    for (const NamedDevice& device : devices) {
+        const std::string what = device.context.info().str();
+        std::printf("device: %s is %s\n", device.name.c_str(), what.c_str());
+        texts += (texts.empty() ? "" : "; ") + what;
+    }
+    std::fflush(stdout);
+    return devices;
 }
 
 Processes join(double deadline_seconds, int& code) {
@@ -163,7 +176,8 @@ int main(int argc, char** argv) {
         "and end the run, SIGUSR1 prints where it is.",
         "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
-    tools::add_device_option(app, device);
+    tools::add_device_option(app, device, false, true);
+    tools::add_placement_options(app, call.placement);
     add_shares_option(app, call);
     app.add_option("--deadline", call.deadline_seconds,
                    "how many seconds devices wait for each other at most (600)")
@@ -198,10 +212,19 @@ int main(int argc, char** argv) {
         handle(SIGTERM, end_run);
         handle(SIGUSR1, ask_run);
         std::string devices;
-        const std::vector<Context> contexts = open_all(device, call.processes, devices);
+        tools::check_placement(call.placement, device);
+        std::vector<NamedDevice> named;
+        std::vector<Context> contexts;
+        if (tools::names_devices(device))
+            named = open_all_named(device, devices);
+        else
+            contexts = open_all(device, call.processes, devices);
+        const auto train_all = [&] {
+            return named.empty() ? train(contexts, call) : train(named, call);
+        };
         call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };
         if (call.processes.rank() > 0) {  // the first one tells of all
-            finished = train(contexts, call).finished;
+            finished = train_all().finished;
             return;
         }
         tools::TrainDisplay display;
@@ -224,7 +247,7 @@ int main(int argc, char** argv) {
                             total);
             if (shown) shown(what, done, total);
         };
-        const TrainResult result = train(contexts, call);
+        const TrainResult result = train_all();
         display.clear();
         finished = report(result, call.out);
     };

@@ -39,10 +39,15 @@ class Run {
         for (const NamedDevice& device : devices_)
             std::printf("device            %s is %s\n", device.name.c_str(),
                         device.context.info().str().c_str());
-        for (const PlacedNet::Part& part : net_.parts())
-            std::printf("part              on %s, %zu operators from %s to %s\n",
-                        part.device.c_str(), part.operators.size(), part.operators.front().c_str(),
+        for (const PlacedNet::Part& part : net_.parts()) {
+            std::printf("part              on %s, %zu operators from %s to %s", part.device.c_str(),
+                        part.operators.size(), part.operators.front().c_str(),
                         part.operators.back().c_str());
+            if (options_.placement.automatic)
+                std::printf(", estimated %.3f ms, %.1f MiB", part.estimated_ms,
+                            mib(part.estimated_bytes));
+            std::printf("\n");
+        }
         const Spread times = spread_of(times_);
         std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times.median,
                     times.min, times.max);
@@ -68,7 +73,7 @@ class Run {
         how.mode = trains() ? Mode::training : Mode::inference;
         how.without_losses = !trains();
         how.progress = terminal_progress();
-        return PlacedNet::from_json_file(devices_, options_.net, how);
+        return PlacedNet::from_json_file(devices_, options_.net, how, options_.placement);
     }
 
     double batch() {

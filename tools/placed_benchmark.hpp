@@ -18,6 +18,7 @@ struct PlacedBenchmark {
     bool backward = false;
     std::optional<SolverOptions> solver;  ///< given: whole training steps
     NetOptions how;                       ///< without the mode
+    PlacementOptions placement;
     int iterations = 0, warmup = 0;
 };
 

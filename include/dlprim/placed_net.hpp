@@ -36,6 +36,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,24 @@ namespace dlprim {
 struct NamedDevice {
     std::string name;
     Context context;
+};
+
+/// Where operators run, other than on the devices that they name in the JSON.
+struct PlacementOptions {
+    /// Operators that name no device get the one that an estimate says is best for the time of a
+    /// batch, within the memory of each (docs/placement.md). Otherwise they get the first one.
+    bool automatic = false;
+    /// With `automatic`: compiles and runs the network a few times on each device that has the
+    /// memory for it, and copies between devices, in place of taking times from peaks and from the
+    /// numbers below. Takes longer, knows more, and may choose otherwise the next time.
+    bool measure = false;
+    /// The bytes that parts may take on a device, by its name. Others may take all of its memory.
+    std::map<std::string, std::uint64_t> memory_limits;
+    /// What is going to train the net, if anything: its memory and the time of its update count.
+    std::optional<SolverOptions> solver;
+    /// How long a move between two devices takes, unless it is measured.
+    double link_seconds = 50e-6;   ///< however small it is
+    double link_gbytes_per_s = 8;  ///< and by its size, in 10^9 bytes per second
 };
 
 class PlacedNetImpl;
@@ -59,12 +78,16 @@ class PlacedNet {
     ///
     /// Of NetOptions, output_gradients and memory_limit are not for placed networks. Throws
     /// Error(invalid_argument) for these; for a device name of the JSON that is not bound; for
-    /// names that are bound twice or empty; where operators of two parts share a parameter; and
-    /// what Net::from_json() throws.
+    /// names that are bound twice or empty; for limits of names that are not bound; where operators
+    /// of two parts share a parameter; and what Net::from_json() throws. Automatic placement throws
+    /// Error(out_of_memory) for an operator that fits on no device, with the bytes that it lacks,
+    /// and where it finds no placement within the limits.
     static PlacedNet from_json_file(const std::vector<NamedDevice>& devices,
-                                    const std::string& path, const NetOptions& options = {});
+                                    const std::string& path, const NetOptions& options = {},
+                                    const PlacementOptions& placement = {});
     static PlacedNet from_json(const std::vector<NamedDevice>& devices, std::string_view text,
-                               const NetOptions& options = {});
+                               const NetOptions& options = {},
+                               const PlacementOptions& placement = {});
     ~PlacedNet();
     PlacedNet(PlacedNet&&) noexcept;
     PlacedNet& operator=(PlacedNet&&) noexcept;
@@ -73,6 +96,9 @@ class PlacedNet {
     struct Part {
         std::string device;
         std::vector<std::string> operators;  ///< names, in their order
+        /// What automatic placement has reckoned with, in a batch; 0: there was none.
+        double estimated_ms = 0;
+        std::uint64_t estimated_bytes = 0;  ///< peak memory of the part's plan, likewise
     };
     std::vector<Part> parts() const;  ///< in the order in which forward runs them
     /// Names of those that are bound, and of the host if it was added.
@@ -122,8 +148,9 @@ class PlacedNet {
     void write_params(std::map<std::string, HostTensor> values, bool missing_ok = false);
     void params_changed();
 
-    /// Plans, compiles and allocates. Throws Error(out_of_memory) where what is planned for a
-    /// device exceeds its memory, and what Net::prepare() throws.
+    /// Plans, compiles and allocates. Throws what Net::prepare() throws, and Error(out_of_memory)
+    /// where what is planned for a device exceeds its memory or limit: which part is the largest,
+    /// and how many bytes are missing. The first forward(), and PlacedSolver, check the same.
     void prepare();
     void forward();
     void backward();
@@ -175,7 +202,14 @@ class PlacedSolver {
     /// As Solver::use_averages().
     void use_averages();
 
+    /// As for a Solver, and with its files, which hold no trace of the placement: training goes on
+    /// from them on one device, or on others.
+    void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
+    std::map<std::string, double> load_checkpoint(const std::string& path);
+
   private:
+    friend class internal::Access;
+    PlacedSolverImpl& impl() const { return *impl_; }
     std::unique_ptr<PlacedSolverImpl> impl_;
 };
 

@@ -10,6 +10,7 @@
 #include <dlprim/context.hpp>
 #include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
+#include <dlprim/placed_net.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/processes.hpp>
 #include <dlprim/tensor_file.hpp>
@@ -106,6 +107,9 @@ struct TrainCall {
     /// checkpoint to go on from is read by all. `request` may ask any of them to stop, which all
     /// then do.
     Processes processes;
+    /// For a network whose operators have devices of their own: who chooses these, and how much
+    /// memory they may take. Its `solver` is the configuration's.
+    PlacementOptions placement;
 };
 
 struct TrainResult {
@@ -129,5 +133,10 @@ TrainResult train(const Context& context, const TrainCall& call);
 /// (dlprim/team.hpp); what() of an Error begins with the device that it comes from. The first one
 /// judges the test set. Throws Error(invalid_argument) as Team does.
 TrainResult train(const std::vector<Context>& contexts, const TrainCall& call);
+/// The same of a network whose operators run on these devices (dlprim/placed_net.hpp), where the
+/// test set is judged with the same placement. Checkpoints and the weights file are those of one
+/// device. Throws Error for what such a training does not do: what PlacedSolver refuses, shards,
+/// sharded states, "on_nan": "continue", a trace, a memory map, several processes.
+TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call);
 
 }  // namespace dlprim

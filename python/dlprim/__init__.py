@@ -35,6 +35,7 @@ from .errors import (
     UnsupportedError,
 )
 from .net import Net, NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription, describe
+from .placed import PlacedMove, PlacedNet, PlacedPart, PlacedSolver
 from .solver import Solver
 from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
@@ -59,6 +60,10 @@ __all__ = [
     "OperatorDescription",
     "OutOfMemoryError",
     "ParamDescription",
+    "PlacedMove",
+    "PlacedNet",
+    "PlacedPart",
+    "PlacedSolver",
     "Schedule",
     "Solver",
     "Tensor",

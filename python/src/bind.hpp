@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlprim::python {
 
@@ -36,6 +37,7 @@ void bind_ops(nb::module_& module);
 void bind_net(nb::module_& module);
 void bind_onnx(nb::module_& module);
 void bind_solver(nb::module_& module);
+void bind_placed(nb::module_& module);
 
 // Locks and forks (lock.cpp).
 
@@ -56,6 +58,19 @@ class ContextLock {
   private:
     GilRelease release_;
     std::unique_lock<std::recursive_mutex> lock_;  ///< released before Python's lock is taken
+};
+
+/// The same with the locks of several contexts, which are taken in an order that all threads have.
+class ContextLocks {
+  public:
+    explicit ContextLocks(const std::vector<Context>& contexts);
+    ~ContextLocks();
+    ContextLocks(const ContextLocks&) = delete;
+    ContextLocks& operator=(const ContextLocks&) = delete;
+
+  private:
+    GilRelease release_;
+    std::vector<std::unique_lock<std::recursive_mutex>> locks_;
 };
 
 /// Takes the lock of a context for a Python "with" block, and releases the interpreter's lock while

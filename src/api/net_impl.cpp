@@ -257,12 +257,12 @@ MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions
     return std::move(plan->memory_map);
 }
 
-std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions& solver) const {
+std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions* solver) const {
     PlanOptions plan_options = options_of_plans(false);
     plan_options.build = false;
     plan_options.over_limit = true;
     plan_options.tune_seconds = 0;
-    return make_plan(context_, step_graph(build_graph(description_, options_), &solver),
+    return make_plan(context_, step_graph(build_graph(description_, options_), solver),
                      plan_options);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Solver: checkpoints.
+#include "api/checkpoint_progress.hpp"
 #include "api/checkpoint_record.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
@@ -8,9 +9,7 @@
 
 #include <dlprim/solver.hpp>
 
-#include <optional>
 #include <utility>
-#include <variant>
 
 namespace dlprim {
 
@@ -23,17 +22,6 @@ bool kept_in_checkpoint(const Value& value) {
 /// Checkpoints hold whole states, also of solvers that keep a part of each.
 Shape shape_in_checkpoint(const Graph& graph, const Value& value) {
     return value.part_begin < 0 ? value.spec.shape : Shape{graph.block_elements()};
-}
-
-/// Another number of shards would add up in another order, and draw other random numbers.
-void check_shards(const Hdf5Reader& file, int shards) {
-    const auto value = file.attribute("", "shards");
-    const auto* const found = value ? std::get_if<std::int64_t>(&*value) : nullptr;
-    const std::int64_t made = found != nullptr ? *found : 1;
-    if (made != shards)
-        fail(ErrorKind::invalid_argument, "'", file.path(), "' was made with shards ", made,
-             ", and this solver has shards ", shards,
-             ": go on with the same number, or begin anew with its weights");
 }
 
 }  // namespace
@@ -75,43 +63,15 @@ void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
                        graph.values[i].spec.dtype, data.data());
         }
     write_record(file, record_of(net));
-    file.attribute("", "solver_updates", static_cast<std::int64_t>(updates));
-    file.attribute("", "solver_batches", static_cast<std::int64_t>(batches));
-    if (options.shards > 1) file.attribute("", "shards", static_cast<std::int64_t>(options.shards));
-    file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
-    file.attribute("", "random_seed", static_cast<std::int64_t>(net.options().seed));
-    file.attribute("", "learning_rate", rate);
-    Strings names;
-    Doubles values;
-    for (const auto& [name, value] : extra) {
-        require(!name.empty() && name.find(',') == std::string::npos,
-                "a checkpoint's number cannot be called '", name,
-                "': names are not empty and hold no comma");
-        names.push_back(name);
-        values.push_back(value);
-    }
-    for (std::size_t i = 0; i < names.size(); ++i)
-        file.attribute("", "extra_" + names[i], values[i]);
-    if (!names.empty()) file.attribute("", "extra_names", join(names, ","));
+    write_progress(
+        file, {updates, batches, net.step_count, options.shards, net.options().seed, rate, extra});
 }
 
 std::map<std::string, double> SolverImpl::read_checkpoint(const Hdf5Reader& file) {
     NetImpl& net = *shared_net;
     const std::string& path = file.path();
-    const auto integer = [&](const char* name) {
-        const auto value = file.attribute("", name);
-        const auto* found = value ? std::get_if<std::int64_t>(&*value) : nullptr;
-        if (found == nullptr || *found < 0)
-            fail(ErrorKind::format, "'", path, "' is not a checkpoint: it has no attribute '", name,
-                 "'; weights alone are loaded with load_weights()");
-        return static_cast<std::uint64_t>(*found);
-    };
-    const std::uint64_t saved_updates = integer("solver_updates"),
-                        saved_batches = integer("solver_batches");
-    const std::uint64_t random_step = integer("random_step");
-    const auto seed = file.attribute("", "random_seed"),
-               learning_rate = file.attribute("", "learning_rate");
-    check_shards(file, options.shards);
+    const CheckpointProgress progress = read_progress(file);
+    check_shards(file, progress, options.shards);
     const CheckpointRecord made = read_record(file), now = record_of(net);
     check_precision(path, made, now);
     std::vector<std::string> remarks = other_engines(path, made, now);
@@ -153,24 +113,12 @@ std::map<std::string, double> SolverImpl::read_checkpoint(const Hdf5Reader& file
     }
     net.checkpoint_remarks = std::move(remarks);
     sums.restart();
-    updates = saved_updates;
-    batches = saved_batches;
-    net.step_count = random_step;
-    if (seed && std::holds_alternative<std::int64_t>(*seed))
-        net.set_seed(static_cast<std::uint64_t>(std::get<std::int64_t>(*seed)));
-    if (learning_rate && std::holds_alternative<double>(*learning_rate))
-        rate = std::get<double>(*learning_rate);
-
-    std::map<std::string, double> extra;
-    if (const auto names = file.attribute("", "extra_names");
-        names && std::holds_alternative<std::string>(*names)) {
-        for (const std::string& name : split(std::get<std::string>(*names), ',')) {
-            const auto value = file.attribute("", "extra_" + name);
-            if (value && std::holds_alternative<double>(*value))
-                extra[name] = std::get<double>(*value);
-        }
-    }
-    return extra;
+    updates = progress.updates;
+    batches = progress.batches;
+    net.step_count = progress.random_step;
+    if (progress.seed) net.set_seed(*progress.seed);
+    rate = progress.rate.value_or(rate);
+    return progress.extra;
 }
 
 }  // namespace dlprim

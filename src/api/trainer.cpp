@@ -3,9 +3,8 @@
 #include <dlprim/trainer.hpp>
 
 #include "api/checkpoint_record.hpp"
-#include "api/net_impl.hpp"
-#include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
+#include "api/training/common_start.hpp"
 #include "api/training/epoch.hpp"
 #include "api/training/evaluator.hpp"
 #include "api/training/feeder.hpp"
@@ -15,9 +14,8 @@
 #include "api/training/run_folder.hpp"
 #include "api/training/run_report.hpp"
 #include "api/training/run_state.hpp"
-#include "api/training/stepper.hpp"
 #include "api/training/traced_steps.hpp"
-#include "api/training/train_ranks.hpp"
+#include "api/training/trainee.hpp"
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -26,14 +24,14 @@
 #include "train/config.hpp"
 
 #include <dlprim/net.hpp>
-#include <dlprim/solver.hpp>
-#include <dlprim/team.hpp>
 #include <dlprim/version.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -45,68 +43,16 @@ namespace {
 /// Thrown by planning when the run is asked to stop.
 struct StoppedWhilePlanning {};
 
-TrainConfig config_of(const TrainCall& call) {
-    require(call.config.empty() != call.config_text.empty(),
-            "train() needs a configuration, either as a file or as a text");
-    if (call.config.empty())
-        return parse_train_config(call.config_text, "configuration", call.epochs);
-    return read_train_config(call.config, call.epochs);
-}
-
-/// What the processes of a run must have in common, before any of them plans its network.
-ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call) {
-    ProcessGroup::Fields fields{{"the version of dlprim", DLPRIM_VERSION}};
-    for (const auto& [key, value] : settings_of(config)) fields.emplace_back(key, value);
-    fields.emplace_back("epochs", cat(config.epochs));
-    fields.emplace_back("precision", call.precision     ? std::string(name_of(*call.precision))
-                                     : config.precision ? std::string(name_of(*config.precision))
-                                                        : "fp32");
-    for (const auto& [name, precision] : call.precisions)
-        fields.emplace_back(cat("precision of ", name), std::string(name_of(precision)));
-    std::string shares = call.measure_shards ? "measured" : "";
-    for (const int share : call.shards_of_devices) shares += cat(share, " ");
-    fields.emplace_back("shards of devices", shares);
-    fields.emplace_back("the network's digest", hash_hex(read_file(config.net)));
-    fields.emplace_back("the configuration's digest",
-                        hash_hex(call.config.empty() ? call.config_text : read_file(call.config)));
-    return fields;
-}
-
-/// What a feeder reads: how many examples, and of which targets the first ones are.
-ProcessGroup::Fields fields_of(const Feeder& feeder) {
-    return {{"the number of training examples", cat(feeder.size())},
-            {"the number of classes", cat(feeder.data().classes().size())}};
-}
-
-ProcessGroup* group_of(const TrainCall& call) {
-    return call.processes.size() > 1 ? Access::impl(call.processes).get() : nullptr;
-}
-
-/// Reads the configuration, and sees to it that all processes have the same.
-TrainConfig common_config(const TrainCall& call) {
-    TrainConfig config = config_of(call);
-    if (ProcessGroup* const group = group_of(call)) group->agree(fields_of(config, call));
-    return config;
-}
-
-/// Finds the checkpoint to go on from, by the first process for all.
-ResumeFrom common_resume(const TrainCall& call, const RunFolder& folder) {
-    ProcessGroup* const group = group_of(call);
-    if (group == nullptr) return resolve_resume(call, folder);
-    ResumeFrom from;
-    if (group->rank() == 0) from = resolve_resume(call, folder);
-    from.path = group->share(from.path, "the checkpoint to go on from");
-    from.in_folder = group->share(from.in_folder ? "1" : "0", "whose checkpoint it is") == "1";
-    return from;
-}
-
 class Trainer {
   public:
-    Trainer(const std::vector<Context>& contexts, const TrainCall& call)
+    /// `devices` are those of operators, or empty where the contexts train by a team.
+    Trainer(const std::vector<Context>& contexts, const std::vector<NamedDevice>& devices,
+            const TrainCall& call)
         : call_(call),
           group_(group_of(call)),
           config_(common_config(call)),
           contexts_(contexts),
+          devices_(devices),
           folder_(call.out, group_ == nullptr || group_->rank() == 0),
           from_(common_resume(call, folder_)),
           feeder_(config_),
@@ -114,9 +60,9 @@ class Trainer {
                  settings_of(config_)),
           checkpoints_(config_.checkpoints, folder_, call.note) {
         require(!contexts_.empty(), "train() needs a device");
-        require(group_ == nullptr || contexts_.size() == 1, "this process is one of ",
-                call_.processes.size(), " and is given ", contexts_.size(),
-                " devices: each process has one");
+        require(group_ == nullptr || contexts_.size() == 1 || !devices_.empty(),
+                "this process is one of ", call_.processes.size(), " and is given ",
+                contexts_.size(), " devices: each process has one");
         if (!call.trace.empty()) trace_.emplace(call, call.processes.rank(), call.processes.size());
         open();
     }
@@ -146,10 +92,7 @@ class Trainer {
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
         if (!is_first()) return result;
-        if (const auto how = feeder_.preprocessing())
-            net().save_weights(result.model, *how);
-        else
-            net().save_weights(result.model);
+        net().save_weights(result.model, feeder_.preprocessing());
         return result;
     }
 
@@ -161,19 +104,14 @@ class Trainer {
         options.seed = config_.seed;
         set_precision(options);
         options.progress = planning();
-        if (feeder_.has_test() && is_first())
-            evaluator_.emplace(contexts_[0], config_, options, feeder_);
+        if (feeder_.has_test() && is_first()) open_evaluator(options);
         options.memory_limit = call_.memory_limit > 0
                                    ? call_.memory_limit
                                    : static_cast<std::uint64_t>(config_.memory_limit * (1 << 20));
-        config_.solver.guard_loss = true;  // losses are read after the next step has started
-        open_team(options);
+        open_trainee(options);
         const Roles roles = roles_of(net());
         initial_notes_ = set_initial_values(net(), config_, call_.read_weights);
-        for (int rank = 0; rank < team_->size(); ++rank)
-            steppers_.emplace_back(team_->net(rank), roles, team_->first_shard(rank),
-                                   team_->shards(rank));
-        if (trace_) trace_->attach(*team_, ranks_->contexts(), ranks_->first());
+        trainee_->attach(roles, trace_ ? &*trace_ : nullptr);
         feeder_.attach(net(), roles);
         if (group_ != nullptr) group_->agree(fields_of(feeder_));
         state_.batches = feeder_.batches();
@@ -186,29 +124,36 @@ class Trainer {
         if (!is_first()) return;
         report_.emplace(RunReport::Parts{contexts_, config_, call_, folder_, state_, feeder_,
                                          evaluator_ ? &*evaluator_ : nullptr},
-                        net());
+                        trainee_->whole());
     }
 
-    void open_team(const NetOptions& options) {
-        const auto open_net = [&](const Context& context, int rank) {
-            NetOptions own = options;
-            if (rank > 0) own.progress = {};  // the calling thread tells of the first one
-            return open_training_net(context, config_, own);
-        };
-        ranks_.emplace(contexts_, call_, config_, group_, open_net);
-        const auto open_first = [&](const Context& context, int rank) {
-            Net net = open_net(context, rank);
-            if (rank == 0 && call_.memory) call_.memory(ranks_->memory_of_first(net));
-            return net;
-        };
-        team_.emplace(ranks_->contexts(), open_first, config_.solver, ranks_->team_options());
+    void open_trainee(const NetOptions& options) {
+        if (!devices_.empty()) {
+            trainee_ = train_placed(devices_, call_, config_, options);
+            return;
+        }
+        trainee_ =
+            train_by_team(contexts_, call_, config_, group_, [&](const Context& context, int rank) {
+                NetOptions own = options;
+                if (rank > 0) own.progress = {};  // the first one tells of all
+                return open_training_net(context, config_, own);
+            });
+    }
+
+    void open_evaluator(const NetOptions& options) {
+        if (devices_.empty()) {
+            evaluator_.emplace(contexts_[0], config_, options, feeder_);
+            return;
+        }
+        evaluator_.emplace(devices_, config_, options, feeder_,
+                           [this] { return trainee_->net().devices_of_operators(); });
     }
 
     /// Whether this is the process that writes results.
     bool is_first() const { return group_ == nullptr || group_->rank() == 0; }
 
-    Net& net() { return team_->net(0); }
-    Solver& solver() { return team_->solver(0); }
+    TrainedNet net() { return trainee_->net(); }
+    TrainedSolver solver() { return trainee_->solver(); }
 
     /// Sets the precisions. The command line takes precedence over the checkpoint's record, and
     /// that over the configuration.
@@ -263,8 +208,7 @@ class Trainer {
     std::optional<Evaluator::Result> judge() {
         std::optional<Evaluator::Result> result;
         // All processes put them together where each has a part.
-        const std::map<std::string, Tensor> averages =
-            Access::impl(solver()).averages(SolverImpl::Receivers::first);
+        const std::map<std::string, Tensor> averages = solver().averages();
         if (is_first()) result = evaluator_->run(net(), averages, [this] { return is_stopped(); });
         if (group_ == nullptr) return result;
         std::vector<double> values;
@@ -300,12 +244,11 @@ class Trainer {
             for (const std::string& text : initial_notes_) note(text);
         if (group_ != nullptr) group_->barrier("the checkpoint to be read by all");
         checkpoints_.clear_way(from_, state_);
-        team_->share_state();
-        if (!ranks_->note().empty()) note(ranks_->note());
-        for (const std::string& text : team_->notes()) note(text);
+        trainee_->share_state();
+        for (const std::string& text : trainee_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net().notes()) note(text);
-        const Precision precision = Access::impl(net()).options().precision;
+        const Precision precision = net().precision();
         if (!call_.precision && config_.precision.value_or(precision) != precision)
             note(cat("'", from_.path, "' continues in ", name_of(precision),
                      ", in which it was trained, although the configuration says ",
@@ -330,8 +273,7 @@ class Trainer {
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             state_.sums.seconds = before + passed.count();
         };
-        Epoch epoch({*team_, steppers_, feeder_, group_, trace_ ? &*trace_ : nullptr}, config_,
-                    state_);
+        Epoch epoch({*trainee_, feeder_, trace_ ? &*trace_ : nullptr}, config_, state_);
         const auto tell = [&](const TrainProgress& progress) {
             if (report_) report_->progress(progress);
             if (call_.progress) call_.progress(progress);
@@ -382,7 +324,7 @@ class Trainer {
             note(cat(error.what(), "; the training goes on"));
         }
         try {
-            report_->examine(net());
+            if (trainee_->is_whole()) report_->examine(trainee_->whole());
         } catch (const StoppedWhilePlanning&) {
             // The epoch is saved as any other. What the callback saw, the next epoch finds.
         }
@@ -450,14 +392,13 @@ class Trainer {
     ProcessGroup* const group_;  ///< null for one process
     TrainConfig config_;
     std::vector<Context> contexts_;
-    std::optional<TrainRanks> ranks_;
+    const std::vector<NamedDevice>& devices_;
     RunFolder folder_;
     ResumeFrom from_;
     Feeder feeder_;
     RunState state_;
     Checkpoints checkpoints_;
-    std::optional<Team> team_;
-    std::vector<Stepper> steppers_;       ///< by rank
+    std::unique_ptr<Trainee> trainee_;
     std::optional<Evaluator> evaluator_;  ///< of the first process, if there is a test set
     std::optional<Judging> judging_;
     std::optional<EventFile> events_;
@@ -474,14 +415,31 @@ TrainResult train(const Context& context, const TrainCall& call) {
     return train(std::vector<Context>{context}, call);
 }
 
-TrainResult train(const std::vector<Context>& contexts, const TrainCall& call) {
+namespace {
+
+TrainResult train(const std::vector<Context>& contexts, const std::vector<NamedDevice>& devices,
+                  const TrainCall& call) {
     try {
-        return Trainer(contexts, call).run();
+        return Trainer(contexts, devices, call).run();
     } catch (const StoppedWhilePlanning&) {
         TrainResult result;
         result.finished = false;
         return result;
     }
+}
+
+}  // namespace
+
+TrainResult train(const std::vector<Context>& contexts, const TrainCall& call) {
+    return train(contexts, {}, call);
+}
+
+TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call) {
+    std::vector<Context> contexts;
+    for (const NamedDevice& device : devices)
+        if (std::find(contexts.begin(), contexts.end(), device.context) == contexts.end())
+            contexts.push_back(device.context);
+    return train(contexts, devices, call);
 }
 
 }  // namespace dlprim

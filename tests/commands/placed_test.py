@@ -53,6 +53,39 @@ class Placed(CommandTest):
                     self.assertEqual(len(re.findall("planned peak", text)), 1 if same else 2)
                     self.assertEqual(re.findall(r"part +on (\w)", text), ["a", "b", "a"])
 
+    def test_automatic(self):
+        net = self.write("auto.json", network(
+            {"words": ([16], "int")}, ["scores"],
+            operator("Embedding", "table", "words", num_embeddings=40000, embedding_dim=16),
+            operator("InnerProduct", "hidden", "table", outputs=4096, activation="tanh"),
+            operator("InnerProduct", "scores", "hidden", outputs=5)))
+        table, hidden, out = normal(40000, 16), normal(4096, 16), normal(5, 4096)
+        words = np.arange(16, dtype=np.int32) * 2000
+        options = ("--weights", self.write_tensors("t.h5", table__0=table, hidden__0=hidden, hidden__1=normal(4096) * 0,
+                                                   scores__0=out, scores__1=normal(5) * 0),
+                   "--inputs", self.write_tensors("words.h5", words=words), "--outputs", self.folder / "out.h5")
+        for device in DEVICES:
+            with self.subTest(device=device):
+                names = f"fast={device},large=cpu"
+                whole = self.succeed("run", net, "-d", names, "--place", "auto", *options).err
+                self.assertIn("part 1 of 1", whole)
+                measured = self.succeed("run", net, "-d", names, "--place", "measured", *options).err
+                self.assertRegex(measured, r"part 1 of \d runs on device '\w+': operators 'table' to ")
+                if device == "cpu":
+                    continue  # both names are of one device
+                # The table takes 2.4 MiB, and the rest does not fit beside it on the host.
+                limits = ("--device-memory", "fast=2MiB", "--device-memory", "large=2.5MiB")
+                found = self.succeed("run", net, "-d", names, "--place", "auto", *limits, *options).err
+                self.assertRegex(found, "part 1 of 2 runs on device 'large': operators 'table' to 'table', about "
+                                        r"\d+\.\d+ ms and 2\.\d+ MiB")
+                self.assertIn("part 2 of 2 runs on device 'fast': operators 'hidden' to 'scores'", found)
+                np.testing.assert_allclose(self.read_tensors("out.h5")["scores"], np.tanh(table[words] @ hidden.T) @ out.T,
+                                           rtol=1e-3, atol=1e-3)
+                text = self.succeed("benchmark", names, net, "-i3", "-w1", "--place", "auto", *limits).out
+                self.assertRegex(text, r"part +on large, 1 operators from table to table, estimated \d+\.\d+ ms, 2\.\d MiB")
+                self.refuse(["'table'", "fits on no device", "device 'fast'"], "benchmark", names, net, "-a", "--place",
+                            "auto", *limits)
+
     def test_mistakes(self):
         self.refuse(["'two'", "device 'b'", "nobody has bound", "bound is a"],
                     "run", self.net, "-d", "a=cpu", *self.run_options)

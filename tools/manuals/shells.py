@@ -11,9 +11,9 @@ import shlex
 from typing import Any
 
 Table = dict[str, Any]
-WORDS = {"DEVICE": "cpu gpu opencl", "PRECISION": "fp32 tf32 fp16 bf16"}
+WORDS = {"DEVICE": "cpu gpu opencl", "PRECISION": "fp32 tf32 fp16 bf16", "WHO": "auto measured named"}
 NUMBERS = {"INT", "UINT", "FLOAT"}
-NO_FILES = NUMBERS | {"ENGINE"}
+NO_FILES = NUMBERS | {"ENGINE", "LIMIT"}
 NOTE = "# Made from the options of the command. Do not edit."
 
 

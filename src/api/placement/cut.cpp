@@ -197,6 +197,17 @@ class Cutter {
 
 }  // namespace
 
+std::string operator_of(const CutPart& part, std::string node) {
+    const std::vector<NetDescription::Op>& operators = part.description.operators;
+    while (std::none_of(operators.begin(), operators.end(),
+                        [&](const auto& op) { return op.name == node; })) {
+        const std::size_t slash = node.rfind('/');
+        if (slash == std::string::npos) return {};
+        node.resize(slash);
+    }
+    return node;
+}
+
 CutNet cut_net(const NetDescription& description, const Graph& whole, const CutOptions& options) {
     return Cutter(description, whole, options).run();
 }

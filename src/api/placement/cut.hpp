@@ -41,6 +41,10 @@ struct CutNet {
     std::map<std::string, int> output_parts, param_parts;  ///< the part that has it, by name
 };
 
+/// The operator of the part that a node comes from: "conv" of "conv/backward_filter". Empty if it
+/// is from none.
+std::string operator_of(const CutPart& part, std::string node);
+
 struct CutOptions {
     std::map<std::string, std::size_t> devices;  ///< by operator
     bool gradients = false;                      ///< whether the parts run backward

@@ -19,15 +19,16 @@ PlacedNet::PlacedNet(PlacedNet&&) noexcept = default;
 PlacedNet& PlacedNet::operator=(PlacedNet&&) noexcept = default;
 
 PlacedNet PlacedNet::from_json_file(const std::vector<NamedDevice>& devices,
-                                    const std::string& path, const NetOptions& options) {
-    return PlacedNet(
-        std::make_shared<PlacedNetImpl>(devices, parse_net_json(read_file(path), path), options));
+                                    const std::string& path, const NetOptions& options,
+                                    const PlacementOptions& placement) {
+    return PlacedNet(std::make_shared<PlacedNetImpl>(devices, parse_net_json(read_file(path), path),
+                                                     options, placement));
 }
 
 PlacedNet PlacedNet::from_json(const std::vector<NamedDevice>& devices, std::string_view text,
-                               const NetOptions& options) {
-    return PlacedNet(
-        std::make_shared<PlacedNetImpl>(devices, parse_net_json(text, "network"), options));
+                               const NetOptions& options, const PlacementOptions& placement) {
+    return PlacedNet(std::make_shared<PlacedNetImpl>(devices, parse_net_json(text, "network"),
+                                                     options, placement));
 }
 
 PlacedNetImpl& PlacedNet::impl() const {
@@ -38,8 +39,14 @@ PlacedNetImpl& PlacedNet::impl() const {
 
 std::vector<PlacedNet::Part> PlacedNet::parts() const {
     std::vector<Part> parts;
+    const std::vector<PartEstimate>& estimates = impl().estimates();
     for (const CutPart& cut : impl().cut().parts) {
-        Part part{impl().devices()[cut.device].name, {}};
+        Part part;
+        part.device = impl().devices()[cut.device].name;
+        if (!estimates.empty()) {
+            part.estimated_ms = estimates.at(parts.size()).seconds * 1e3;
+            part.estimated_bytes = estimates.at(parts.size()).bytes;
+        }
         for (const auto& op : cut.description.operators) part.operators.push_back(op.name);
         parts.push_back(std::move(part));
     }

@@ -26,18 +26,6 @@ void drop_losses(NetDescription& description, const Graph& graph) {
                   [&](const auto& output) { return losses.count(output.name) > 0; });
 }
 
-/// The operator of the part that a node comes from: "conv" of "conv/backward_filter".
-std::string operator_of(const CutPart& part, std::string node) {
-    const std::vector<NetDescription::Op>& operators = part.description.operators;
-    while (std::none_of(operators.begin(), operators.end(),
-                        [&](const auto& op) { return op.name == node; })) {
-        const std::size_t slash = node.rfind('/');
-        if (slash == std::string::npos) return {};
-        node.resize(slash);
-    }
-    return node;
-}
-
 /// Whether an engine that is asked for by this name or type may be for a node of the part.
 bool may_concern(const CutPart& part, const std::string& what) {
     if (OperatorRegistry::instance().find(what) != nullptr) return true;
@@ -73,35 +61,38 @@ void check_options(const NetOptions& options) {
 }  // namespace
 
 PlacedNetImpl::PlacedNetImpl(std::vector<NamedDevice> devices, NetDescription description,
-                             const NetOptions& options)
-    : devices_(std::move(devices)), description_(std::move(description)), options_(options) {
+                             const NetOptions& options, const PlacementOptions& placement)
+    : devices_(std::move(devices)),
+      description_(std::move(description)),
+      options_(options),
+      placement_(placement) {
     check_devices(devices_);
     check_options(options_);
+    check_limits();
+    const NetDescription as_read = placement.automatic ? description_ : NetDescription{};
     notes_ = apply_options(description_, options_);
     whole_ = build_graph(description_, options_);
     if (options_.without_losses) {
         drop_losses(description_, whole_);
         whole_ = build_graph(description_, options_);
     }
-    place(find_devices());
+    if (placement.automatic)
+        place_automatically(as_read);
+    else
+        place(find_devices());
+    note_unused_devices();
 }
 
 std::map<std::string, std::size_t> PlacedNetImpl::find_devices() {
     std::vector<std::string> names;
     for (const NamedDevice& device : devices_) names.push_back(device.name);
     std::map<std::string, std::size_t> device_of;
-    std::set<std::size_t> used;
     for (const NetDescription::Op& op : description_.operators) {
         const auto found =
             op.device.empty() ? names.begin() : std::find(names.begin(), names.end(), op.device);
         if (found == names.end()) fail_unbound(op, names);
-        const auto index = static_cast<std::size_t>(found - names.begin());
-        device_of[op.name] = index;
-        used.insert(index);
+        device_of[op.name] = static_cast<std::size_t>(found - names.begin());
     }
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (used.count(i) == 0)
-            notes_.push_back(cat("device '", names[i], "' is bound, and no operator runs on it"));
     return device_of;
 }
 
@@ -244,18 +235,6 @@ std::size_t PlacedNetImpl::copies(int shards) const {
     return chain_.empty() ? 1 : static_cast<std::size_t>(sets(chain_.front(), shards));
 }
 
-void PlacedNetImpl::check_memory() const {
-    for (const auto& [name, bytes] : planned_peak_bytes(nullptr)) {
-        const auto same = [&name = name](const NamedDevice& device) { return device.name == name; };
-        const Context& context = std::find_if(devices_.begin(), devices_.end(), same)->context;
-        const std::uint64_t all = context.traits().global_bytes;
-        if (bytes > all)
-            fail(ErrorKind::out_of_memory, "the parts of the network on device '", name, "' need ",
-                 bytes >> 20, " MiB, and ", context.info().str(), " has ", all >> 20,
-                 " MiB: place fewer operators on it, or take a smaller batch");
-    }
-}
-
 void PlacedNetImpl::allocate() {
     borders_.allocate(copies(shards()));
     for (std::size_t i = 0; i < nets_.size(); ++i)
@@ -276,11 +255,10 @@ Net& PlacedNetImpl::part(int index) {
 }
 
 void PlacedNetImpl::train_with(const SolverOptions& options) {
+    check_memory(&options);
     const bool same = options.shards == shards();
     solver_ = options;
-    if (same) return;
-    check_memory();
-    allocate();
+    if (!same) allocate();
 }
 
 NetImpl& PlacedNetImpl::select(int index, int shard) {
@@ -297,7 +275,7 @@ void PlacedNetImpl::feed(int index, int shard, const ShardInputs::Shard& inputs)
 }
 
 void PlacedNetImpl::prepare() {
-    check_memory();
+    check_memory(nullptr);
     for (std::size_t i = 0; i < nets_.size(); ++i)
         if (cut_.parts[i].runs) part(static_cast<int>(i)).prepare();
 }
@@ -313,6 +291,7 @@ void PlacedNetImpl::set_input(const std::string& name, const void* data, std::ui
 }
 
 void PlacedNetImpl::forward() {
+    check_memory_once();
     part(0);
     if (shards() == 1) borders_.move_inputs();
     for (const int index : chain_) {
@@ -331,6 +310,7 @@ void PlacedNetImpl::backward() {
     require(!whole_.losses.empty(),
             "backward() of a placed network starts from its losses, and "
             "the network has none");
+    check_memory_once();
     for (std::size_t i = nets_.size(); i-- > 0;) {
         if (!cut_.parts[i].backward) continue;
         nets_[i].backward();

@@ -19,16 +19,26 @@
 
 namespace dlprim {
 
+struct PlacementEstimate;
+/// What automatic placement has reckoned with for a part.
+struct PartEstimate {
+    double seconds = 0;
+    std::uint64_t bytes = 0;
+};
+
 class PlacedNetImpl {
   public:
     PlacedNetImpl(std::vector<NamedDevice> devices, NetDescription description,
-                  const NetOptions& options);
+                  const NetOptions& options, const PlacementOptions& placement = {});
 
     const std::vector<NamedDevice>& devices() const { return devices_; }
     const NetOptions& options() const { return options_; }
     const Graph& graph() const { return whole_; }  ///< of the whole network, before any pass
     const CutNet& cut() const { return cut_; }
+    const std::vector<Net>& nets() const { return nets_; }  ///< of the parts
     const BorderMemory& borders() const { return borders_; }
+    /// By part; empty without automatic placement.
+    const std::vector<PartEstimate>& estimates() const { return estimates_; }
     BorderMemory& borders() { return borders_; }
     const std::string& device_name(int part) const {
         return devices_[cut_.parts[static_cast<std::size_t>(part)].device].name;
@@ -46,7 +56,11 @@ class PlacedNetImpl {
 
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
     void load_weights(const std::string& path, bool missing_ok);
-    void save_weights(const std::string& path);
+    /// `source` names the values in messages.
+    void load_values(std::map<std::string, HostTensor> values, const std::string& source,
+                     bool missing_ok);
+    /// With the preprocessing unless it is null.
+    void save_weights(const std::string& path, const Preprocessing* how = nullptr);
     void write_params(std::map<std::string, HostTensor> values, bool missing_ok);
 
     void prepare();
@@ -68,11 +82,24 @@ class PlacedNetImpl {
     const ShardInputs& inputs() const { return inputs_; }
 
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver) const;
+    /// Throws Error(out_of_memory) where the parts of a device exceed its memory or limit; see
+    /// planned_peak_bytes().
+    void check_memory(const SolverOptions* solver);
     std::vector<std::string> notes();
 
   private:
     /// The device of every operator.
     std::map<std::string, std::size_t> find_devices();
+    void note_unused_devices();
+    void check_limits() const;
+    /// Chooses devices by estimates, again with less memory for a device whose parts, once they are
+    /// planned, take more than they were estimated to. `as_read`: before any option.
+    void place_automatically(const NetDescription& as_read);
+    /// Places operators as chosen. Returns the bytes by which devices exceed their limits, by the
+    /// devices of the problem.
+    std::vector<std::uint64_t> try_choice(const PlacementEstimate& estimate,
+                                          const std::vector<std::size_t>& choice);
+    void note_choice(const PlacementEstimate& estimate, const std::vector<std::size_t>& choice);
     /// Makes the parts, and moves operators without an engine to the host until all have one.
     void place(std::map<std::string, std::size_t> device_of);
     void open_parts();
@@ -83,7 +110,13 @@ class PlacedNetImpl {
     };
     std::optional<Stuck> operator_without_engine() const;
     std::size_t host();
-    void check_memory() const;
+    std::uint64_t limit_of(const std::string& device) const;
+    /// The part of the device whose plan takes the most memory, in words.
+    std::string largest_part(const Context& context, const SolverOptions* solver) const;
+    /// Before the first run since the parts were planned.
+    void check_memory_once() {
+        if (!fits_) check_memory(nullptr);
+    }
     void allocate();
     int shards() const { return solver_ ? solver_->shards : 1; }
     std::size_t copies(int shards) const;
@@ -93,11 +126,14 @@ class PlacedNetImpl {
     std::vector<NamedDevice> devices_;
     NetDescription description_;
     NetOptions options_;
+    PlacementOptions placement_;
     Graph whole_;
     CutNet cut_;
     std::vector<Net> nets_;
     BorderMemory borders_;
     bool allocated_ = false;
+    bool fits_ = false;  ///< whether check_memory() has said so
+    std::vector<PartEstimate> estimates_;
     std::vector<int> chain_;
     std::optional<SolverOptions> solver_;  ///< of train_with()
     ShardInputs inputs_;                   ///< with several shards

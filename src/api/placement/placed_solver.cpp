@@ -3,6 +3,7 @@
 // parts run forward and backward before the first of them is updated.
 #include "api/placement/gradient_totals.hpp"
 #include "api/placement/pipeline.hpp"
+#include "api/placement/placed_checkpoint.hpp"
 #include "api/placement/placed_net_impl.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
@@ -150,6 +151,12 @@ std::uint64_t PlacedSolver::steps() const {
 
 void PlacedSolver::use_averages() {
     for (const auto& solver : impl_->solvers) solver->use_averages();
+}
+
+PlacedTraining training_of(PlacedSolverImpl& solver) {
+    PlacedTraining training{*solver.net, solver.options, solver.rate, solver.fed.size(), {}};
+    for (const auto& each : solver.solvers) training.solvers.push_back(&Access::impl(*each));
+    return training;
 }
 
 }  // namespace dlprim

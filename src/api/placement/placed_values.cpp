@@ -4,6 +4,7 @@
 #include "api/placement/placed_net_impl.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
+#include "formats/preprocessing.hpp"
 #include "runtime/access.hpp"
 
 #include <algorithm>
@@ -58,10 +59,15 @@ std::vector<std::string> PlacedNetImpl::param_names() const {
 }
 
 void PlacedNetImpl::load_weights(const std::string& path, bool missing_ok) {
+    load_values(load_tensors(path), path, missing_ok);
+}
+
+void PlacedNetImpl::load_values(std::map<std::string, HostTensor> values, const std::string& source,
+                                bool missing_ok) {
     std::map<std::string, const Value*> parameters;
     for (const Value& value : whole_.values)
         if (value.role == Role::parameter) parameters[value.name] = &value;
-    write_params(fitted(load_tensors(path), parameters, path, missing_ok), missing_ok);
+    write_params(fitted(std::move(values), parameters, source, missing_ok), missing_ok);
 }
 
 void PlacedNetImpl::write_params(std::map<std::string, HostTensor> values, bool missing_ok) {
@@ -74,13 +80,14 @@ void PlacedNetImpl::write_params(std::map<std::string, HostTensor> values, bool 
             part(static_cast<int>(i)).write_params(std::move(by_part[i]), missing_ok);
 }
 
-void PlacedNetImpl::save_weights(const std::string& path) {
+void PlacedNetImpl::save_weights(const std::string& path, const Preprocessing* how) {
     for (const Net& net : nets_) Access::impl(net).require_params("save_weights()");
     Hdf5Writer file(path);
     for (const std::string& name : param_names()) {
         const HostTensor values = part(param_part(name)).read_param(name);
         file.write(name, values.shape, values.dtype, values.data.data());
     }
+    if (how != nullptr) write_preprocessing(file, *how);
     file.commit();
 }
 

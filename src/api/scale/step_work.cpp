@@ -115,7 +115,7 @@ StepWork work_of_step(Net& net, const Cluster& cluster, const ScaleOptions& opti
         work.source = cat("measured on ", net.context().info().str());
         work.memory = net.context().traits().gbytes_per_s * 1e9;
     } else {
-        planned = impl.plan_step(how);
+        planned = impl.plan_step(&how);
         plan = planned.get();
         const Traits& host = net.context().traits();
         const bool peaks = cluster.gflops > 0;

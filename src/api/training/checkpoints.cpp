@@ -132,8 +132,9 @@ bool Checkpoints::is_due_after_epoch(const RunState& state) const {
            is_due(state, 0);
 }
 
-bool Checkpoints::attempt(const std::string& path, const RunState& state, Solver& solver) {
-    Access::impl(solver).gather_states();
+bool Checkpoints::attempt(const std::string& path, const RunState& state,
+                          const TrainedSolver& solver) {
+    solver.gather_states();
     if (!folder_.is_owner()) return true;
     try {
         save_run(path, state, solver);
@@ -147,7 +148,7 @@ bool Checkpoints::attempt(const std::string& path, const RunState& state, Solver
     }
 }
 
-bool Checkpoints::save(const RunState& state, Solver& solver) {
+bool Checkpoints::save(const RunState& state, const TrainedSolver& solver) {
     const std::string path =
         folder_.file(RunFolder::name_of(state.epochs_done, state.batches_done));
     tried_at_ = position_of(state);
@@ -165,7 +166,7 @@ bool Checkpoints::save(const RunState& state, Solver& solver) {
     return true;
 }
 
-void Checkpoints::save_best(const RunState& state, Solver& solver) {
+void Checkpoints::save_best(const RunState& state, const TrainedSolver& solver) {
     attempt(folder_.file("best.h5"), state, solver);
 }
 

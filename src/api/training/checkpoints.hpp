@@ -6,7 +6,6 @@
 #include "api/training/run_state.hpp"
 #include "train/config.hpp"
 
-#include <dlprim/solver.hpp>
 #include <dlprim/trainer.hpp>
 
 #include <chrono>
@@ -47,15 +46,15 @@ class Checkpoints {
     /// Saves, and then removes the earliest checkpoints beyond the number to keep. If that fails,
     /// says so to `note`, and returns false. Where the folder belongs to another process, these
     /// functions only take note that it saves.
-    bool save(const RunState& state, Solver& solver);
+    bool save(const RunState& state, const TrainedSolver& solver);
     /// The same for best.h5.
-    void save_best(const RunState& state, Solver& solver);
+    void save_best(const RunState& state, const TrainedSolver& solver);
 
     const std::string& last() const { return last_; }  ///< path; empty if there is none
     bool is_saved(const RunState& state) const;        ///< at its present position
 
   private:
-    bool attempt(const std::string& path, const RunState& state, Solver& solver);
+    bool attempt(const std::string& path, const RunState& state, const TrainedSolver& solver);
 
     const TrainConfig::Checkpoints how_;
     const RunFolder& folder_;

@@ -2,13 +2,10 @@
 // Epoch.
 #include "api/training/epoch.hpp"
 
-#include "api/solver_impl.hpp"
 #include "base/text.hpp"
-#include "collective/process_group.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 namespace dlprim {
@@ -39,7 +36,7 @@ Epoch::Batch Epoch::start(std::int64_t number) {
     Batch batch;
     batch.number = number;
     if (parts_.trace != nullptr)
-        parts_.trace->begin_step(static_cast<std::int64_t>(parts_.team.solver(0).steps()) + 1);
+        parts_.trace->begin_step(static_cast<std::int64_t>(parts_.trainee.solver().steps()) + 1);
     StepTrace* const trace = parts_.trace != nullptr ? parts_.trace->recorder() : nullptr;
     {
         TracePhases phases(trace, 0, TraceRow::host);
@@ -48,16 +45,8 @@ Epoch::Batch Epoch::start(std::int64_t number) {
     }
     batch.learning_rate = state_.schedule.rate(
         state_.epochs_done + static_cast<double>(number) / static_cast<double>(state_.batches));
-    const int shards = config_.solver.shards;
-    Team& team = parts_.team;
-    team.set_learning_rate(batch.learning_rate);
-    team.step(
-        [&](int rank, int shard) {
-            TracePhases phases(trace, static_cast<std::size_t>(rank), TraceRow::host);
-            phases.next(TraceKind::move, "upload input");
-            if (batch.targets.examples > 0) parts_.feeder.upload(team.net(rank), shard, shards);
-        },
-        [&](int rank, int shard) { parts_.steppers[static_cast<std::size_t>(rank)].keep(shard); });
+    parts_.trainee.set_learning_rate(batch.learning_rate);
+    parts_.trainee.step(parts_.feeder, batch.targets.examples > 0, trace);
     return batch;
 }
 
@@ -65,31 +54,7 @@ Stepper::Outcome Epoch::take() {
     TracePhases phases(parts_.trace != nullptr ? parts_.trace->recorder() : nullptr, 0,
                        TraceRow::host);
     phases.next(TraceKind::wait, "wait for the loss");
-    Stepper::Outcome whole = parts_.steppers.front().take();  // every rank has the mean of losses
-    for (std::size_t rank = 1; rank < parts_.steppers.size(); ++rank) {
-        const Stepper::Outcome part = parts_.steppers[rank].take();
-        whole.scores.insert(whole.scores.end(), part.scores.begin(), part.scores.end());
-    }
-    if (parts_.group == nullptr || whole.scores.empty()) return whole;
-    std::string own(whole.scores.size() * sizeof(float), '\0');
-    std::memcpy(own.data(), whole.scores.data(), own.size());
-    whole.scores.clear();
-    for (const std::string& part : parts_.group->gather(own, "the outputs of a batch")) {
-        const std::size_t before = whole.scores.size();
-        whole.scores.resize(before + part.size() / sizeof(float));
-        std::memcpy(whole.scores.data() + before, part.data(), part.size());
-    }
-    return whole;
-}
-
-Shape Epoch::scores_shape() const {
-    Shape shape = parts_.steppers.front().scores_shape();
-    std::int64_t rows = 0;
-    for (const Stepper& stepper : parts_.steppers) rows += stepper.scores_shape()[0];
-    int shards = 0;  // of this process
-    for (int rank = 0; rank < parts_.team.size(); ++rank) shards += parts_.team.shards(rank);
-    if (parts_.group != nullptr && rows > 0) rows = rows / shards * config_.solver.shards;
-    return parts_.steppers.size() == 1 && parts_.group == nullptr ? shape : shape.with(0, rows);
+    return parts_.trainee.take();
 }
 
 bool Epoch::settle(const Batch& batch, std::optional<Batch>& next) {
@@ -98,7 +63,7 @@ bool Epoch::settle(const Batch& batch, std::optional<Batch>& next) {
     sums.learning_rate = batch.learning_rate;
     if (!outcome.finite) {
         if (next) take();
-        parts_.team.call_off(next ? 2 : 1);
+        parts_.trainee.call_off(next ? 2 : 1);
         next.reset();
         if (!config_.continue_on_nan) stop_on_nan(batch.number, outcome.loss);
         state_.batches_done = batch.number + 1;
@@ -106,7 +71,8 @@ bool Epoch::settle(const Batch& batch, std::optional<Batch>& next) {
         return false;
     }
     sums.loss += outcome.loss;
-    if (!outcome.scores.empty()) sums.judges.add(outcome.scores, scores_shape(), batch.targets);
+    if (!outcome.scores.empty())
+        sums.judges.add(outcome.scores, parts_.trainee.scores_shape(), batch.targets);
     ++sums.counted;
     state_.batches_done = batch.number + 1;
     return true;
@@ -132,14 +98,8 @@ bool Epoch::run(const std::function<void(const TrainProgress&)>& tell,
 
 void Epoch::stop_on_nan(std::int64_t batch, double loss) {
     parts_.feeder.start(state_.epochs_done, batch);
-    const int shards = config_.solver.shards;
-    std::string origin;
     parts_.feeder.take();
-    for (int shard = 0; shard < shards && origin.empty(); ++shard) {
-        parts_.feeder.upload(parts_.team.net(0), shard, shards);
-        Access::impl(parts_.team.solver(0)).repeat_shard(shard);
-        origin = parts_.team.net(0).first_nan();
-    }
+    const std::string origin = parts_.trainee.first_nan(parts_.feeder);
     // Print NaN without its sign, which differs among devices and means nothing.
     fail(ErrorKind::numeric, "the loss is ", std::isnan(loss) ? std::abs(loss) : loss, " in epoch ",
          state_.epochs_done + 1, ", batch ", batch + 1,

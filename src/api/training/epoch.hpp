@@ -4,11 +4,10 @@
 
 #include "api/training/feeder.hpp"
 #include "api/training/run_state.hpp"
-#include "api/training/stepper.hpp"
 #include "api/training/traced_steps.hpp"
+#include "api/training/trainee.hpp"
 #include "train/config.hpp"
 
-#include <dlprim/team.hpp>
 #include <dlprim/trainer.hpp>
 
 #include <chrono>
@@ -27,11 +26,9 @@ class Epoch {
   public:
     /// What works on it.
     struct Parts {
-        Team& team;
-        std::vector<Stepper>& steppers;  ///< by rank
+        Trainee& trainee;
         Feeder& feeder;
-        ProcessGroup* group = nullptr;  ///< null for one process
-        TracedSteps* trace = nullptr;   ///< null if steps are not traced
+        TracedSteps* trace = nullptr;  ///< null if steps are not traced
     };
     Epoch(const Parts& parts, const TrainConfig& config, RunState& state);
 
@@ -58,9 +55,8 @@ class Epoch {
         Targets targets;
     };
     Batch start(std::int64_t number);
-    /// The result of the oldest batch that was not taken yet, of all devices of all processes.
+    /// The result of the oldest batch that was not taken yet.
     Stepper::Outcome take();
-    Shape scores_shape() const;
     /// Takes the result of `batch`. Returns whether its loss is finite; otherwise `next` is undone.
     bool settle(const Batch& batch, std::optional<Batch>& next);
     [[noreturn]] void stop_on_nan(std::int64_t batch, double loss);

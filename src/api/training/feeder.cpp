@@ -25,7 +25,7 @@ void check_kept(const std::string& name, const void* labels,
              "', which is ", name_of(want), "; int holds every label");
 }
 
-void upload_values(Net& net, const std::string& name, const void* data, DType dtype,
+void upload_values(const TrainedNet& net, const std::string& name, const void* data, DType dtype,
                    std::size_t count) {
     const DType want = net.input_dtype(name);
     if (want == dtype) {
@@ -62,7 +62,7 @@ bool Feeder::has_test() const {
     return static_cast<bool>(parts_.test);
 }
 
-void Feeder::attach(Net& net, const Roles& roles) {
+void Feeder::attach(const TrainedNet& net, const Roles& roles) {
     roles_ = roles;
     LoaderOptions options;
     options.batch = batch_size();
@@ -78,9 +78,7 @@ void Feeder::attach(Net& net, const Roles& roles) {
         options.classes = options.one_hot ? each : classes;
         check_labels(data, options.classes);
     } else if (data.target_kind() == TargetKind::mask) {
-        const auto& known = Access::impl(net).built().classes;
-        if (const auto found = known.find(roles.labels); found != known.end())
-            labels_ = found->second;
+        labels_ = net.label_input(roles.labels).value_or(labels_);
     } else if (classes > 0 || each != data.target_size()) {
         fail(ErrorKind::invalid_argument, "targets of ", data.source(), " are ", data.target_size(),
              " numbers, input '", roles.labels, "' has shape ", labels.str(),
@@ -96,7 +94,7 @@ void Feeder::attach(Net& net, const Roles& roles) {
     if (!is_test_) check_batches(config_, size());
 }
 
-void Feeder::check_shapes(Net& net) const {
+void Feeder::check_shapes(const TrainedNet& net) const {
     const Shape want = net.input_shape(roles_.images), have = loader_->input_shape();
     const Dataset& data = *part_.data;
     const std::int64_t batch = config_.shard_batch();
@@ -142,7 +140,7 @@ Targets Feeder::take() {
     return targets;
 }
 
-void Feeder::upload(Net& net, int shard, int shards) {
+void Feeder::upload(const TrainedNet& net, int shard, int shards) {
     const Batch& batch = *taken_;
     const auto set = [&](const std::string& name, const auto& all, DType dtype) {
         const std::size_t each = all.size() / static_cast<std::size_t>(shards);
@@ -155,7 +153,7 @@ void Feeder::upload(Net& net, int shard, int shards) {
         set(roles_.labels, batch.labels, DType::i32);
 }
 
-Targets Feeder::feed(Net& net) {
+Targets Feeder::feed(const TrainedNet& net) {
     Targets targets = take();
     if (targets.examples > 0) upload(net, 0, 1);
     return targets;

@@ -4,6 +4,7 @@
 
 #include "api/net_impl.hpp"
 #include "api/param_source.hpp"
+#include "api/placement/placed_net_impl.hpp"
 #include "api/training/listed.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
@@ -75,7 +76,7 @@ class Given {
     std::vector<Hdf5Dataset> datasets_;
 };
 
-Matching match(const Net& net, const Given& file, const TrainConfig::Initial& how) {
+Matching match(const TrainedNet& net, const Given& file, const TrainConfig::Initial& how) {
     Matching found;
     const std::vector<std::string> names = net.param_names();
     const std::set<std::string> wanted(names.begin(), names.end());
@@ -115,7 +116,7 @@ std::string summary(const Matching& found, const std::string& path, std::size_t 
     return text;
 }
 
-std::vector<std::string> take_by_patterns(Net& net, const TrainConfig& config,
+std::vector<std::string> take_by_patterns(const TrainedNet& net, const TrainConfig& config,
                                           const ReadWeights& read) {
     const TrainConfig::Initial& how = config.initial;
     const Given file(how.weights, read);
@@ -129,7 +130,7 @@ std::vector<std::string> take_by_patterns(Net& net, const TrainConfig& config,
     return {text};
 }
 
-void load_whole(Net& net, const std::string& path, const ReadWeights& read) {
+void load_whole(const TrainedNet& net, const std::string& path, const ReadWeights& read) {
     try {
         if (read)
             net.load_weights(read(path), path);
@@ -166,6 +167,17 @@ Net open_training_net(const Context& context, const TrainConfig& config,
         std::make_shared<NetImpl>(context, training_description(config), options));
 }
 
+PlacedNet open_placed_net(const std::vector<NamedDevice>& devices, const TrainConfig& config,
+                          const NetOptions& options, const PlacementOptions& placement,
+                          const std::map<std::string, std::string>& device_of) {
+    NetDescription net = training_description(config);
+    for (NetDescription::Op& op : net.operators)
+        if (const auto found = device_of.find(op.name); found != device_of.end())
+            op.device = found->second;
+    return Access::handle<PlacedNet>(
+        std::make_shared<PlacedNetImpl>(devices, std::move(net), options, placement));
+}
+
 bool meets_in_steps(const TrainConfig& config) {
     if (config.solver.shards == 1) return false;
     const NetDescription net = training_description(config);
@@ -176,7 +188,7 @@ bool meets_in_steps(const TrainConfig& config) {
                        });
 }
 
-std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,
+std::vector<std::string> set_initial_values(const TrainedNet& net, const TrainConfig& config,
                                             const ReadWeights& read) {
     std::vector<std::string> notes;
     net.initialize(config.initialization);

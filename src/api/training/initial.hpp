@@ -3,9 +3,8 @@
 // those of another network's weights file by patterns (fine-tuning).
 #pragma once
 
+#include "api/training/trained_net.hpp"
 #include "train/config.hpp"
-
-#include <dlprim/net.hpp>
 
 #include <functional>
 #include <map>
@@ -16,6 +15,11 @@ namespace dlprim {
 
 /// Opens the network, with the operators frozen that `initial.freeze` names. Throws Error.
 Net open_training_net(const Context& context, const TrainConfig& config, const NetOptions& options);
+/// The same on several devices. `device_of`: if not empty, the device of every operator, in place
+/// of those that operators name.
+PlacedNet open_placed_net(const std::vector<NamedDevice>& devices, const TrainConfig& config,
+                          const NetOptions& options, const PlacementOptions& placement,
+                          const std::map<std::string, std::string>& device_of = {});
 
 /// Whether a batch norm of the network takes statistics of all shards ("sync"), so that each shard
 /// of a batch needs a rank of its own. Throws as open_training_net() does.
@@ -26,7 +30,7 @@ using ReadWeights = std::function<std::map<std::string, HostTensor>(const std::s
 
 /// Gives all parameters values. Returns notes: which came from the file, which were left, and which
 /// are frozen. Throws Error, which names the file.
-std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,
+std::vector<std::string> set_initial_values(const TrainedNet& net, const TrainConfig& config,
                                             const ReadWeights& read);
 
 }  // namespace dlprim

@@ -2,7 +2,6 @@
 // roles_of().
 #include "api/training/roles.hpp"
 
-#include "api/net_impl.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ bool meets_parameters(const Graph& graph, const std::string& input) {
     return false;
 }
 
-void find_inputs(Net& net, Roles& roles) {
+void find_inputs(const TrainedNet& net, Roles& roles) {
     const std::vector<std::string> names = net.input_names();
     constexpr const char* needs =
         "training needs a network of two inputs: examples, and labels or numbers that a loss reads";
@@ -40,7 +39,7 @@ void find_inputs(Net& net, Roles& roles) {
         require(!roles.images.empty(), needs);
         return;
     }
-    const Graph& graph = Access::impl(net).base_graph();
+    const Graph& graph = net.graph();
     roles.images.clear();
     for (const std::string& name : names)
         (meets_parameters(graph, name) ? roles.images : roles.labels) = name;
@@ -51,7 +50,7 @@ void find_inputs(Net& net, Roles& roles) {
 
 }  // namespace
 
-Roles roles_of(Net& net) {
+Roles roles_of(const TrainedNet& net) {
     Roles roles;
     find_inputs(net, roles);
     const std::vector<std::string> losses = net.loss_names();

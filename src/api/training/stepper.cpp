@@ -9,7 +9,7 @@
 
 namespace dlprim {
 
-Stepper::Stepper(Net& net, const Roles& roles, int first_shard, int shards)
+Stepper::Stepper(const TrainedNet& net, const Roles& roles, int first_shard, int shards)
     : first_(first_shard), shards_(shards) {
     losses_.emplace_back(net.output(roles.loss));
     for (const std::string& name : net.loss_names())
@@ -21,7 +21,7 @@ Stepper::Stepper(Net& net, const Roles& roles, int first_shard, int shards)
         require(scores_shape_.rank() > 0, "output '", roles.scores,
                 "' is one number, and shards are judged together: it needs a row for each example");
         scores_shape_ = scores_shape_.with(0, scores_shape_[0] * shards_);
-        batch_scores_ = Tensor(net.context(), scores_shape_, shard_scores_.dtype());
+        batch_scores_ = Tensor(shard_scores_.context(), scores_shape_, shard_scores_.dtype());
     }
     scores_.emplace(batch_scores_);
 }

@@ -5,8 +5,7 @@
 
 #include "api/training/late_output.hpp"
 #include "api/training/roles.hpp"
-
-#include <dlprim/net.hpp>
+#include "api/training/trained_net.hpp"
 
 #include <optional>
 #include <vector>
@@ -16,7 +15,7 @@ namespace dlprim {
 class Stepper {
   public:
     /// For a net that computes so many shards of each batch, from this one on.
-    Stepper(Net& net, const Roles& roles, int first_shard, int shards);
+    Stepper(const TrainedNet& net, const Roles& roles, int first_shard, int shards);
 
     /// Must be called after the step of each shard. Enqueues what keeps its results, and after the
     /// last one reads of all.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What the processes of a run agree on.
+#include "api/training/common_start.hpp"
+
+#include "base/env.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+
+#include <dlprim/version.hpp>
+
+namespace dlprim {
+
+namespace {
+
+TrainConfig config_of(const TrainCall& call) {
+    require(call.config.empty() != call.config_text.empty(),
+            "train() needs a configuration, either as a file or as a text");
+    if (call.config.empty())
+        return parse_train_config(call.config_text, "configuration", call.epochs);
+    return read_train_config(call.config, call.epochs);
+}
+
+/// What the processes of a run must have in common, before any of them plans its network.
+ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call) {
+    ProcessGroup::Fields fields{{"the version of dlprim", DLPRIM_VERSION}};
+    for (const auto& [key, value] : settings_of(config)) fields.emplace_back(key, value);
+    fields.emplace_back("epochs", cat(config.epochs));
+    fields.emplace_back("precision", call.precision     ? std::string(name_of(*call.precision))
+                                     : config.precision ? std::string(name_of(*config.precision))
+                                                        : "fp32");
+    for (const auto& [name, precision] : call.precisions)
+        fields.emplace_back(cat("precision of ", name), std::string(name_of(precision)));
+    std::string shares = call.measure_shards ? "measured" : "";
+    for (const int share : call.shards_of_devices) shares += cat(share, " ");
+    fields.emplace_back("shards of devices", shares);
+    fields.emplace_back("the network's digest", hash_hex(read_file(config.net)));
+    fields.emplace_back("the configuration's digest",
+                        hash_hex(call.config.empty() ? call.config_text : read_file(call.config)));
+    return fields;
+}
+
+}  // namespace
+
+ProcessGroup::Fields fields_of(const Feeder& feeder) {
+    return {{"the number of training examples", cat(feeder.size())},
+            {"the number of classes", cat(feeder.data().classes().size())}};
+}
+
+ProcessGroup* group_of(const TrainCall& call) {
+    return call.processes.size() > 1 ? Access::impl(call.processes).get() : nullptr;
+}
+
+TrainConfig common_config(const TrainCall& call) {
+    TrainConfig config = config_of(call);
+    if (ProcessGroup* const group = group_of(call)) group->agree(fields_of(config, call));
+    return config;
+}
+
+ResumeFrom common_resume(const TrainCall& call, const RunFolder& folder) {
+    ProcessGroup* const group = group_of(call);
+    if (group == nullptr) return resolve_resume(call, folder);
+    ResumeFrom from;
+    if (group->rank() == 0) from = resolve_resume(call, folder);
+    from.path = group->share(from.path, "the checkpoint to go on from");
+    from.in_folder = group->share(from.in_folder ? "1" : "0", "whose checkpoint it is") == "1";
+    return from;
+}
+
+}  // namespace dlprim

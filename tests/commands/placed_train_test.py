@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_train with operators on several devices: -d a=...,b=... and --place auto."""
+import csv
+
+import h5py
+import numpy as np
+from commands import DEVICES, CommandTest, main, network, operator
+
+random = np.random.default_rng(1)
+
+
+def net(**devices):
+    """A classifier with dropout; operators by their names get devices."""
+    def placed(type_, name, *arguments, **options):
+        if name in devices:
+            options["device"] = devices[name]
+        return operator(type_, name, *arguments, **options)
+    return network({"x": [8, 6], "label": ([8], "int")}, ["scores", "loss"],
+                   placed("InnerProduct", "one", "x", outputs=16, activation="tanh"),
+                   placed("Dropout", "drop", "one", p=0.25),
+                   placed("InnerProduct", "two", "drop", outputs=16, activation="relu"),
+                   placed("InnerProduct", "scores", "two", outputs=3),
+                   placed("SoftmaxWithLoss", "loss", "scores label"))
+
+
+class PlacedTrain(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.write("net.json", net(drop="b", two="b"))
+        x = random.standard_normal((52, 6)).astype(np.float32)
+        np.savez(self.folder / "train.npz", x=x[:32], y=x[:32, :3].argmax(1))
+        # The last batch of the test set is smaller.
+        np.savez(self.folder / "test.npz", x=x[32:], y=x[32:, :3].argmax(1))
+
+    def config(self, **more):
+        parts = {name: {"file": f"{name}.npz", "inputs": "x", "labels": "y"} for name in ("train", "test")}
+        return self.write("config.json", {"net": "net.json", "batch": 8, "epochs": 4, "solver": {"learning_rate": 0.02},
+                                          "data": {"type": "npy", **parts}} | more)
+
+    def model(self, out, name="model.h5"):
+        return {key: value.tobytes() for key, value in self.read_tensors(f"{out}/{name}").items()}
+
+    def rows(self, out):
+        with open(self.folder / out / "metrics.csv", newline="") as file:
+            return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
+
+    def train(self, out, device, *more):
+        return self.succeed("train", self.config(), "-d", device, "--out", self.folder / out, *more)
+
+    def test_as_on_one_device(self):
+        for device in DEVICES:
+            with self.subTest(device=device):
+                one, two = f"one_{device}", f"two_{device}"
+                text = self.train(one, device).err
+                self.assertNotIn("error", text)
+                done = self.train(two, f"a={device},b={device}")
+                self.assertRegex(done.out, "device: a is ")
+                self.assertRegex(done.out, r"test accuracy \d")
+                self.assertEqual(self.model(two), self.model(one))
+                self.assertEqual(self.rows(two), self.rows(one))
+                # On two devices, one of which is the host.
+                other = f"other_{device}"
+                self.train(other, f"a={device},b=cpu")
+                for row, want in zip(self.rows(other), self.rows(one)):
+                    for key, value in want.items():
+                        self.assertAlmostEqual(float(row[key]), float(value), delta=0.02 if "accuracy" in key else 1e-3)
+                page = (self.folder / other / "report.html").read_text()
+                self.assertIn("finished", page)
+
+    def test_resume_on_another_placement(self):
+        device = DEVICES[-1]
+        self.train("whole", device)
+        placed = f"a={device},b={device}"
+        for first, second in ((device, placed), (placed, device), (placed, f"b={device},a={device}")):
+            with self.subTest(first=first, second=second):
+                self.train("part", first, "--epochs", "2", "--replace")
+                self.train("part", second, "--resume", "latest")
+                self.assertEqual(self.model("part"), self.model("whole"))
+                self.assertEqual(self.rows("part"), self.rows("whole"))
+        # The checkpoints of the last run, which was placed, hold what those of one device hold.
+        names = sorted(path.name for path in (self.folder / "part").glob("*.h5"))
+        self.assertGreater(len(names), 1)
+        for name in names:
+            with h5py.File(self.folder / "part" / name) as part, h5py.File(self.folder / "whole" / name) as whole:
+                self.assertEqual(set(part), set(whole))
+                self.assertEqual(set(part.attrs), set(whole.attrs))
+                if "solver" in whole:
+                    self.assertEqual(set(part["solver"]), set(whole["solver"]))
+
+    def test_automatic(self):
+        device = DEVICES[-1]
+        self.write("net.json", net())
+        self.train("one", device)
+        done = self.train("auto", f"a={device},b={device}", "--place", "auto")
+        self.assertIn("part 1 of 1 runs on device 'a': operators 'one' to 'loss', about ", done.out + done.err)
+        self.assertEqual(self.model("auto"), self.model("one"))
+        self.refuse(["'one'", "fits on no device", "device 'b'"], "train", self.config(), "-d", f"a={device},b=cpu",
+                    "--place", "auto", "--device-memory", "a=64", "--device-memory", "b=64", "--out", self.folder / "x")
+        self.refuse(["device 'a'", "more than the limit of 1024 bytes"], "train", self.config(), "-d",
+                    f"a={device},b=cpu", "--device-memory", "a=1KiB", "--out", self.folder / "y")
+
+    def test_what_is_refused(self):
+        def refuse(words, *arguments, **config):
+            self.refuse(words, "train", self.config(**config), "-d", "a=cpu,b=cpu", "--out", self.folder / "refused",
+                        *arguments)
+        refuse(["on_nan"], on_nan="continue")
+        refuse(["shards"], shards=2)
+        refuse(["--trace"], "--trace", self.folder / "trace.json")
+        refuse(["--shares"], "--shares", "1,1")
+        refuse(["dlprim_benchmark"], "--memory")
+        self.refuse(["'b'", "nobody has bound"], "train", self.config(), "-d", "a=cpu", "--out", self.folder / "refused")
+        self.refuse(["fast=gpu"], "train", self.config(), "-d", "cpu", "--place", "auto", "--out", self.folder / "refused")
+        self.refuse(["a=2G"], "train", self.config(), "-d", "a=cpu,b=cpu", "--device-memory", "a=2G", code=2)
+
+    def test_a_loss_that_is_no_number_ends_the_run(self):
+        config = self.config(solver={"type": "sgd", "learning_rate": 1e30})
+        self.refuse(["the loss is", "epoch 1"], "train", config, "-d", "a=cpu,b=cpu", "--out", self.folder / "nan")
+
+
+if __name__ == "__main__":
+    main()

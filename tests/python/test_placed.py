@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""PlacedNet and PlacedSolver: they compute what Net and Solver do on one device."""
+
+from __future__ import annotations
+
+import pathlib
+import pickle
+
+import dlprim
+import numpy as np
+import pytest
+from small_networks import classifier, samples
+
+
+def placed(second: str = "b") -> dict:
+    net = classifier()
+    net["operators"][1]["device"] = second
+    return net
+
+
+def two_like(context: dlprim.Context) -> dict[str, dlprim.Context]:
+    return {"a": context, "b": dlprim.Context(context.info.id)}
+
+
+def test_training_has_the_bits_of_one_device(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
+    data, labels = samples()
+    one = dlprim.Net(context, classifier())
+    two = dlprim.PlacedNet(two_like(context), placed())
+    assert [part.device for part in two.parts()] == ["a", "b", "a"]
+    assert isinstance(two.parts()[1], dlprim.PlacedPart) and two.parts()[1].operators == ["fc2"]
+    assert two.device_names == ["a", "b"]
+    assert two.input_shape("data") == (4, 8)
+    one.initialize()
+    two.initialize()
+    solver = dlprim.Solver(one, learning_rate=0.01)
+    placed_solver = dlprim.PlacedSolver(two, learning_rate=0.01)
+    for step in range(3):
+        if step == 2:
+            placed_solver.save_checkpoint(tmp_path / "two.h5", {"epoch": 2})
+        for net in (one, two):
+            net.set_input("data", data)
+            net.set_input("label", labels)
+        solver.step()
+        placed_solver.step()
+    assert placed_solver.steps == 3
+    assert all(isinstance(move, dlprim.PlacedMove) and move.times == 3 for move in two.moves())
+    assert {(move.value, move.source, move.target) for move in two.moves()} == {
+        ("h", "a", "b"), ("h", "b", "a"), ("scores", "b", "a"), ("scores", "a", "b")}  # fmt: skip
+    for name, want in one.weights().items():
+        np.testing.assert_array_equal(two.weights()[name], want)
+    # A run on one device goes on from the checkpoint.
+    resumed = dlprim.Solver(dlprim.Net(context, classifier()), learning_rate=0.5)
+    assert resumed.load_checkpoint(tmp_path / "two.h5") == {"epoch": 2}
+    resumed.net.forward(data=data, label=labels)
+    resumed.step()
+    for name, want in one.weights().items():
+        np.testing.assert_array_equal(resumed.net.weights()[name], want)
+    assert "3" in repr(placed_solver) and "PlacedNet" in repr(two)
+
+
+def test_inference_and_files(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
+    data, labels = samples()
+    one = dlprim.Net(context, classifier(), "inference")
+    one.initialize()
+    one.save_weights(tmp_path / "w.h5")
+    two = dlprim.PlacedNet({"a": context, "b": dlprim.Context("cpu")}, placed(), "inference")
+    two.load_weights(tmp_path / "w.h5")
+    want = one.run(data=data, label=labels)
+    found = two.run({"data": data}, label=labels)
+    np.testing.assert_allclose(found["prob"], want["prob"], rtol=1e-5)
+    assert set(two.planned_peak_bytes()) == {"a", "b"}
+
+
+def test_automatic(context: dlprim.Context) -> None:
+    devices = two_like(context)
+    for place in ("auto", "measured"):
+        net = dlprim.PlacedNet(devices, classifier(), place=place, solver={"kind": "sgd", "momentum": 0.9})
+        assert all(part.estimated_ms > 0 and part.estimated_bytes > 0 for part in net.parts())
+        assert any("part 1 of" in note for note in net.notes())
+    with pytest.raises(dlprim.OutOfMemoryError, match="fits on no device"):
+        dlprim.PlacedNet(devices, classifier(), place="auto", memory_limits={"a": 64, "b": 64})
+
+
+def test_mistakes(context: dlprim.Context) -> None:
+    with pytest.raises(dlprim.InvalidArgumentError, match="nobody has bound"):
+        dlprim.PlacedNet({"a": context}, placed())
+    with pytest.raises(TypeError, match="dict of contexts"):
+        dlprim.PlacedNet([context], placed())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="place is 'best'"):
+        dlprim.PlacedNet({"a": context}, placed(), place="best")
+    net = dlprim.PlacedNet(two_like(context), placed())
+    with pytest.raises(dlprim.InvalidArgumentError, match="shape"):
+        net.set_input("data", np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="no option 'rate'"):
+        dlprim.PlacedSolver(net, rate=1)
+    with pytest.raises(dlprim.InvalidArgumentError, match="'adagrad'"):
+        dlprim.PlacedSolver(net, "adagrad")
+    with pytest.raises(TypeError, match="PlacedNet"):
+        dlprim.PlacedSolver(dlprim.Net(context, classifier()))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(net)
