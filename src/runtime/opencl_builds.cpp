@@ -29,6 +29,16 @@ namespace {
 // macro that no kernel reads.
 constexpr const char* no_count = " -DDLPRIM_NO_COUNT=1\t-fno-caret-diagnostics";
 
+/// The option for divisions and square roots of floats that are rounded correctly, if the device
+/// has it and does not round so anyhow, as processors do. OpenCL allows 2.5 units in the last
+/// place, by which 6 / 2 need not be 3 on GPUs, and its whole part is 2.
+const char* exact_division(cl_device_id device, DeviceKind kind) {
+    cl_device_fp_config config = 0;
+    clGetDeviceInfo(device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(config), &config, nullptr);
+    const bool has = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    return has && kind != DeviceKind::cpu ? " -cl-fp32-correctly-rounded-divide-sqrt" : "";
+}
+
 // A program that no driver can have in its own cache.
 ProgramSource small_program(int number) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -56,11 +66,12 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       compiled_(std::move(compiled)),
       info_(device.info),
       device_key_(device_key_of(device)),
+      exact_division_(exact_division(device_, device.info.kind)),
       device_memory_(device.traits.global_bytes),
       is_pocl_(is_pocl(device.platform_version)) {}
 
 std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
-    return cat(device_key_, source.options, '\n', source.source);
+    return cat(device_key_, source.options, exact_division_, '\n', source.source);
 }
 
 bool OpenCLBuilds::keeps(const ProgramSource& source) const {
@@ -135,7 +146,8 @@ cl_program OpenCLBuilds::from_source(const ProgramSource& source) const {
     const std::size_t size = source.source.size();
     // Without -w, PoCL's compiler writes "8 warnings generated." to stderr when vectors are wider
     // than the processor's. A library must not write there.
-    const std::string options = source.options + " -w" + (is_pocl_ ? no_count : "");
+    const std::string options =
+        cat(source.options, exact_division_, " -w", is_pocl_ ? no_count : "");
     const auto start = std::chrono::steady_clock::now();
     cl_program program = nullptr;
     cl_int code = CL_SUCCESS;

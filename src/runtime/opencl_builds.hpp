@@ -53,6 +53,7 @@ class OpenCLBuilds : public CompileTarget {
     std::function<void()> compiled_;
     DeviceInfo info_;
     std::string device_key_;
+    const char* exact_division_;  ///< an option for all programs, or ""
     std::uint64_t device_memory_;
     bool is_pocl_;
 };

@@ -64,6 +64,33 @@ TEST_CASE("pointwise: broadcasting and scalars", "[pointwise_api]") {
     }
 }
 
+TEST_CASE("pointwise: quotients and roots are rounded correctly", "[pointwise_api]") {
+    // Where a quotient is a whole number, one unit less in the last place makes its whole part
+    // wrong.
+    ON_EVERY_DEVICE(device) {
+        std::vector<float> dividends, divisors;
+        for (int i = 1; i <= 300; ++i)
+            for (int j = 1; j <= 100; ++j) {
+                dividends.push_back(static_cast<float>(i * j));
+                divisors.push_back(static_cast<float>(j));
+            }
+        const Shape shape{300, 100};
+        const Tensor a = floats(device, shape, dividends), b = floats(device, shape, divisors);
+        const std::vector<Tensor> made = ops::pointwise(
+            "y0 = x0 / x1; y1 = truncdiv(x0, x1); y2 = sqrt(x0); y3 = x1 / x0", {a, b});
+        std::vector<float> whole, roots, shares;
+        for (std::size_t i = 0; i < dividends.size(); ++i) {
+            whole.push_back(std::round(dividends[i] / divisors[i]));
+            roots.push_back(std::sqrt(dividends[i]));
+            shares.push_back(divisors[i] / dividends[i]);
+        }
+        CHECK((values_of(made[0]) == whole));
+        CHECK((values_of(made[1]) == whole));
+        CHECK((values_of(made[2]) == roots));
+        CHECK((values_of(made[3]) == shares));
+    }
+}
+
 TEST_CASE("pointwise: several outputs, elementwise and reduced", "[pointwise_api]") {
     ON_EVERY_DEVICE(device) {
         // Sums of x and of x^2 over all dimensions but C, and an elementwise output besides.

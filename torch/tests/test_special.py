@@ -163,3 +163,17 @@ def test_zeta_and_polygamma(dtype: torch.dtype) -> None:
     torch.testing.assert_close(
         SPECIAL.polygamma(1, q[2:].ocl()).cpu(), SPECIAL.polygamma(1, q[2:]), rtol=2e-5, atol=2e-5
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("scale", [1.0, 0.1])
+def test_exact_quotients(dtype: torch.dtype, scale: float) -> None:
+    """Quotients that are whole, or nearly, have the CPU's bits, and so have their whole parts."""
+    divisors = torch.arange(1, 100, dtype=torch.float32) * scale
+    dividends = (torch.arange(-300, 301, dtype=torch.float32)[:, None] * divisors).to(dtype)
+    divisors = divisors.to(dtype).expand_as(dividends).contiguous()
+    # In 16 bits PyTorch truncates the quotient after it was rounded to them.
+    for rounding in (None, "trunc") if dtype == torch.float32 else (None,):
+        expected = torch.div(dividends, divisors, rounding_mode=rounding)
+        actual = torch.div(dividends.to("ocl"), divisors.to("ocl"), rounding_mode=rounding)
+        assert torch.equal(actual.cpu(), expected), rounding
