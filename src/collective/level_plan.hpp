@@ -8,8 +8,8 @@
 // stage before; before the first stage each rank is a member by itself. All ranks of a member
 // together hold each element once: of every sum that waits in the member's ShardTree. In the stage,
 // the ranks that hold the same elements in each member cut them among themselves, and each adds its
-// part. So a link between hosts carries each element once for every host, whatever the number of
-// its ranks.
+// part. So a host sends each element once, to the host that adds it, whatever the number of its
+// ranks.
 //
 //     levels {2, 2}          stage 0                      stage 1
 //     rank 0, host 0   [ a a a a | - - - - ]        [ a a | - - - - - - ]
