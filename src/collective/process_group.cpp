@@ -222,6 +222,11 @@ void ProcessGroup::alltoall(const std::vector<Pieces>& to, const std::vector<Pie
     call([&] { transport_->alltoall(to, from, what, deadline_); });
 }
 
+void ProcessGroup::exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                            const std::string& what) {
+    call([&] { transport_->exchange(to, from, what, deadline_); });
+}
+
 void ProcessGroup::await_broadcast(void* data, std::uint64_t bytes, const std::string& what) {
     call([&] { transport_->broadcast(0, data, bytes, what, unlimited); });
 }

@@ -40,6 +40,8 @@ class ProcessGroup {
     /// Error(device) that names it.
     void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                   const std::string& what);
+    void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                  const std::string& what);
     /// What follows waits without a deadline, since it may take the first process an unknown time.
     /// The watch still ends it.
     void await_broadcast(void* data, std::uint64_t bytes, const std::string& what);
