@@ -3,6 +3,8 @@
 // that one rank makes alone, whatever the levels, shards and sizes.
 #include "collective/level_plan.hpp"
 
+#include "collective/levels.hpp"
+
 #include "net/support.hpp"
 
 #include <cstring>
@@ -237,4 +239,33 @@ TEST_CASE("levels that do not nest are refused", "[level_plan]") {
     refused({{0, 0, 0}}, 4, "do not have all of 4 shards");
     refused({{0, 0}}, 3, "2 ranks of 3");
     refused({{0, 0, 2}}, 3, "leave none out");
+}
+
+TEST_CASE("levels are the hosts of the processes, or what a setting says", "[level_plan]") {
+    using Levels = std::vector<Groups>;
+    const std::vector<std::size_t> one(4, 1);
+    const Groups each{0, 1, 2, 3}, all(4, 0), pairs{0, 0, 1, 1};
+    CHECK(levels_of({one, {0, 0, 0, 0}, true}, "") == Levels{all});
+    CHECK(levels_of({one, {0, 0, 0, 0}, false}, "") == Levels{each, all});
+    CHECK(levels_of({one, {0, 0, 1, 1}, true}, "") == Levels{pairs, all});
+    CHECK(levels_of({one, {0, 0, 1, 1}, false}, "") == Levels{each, pairs, all});
+    CHECK(levels_of({one, {0, 1, 0, 1}, true}, "") == Levels{{0, 1, 0, 1}, all});
+    CHECK(levels_of({one, each, false}, "") == Levels{each, all});
+    CHECK(levels_of({one, each, false}, "2,2") == Levels{each, pairs, all});
+    CHECK(levels_of({one, {0, 0, 1, 1}, true}, "1,2,2") == Levels{pairs, all});
+    CHECK(levels_of({one, {0, 0, 0, 0}, true}, "2,2") == Levels{all});
+    // Processes with several ranks.
+    CHECK(levels_of({{2, 1, 3, 1}, {0, 0, 1, 1}, true}, "") ==
+          Levels{{0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0}});
+    CHECK(levels_of({{2, 1}, {0, 0}, false}, "") == Levels{{0, 0, 1}, {0, 0, 0}});
+    const auto refused = [&](const std::vector<std::size_t>& hosts, const char* setting,
+                             const char* text) {
+        check_error(ErrorKind::invalid_argument, {"DLPRIM_LEVELS", text}, [&] {
+            levels_of({one, hosts, true}, setting);
+        });
+    };
+    refused(each, "2,3", "6 processes, and the run has 4");
+    refused(each, "2,x", "'2,x'");
+    refused(each, "0,4", "'0,4'");
+    refused({0, 0, 0, 1}, "2,2", "some of the processes that share a host's memory");
 }
