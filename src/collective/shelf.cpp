@@ -12,12 +12,13 @@ Tensor Shelf::view(const Context& context, std::size_t rank, std::uint64_t byte,
     return Access::tensor(context, peer_->in(rank), begin_ + byte, Shape{count}, dtype);
 }
 
-void Shelf::put(const Context& context, std::size_t rank, const Tensor& from) const {
+void Shelf::put(const Context& context, std::size_t rank, const Tensor& from,
+                std::uint64_t byte) const {
     Queue& queue = Access::impl(context).queue();
     if (is_reached())
-        queue.copy(place_of(from), {peer_->in(rank).get(), begin_}, from.bytes());
+        queue.copy(place_of(from), {peer_->in(rank).get(), begin_ + byte}, from.bytes());
     else
-        queue.read(place_of(from), host_.data(), from.bytes(), false);
+        queue.read(place_of(from), host_.data() + byte, from.bytes(), false);
 }
 
 void Shelf::get(const Context& context, std::size_t rank, std::uint64_t byte,
