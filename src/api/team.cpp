@@ -419,6 +419,9 @@ Context open_device(std::string_view names, const Processes& processes) {
 void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
     notes.push_back(cat(group->size(), " processes exchange their sums by ", group->transport(),
                         ", started by ", group->place().starter));
+    notes.push_back(exchange->levels());
+    if (const std::string& reason = exchange->no_shared(); !reason.empty())
+        notes.push_back(cat("processes of a host do not share memory: ", reason));
     std::set<std::string> ids;
     for (std::size_t i = 0; i < places.size(); ++i) {
         notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,

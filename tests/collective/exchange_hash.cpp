@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Adds made-up sums of shards up in an exchange, which other processes may belong to. Prints by
-// which way, a hash of all means for each rank of the process, and how long a step took. A test
+// Adds made-up sums of shards up in an exchange, which other processes may belong to. Prints in
+// which levels, a hash of all means for each rank of the process, and how long a step took. A test
 // starts several of this program.
 //
 //   collective_exchange_hash DEVICE CONTEXTS SHARDS STEPS ELEMENTS...
@@ -174,7 +174,7 @@ void run(const Work& work, const std::shared_ptr<ProcessGroup>& group) {
     for (const auto& rank : all)
         std::printf("%016llx\n", static_cast<unsigned long long>(rank->hash));
     const std::vector<double>& seconds = all[0]->seconds;
-    std::fprintf(stderr, "%s; a step: %.2f ms at least, %.2f mostly\n", exchange->way(0).c_str(),
+    std::fprintf(stderr, "%s; a step: %.2f ms at least, %.2f mostly\n", exchange->levels().c_str(),
                  1e3 * seconds[0], 1e3 * seconds[seconds.size() / 2]);
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train in several processes, by Open MPI, MPICH and Gloo: the bits of one process; a process that dies ends all
 of them; and what is wrong with a start or differs between processes is said in a sentence."""
+import contextlib
 import json
 import os
 import pathlib
@@ -42,6 +43,21 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+@contextlib.contextmanager
+def with_variables(**variables):
+    """Variables of this process, which what it starts inherits."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 class Group:
@@ -106,15 +122,18 @@ class Processes(Runs):
                         self.assert_same_run("one", "many")
 
     def test_each_writes_a_trace(self):
-        for transport in TRANSPORTS[-1:]:
-            self.train_in(transport, 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
+        fetched = {"fetch sums of other processes", "fetch means of other processes"}
+        for shared in (True, False):
+            with with_variables(DLPRIM_SHARED=str(int(shared))):
+                self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
             for rank in (0, 1):
                 trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
                 self.assertEqual(trace_test.problems_of(trace), [])
                 spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
                 self.assertEqual({event["pid"] for event in spans}, {rank})
-                self.assertLessEqual({"fetch sums of other processes", "fetch means of other processes", "add slice"},
-                                     {event["name"] for event in spans if event["cat"] == "move"})
+                moves = {event["name"] for event in spans if event["cat"] == "move"}
+                self.assertLessEqual({"send sums", "add slice", "receive means"}, moves)
+                self.assertEqual(fetched & moves, set() if shared else fetched)
             self.assertFalse((self.folder / "trace.json").exists())
 
     def test_a_run_goes_on_with_other_processes(self):
