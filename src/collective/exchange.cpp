@@ -155,9 +155,18 @@ Exchange::Slice Exchange::kept_of(const LevelPlan::Division& division, std::size
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
     for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i)
-            if (const Tensor& sum = terms[t].waiting.at(i); !shelf_of(rank, sum))
-                rooms[t].sums[i].put(second_[rank], rank, sum);
+        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
+            const Tensor& sum = terms[t].waiting.at(i);
+            if (shelf_of(rank, sum)) continue;
+            // Nobody else reads what the rank keeps.
+            const Slice kept = rooms[t].kept;
+            const std::int64_t end = sum.shape().numel();
+            for (const Slice& part : {Slice{0, kept.begin}, Slice{kept.end, end}})
+                if (part.size() > 0)
+                    rooms[t].sums[i].put(second_[rank], rank,
+                                         elements_of(second_[rank], sum, part.begin, part.size()),
+                                         bytes_of(sum, part.begin));
+        }
     queue(rank).finish();
 }
 
@@ -209,12 +218,16 @@ void Exchange::send_means(std::size_t rank, const Room& room, const Holdings& he
 }
 
 void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
-                             const Tensor& mean) {
+                             const Tensor& mean, const Holdings& held) {
     for (const std::size_t q : memory_) {
         const Room& room = rooms_[q][group][tensor];
         if (room.kept.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], mean, room.kept.begin, room.kept.size());
-        room.mean.get(second_[rank], rank, 0, target);
+        // Further levels have brought parts of what the rank keeps itself.
+        if (q == number(rank) && plan_->stages() == 1)
+            queue(rank).copy(place_of(held.front().sums.front()), place_of(target), target.bytes());
+        else
+            room.mean.get(second_[rank], rank, 0, target);
     }
 }
 
@@ -246,7 +259,8 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     if (plan_->stages() > 1) phases.next(TraceKind::move, "fetch means of other processes");
     return_means(rank, group, terms, "means " + what);
     phases.next(TraceKind::move, "receive means");
-    for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        receive_means(rank, group, t, terms[t].mean, held[t]);
 }
 
 Exchange::Group Exchange::take(std::size_t rank, std::size_t group) {

@@ -188,7 +188,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Adds what the rank keeps of the sums in its memory.
     Holdings add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
     void send_means(std::size_t rank, const Room& room, const Holdings& held);
-    void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
+    void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean,
+                       const Holdings& held);
 
     /// Waits for the processes of the host, if they share memory.
     void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
