@@ -3,6 +3,8 @@
 // own collectives use, since waiting for these alone can be cancelled.
 #include "collective/transport_plugin.h"
 
+#include <gloo/allreduce.h>
+#include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
@@ -99,6 +101,21 @@ class Transport {
     /// keeps the order of what goes between two processes.
     int exchange(const dlprim_pieces* to, const dlprim_pieces* from, double seconds) {
         return move(to, from, exchanges_, seconds);
+    }
+
+    /// Gloo's own, which cancel() does not end: only its deadline or a lost connection does.
+    int allreduce(float* values, std::uint64_t count, double seconds) {
+        gloo::AllreduceOptions how(context_);
+        how.setOutput(values, static_cast<std::size_t>(count));
+        how.setReduceFunction(
+            static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
+        how.setTimeout(std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds, 1e8)) + 1));
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (cancelled_) return DLPRIM_TRANSPORT_CANCELLED;
+        }
+        gloo::allreduce(how);
+        return DLPRIM_TRANSPORT_DONE;
     }
 
     void cancel() {
@@ -267,6 +284,12 @@ int barrier(void* self, double seconds, dlprim_message message) {
     return allgather(self, &own, 1, all.data(), seconds, message);
 }
 
+int allreduce(void* self, float* values, std::uint64_t count, double seconds,
+              dlprim_message message) {
+    return guarded(message, seconds,
+                   [&] { return transport_of(self).allreduce(values, count, seconds); });
+}
+
 void cancel(void* self) {
     transport_of(self).cancel();
 }
@@ -285,7 +308,8 @@ constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
                                  broadcast,
                                  barrier,
                                  cancel,
-                                 close};
+                                 close,
+                                 allreduce};
 
 }  // namespace
 

@@ -248,6 +248,22 @@ int barrier(void* self, double seconds, dlprim_message message) {
     return transport.finish(code, request, seconds, message);
 }
 
+int allreduce(void* self, float* values, std::uint64_t count, double seconds,
+              dlprim_message message) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 28;
+    Transport& transport = transport_of(self);
+    for (std::uint64_t done = 0; done < count; done += most) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int code = MPI_Iallreduce(MPI_IN_PLACE, values + done,
+                                        static_cast<int>(std::min(most, count - done)), MPI_FLOAT,
+                                        MPI_SUM, transport.all, &request);
+        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): as above
+        const int result = transport.finish(code, request, seconds, message);
+        if (result != DLPRIM_TRANSPORT_DONE) return result;
+    }
+    return DLPRIM_TRANSPORT_DONE;
+}
+
 void cancel(void* self) {
     transport_of(self).cancelled = true;
 }
@@ -268,7 +284,8 @@ constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
                                  broadcast,
                                  barrier,
                                  cancel,
-                                 close};
+                                 close,
+                                 allreduce};
 
 }  // namespace
 

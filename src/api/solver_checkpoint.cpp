@@ -78,6 +78,7 @@ void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
     file.attribute("", "solver_updates", static_cast<std::int64_t>(updates));
     file.attribute("", "solver_batches", static_cast<std::int64_t>(batches));
     if (options.shards > 1) file.attribute("", "shards", static_cast<std::int64_t>(options.shards));
+    if (sums.is_in_any_order()) file.attribute("", "order", std::string("any"));
     file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
     file.attribute("", "random_seed", static_cast<std::int64_t>(net.options().seed));
     file.attribute("", "learning_rate", rate);

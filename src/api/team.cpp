@@ -120,6 +120,7 @@ class TeamImpl {
     /// Whether parameters come from the first device after every update, since another kind of
     /// device would round them otherwise.
     bool mixed = false;
+    bool any_order = false;                  ///< as TeamOptions::any_order
     bool sharded_states = false;             ///< each rank updates a part of the parameters
     std::vector<std::uint64_t> state_bytes;  ///< then: what each has of the solver's state
     std::optional<RankThreads> threads;      ///< last, so that they end first
@@ -160,6 +161,7 @@ Team::Team(const std::vector<Context>& devices,
         team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
     }
     team.sharded_states = options.sharded_states && ranks > 1;
+    team.any_order = options.any_order;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
@@ -187,6 +189,7 @@ Team::Team(const std::vector<Context>& devices,
     if (team.group)
         team.group->agree(
             layout_fields(Access::impl(*team.ranks[0].net), team.mixed, team.sharded_states));
+    if (team.group) team.group->agree({{"order of sums", options.any_order ? "any" : "tree"}});
     if (measures) {
         team.measure(solver.shards);
         team.connect(solver.shards);
@@ -218,6 +221,7 @@ void TeamImpl::introduce_parts() {
 void TeamImpl::connect(int shards) {
     if (parts.size() > 1)
         exchange = std::make_shared<Exchange>(devices, shards, parts, barrier, add_pair, group);
+    if (exchange && any_order) exchange->allow_any_order();
 }
 
 void TeamImpl::attach(std::size_t rank, std::uint64_t range_bytes) {

@@ -236,6 +236,10 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     for (const Term& term : terms) elements += term.mean.shape().numel();
     const std::string what =
         cat("over shards (part ", group, " of the step, ", elements, " elements)");
+    const bool floats = std::all_of(terms.begin(), terms.end(), [](const Term& term) {
+        return term.mean.dtype() == DType::f32;
+    });
+    if (any_order_ && floats) return add_in_any_order(rank, group, terms, what);
     make_rooms(rank, group, terms);
     Rooms& rooms = rooms_[number(rank)][group];
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));

@@ -79,6 +79,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Why kernels do not reach the memory of other devices; empty if they do or need not.
     const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
+    /// Lets the transport of several processes add sums of floats up in an order of its own, which
+    /// depends on their number. It stays the tree's where the transport does not add, or there is
+    /// one process. To be called before any step, in all processes.
+    void allow_any_order();
+    bool is_in_any_order() const { return any_order_; }
     /// Records what is moved and waited for. To be called before any step; null for no trace.
     void set_trace(std::shared_ptr<StepTrace> trace) { trace_ = std::move(trace); }
 
@@ -206,6 +211,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::uint64_t place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
                               const std::shared_ptr<std::byte>& base);
 
+    /// In place of all levels, where the transport adds.
+    void add_in_any_order(std::size_t rank, std::size_t group, const Terms& terms,
+                          const std::string& what);
     /// Levels above the first. The first rank of each process exchanges for all of its ranks.
     void make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
                       const Tensor& tensor);
@@ -235,6 +243,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     bool shared_host_ = false;         ///< whether they are of several processes
     bool pins_shared_ = false;         ///< whether shared memory is made known to the driver
     std::string no_shared_;
+    bool any_order_ = false;  ///< whether the transport adds
     std::shared_ptr<Barrier> barrier_;
     AddPair add_;
     std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced

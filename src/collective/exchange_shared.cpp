@@ -60,6 +60,9 @@ void Exchange::choose_levels() {
 }
 
 std::string Exchange::levels() const {
+    if (any_order_)
+        return cat("sums are added by ", group_->transport(),
+                   " in an order of its own, which depends on the number of processes");
     std::vector<std::string> texts;
     for (std::size_t stage = 0; stage < plan_->stages(); ++stage) {
         std::size_t most = 1;

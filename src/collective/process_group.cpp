@@ -236,6 +236,10 @@ void ProcessGroup::exchange(const std::vector<Pieces>& to, const std::vector<Pie
     call([&] { transport_->exchange(to, from, what, deadline_); });
 }
 
+void ProcessGroup::allreduce(float* values, std::uint64_t count, const std::string& what) {
+    call([&] { transport_->allreduce(values, count, what, deadline_); });
+}
+
 void ProcessGroup::meet_on_host(const std::string& what, std::uint64_t bytes) {
     call([&] { host_->meet(what, bytes, deadline_); });
 }

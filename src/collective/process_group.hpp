@@ -44,6 +44,8 @@ class ProcessGroup {
                   const std::string& what);
     void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                   const std::string& what);
+    bool can_add() const { return transport_->can_add(); }
+    void allreduce(float* values, std::uint64_t count, const std::string& what);
     /// Which processes share a host, and memory.
     SharedHost& host() { return *host_; }
     /// As SharedHost's, with the group's deadline, likewise.

@@ -13,8 +13,14 @@ namespace dlprim {
 namespace {
 
 constexpr std::uint32_t magic = 0x31747264;
-enum Kind : std::uint32_t { alltoall_call, allgather_call, broadcast_call, barrier_call };
-constexpr const char* kinds[] = {"exchanges", "gathers", "shares", "waits for all"};
+enum Kind : std::uint32_t {
+    alltoall_call,
+    allgather_call,
+    broadcast_call,
+    barrier_call,
+    allreduce_call
+};
+constexpr const char* kinds[] = {"exchanges", "gathers", "shares", "waits for all", "adds up"};
 
 struct Text {
     std::array<char, 400> bytes{};
@@ -260,6 +266,18 @@ void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::
     check(plugin_.broadcast(self_, root, data, bytes, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
     if (from != rank_ && dlprim::digest_of(data, bytes) != theirs[from].digest) changed(from, what);
+}
+
+void Transport::allreduce(float* values, std::uint64_t count, const std::string& what,
+                          Deadline deadline) {
+    std::vector<Header> headers(names_.size(), header(allreduce_call, what));
+    for (Header& each : headers) each.bytes = count * sizeof(float);
+    const std::vector<Header> theirs = meet(headers, what, deadline);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        if (i != rank_ && theirs[i].bytes != headers[i].bytes) mismatch(i, theirs[i], headers[i]);
+    Text text;
+    check(plugin_.allreduce(self_, values, count, deadline.count(), text.message()),
+          text.bytes.data(), what, deadline);
 }
 
 void Transport::barrier(const std::string& what, Deadline deadline) {

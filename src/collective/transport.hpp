@@ -51,6 +51,9 @@ class Transport {
     void broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
                    Deadline deadline);
     void barrier(const std::string& what, Deadline deadline);
+    /// Adds up floats of all in an order that the plugin chooses, in place. Only where it can.
+    bool can_add() const { return plugin_.allreduce != nullptr; }
+    void allreduce(float* values, std::uint64_t count, const std::string& what, Deadline deadline);
 
     /// From any thread: ends the present call and all later ones.
     void cancel();

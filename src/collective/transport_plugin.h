@@ -75,6 +75,10 @@ struct dlprim_transport {
     /* `whole`: all processes do it, after their last call; otherwise only this process is at its
        end, and others must not be waited for. */
     void (*close)(void* self, int whole);
+    /* Adds up the floats of all processes in whatever order. All get the same sums, in place of
+       their own. May be null. */
+    int (*allreduce)(void* self, float* values, uint64_t count, double seconds,
+                     struct dlprim_message message);
 };
 
 typedef const struct dlprim_transport* (*dlprim_transport_plugin_function)(

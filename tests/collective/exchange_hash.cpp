@@ -3,10 +3,11 @@
 // which levels, a hash of all means for each rank of the process, and how long a step took. A test
 // starts several of this program.
 //
-//   collective_exchange_hash DEVICE CONTEXTS SHARDS STEPS ELEMENTS...
+//   collective_exchange_hash DEVICE CONTEXTS SHARDS STEPS ELEMENTS... [any]
 //
-// CONTEXTS is how many ranks this process has, all on the device. Each of ELEMENTS is the size of a
-// tensor that leaves by itself.
+// With `any` as the last word the transport adds in its own order, and means are compared with
+// those of the tree. CONTEXTS is how many ranks this process has, all on the device. Each of
+// ELEMENTS is the size of a tensor that leaves by itself.
 #include "collective/exchange.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +36,7 @@ void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, dou
 struct Work {
     std::string device;
     int contexts, shards, steps;
+    bool any = false;
     std::vector<std::vector<std::int64_t>> groups{{1, 1030, 5000}};  ///< elements of their tensors
 };
 
@@ -109,10 +112,12 @@ class Rank {
             exchange_.finish(rank_);
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             seconds.push_back(passed.count());
+            seed = 0;
             for (const std::vector<Exchange::Term>& terms : terms_)
                 for (const Exchange::Term& term : terms) {
                     std::vector<float> values(static_cast<std::size_t>(term.mean.shape().numel()));
                     term.mean.copy_to_host(values.data(), term.mean.bytes());
+                    if (work_.any) compare(values, seed++);
                     for (const float value : values) {
                         std::uint32_t word = 0;
                         std::memcpy(&word, &value, sizeof(word));
@@ -133,6 +138,15 @@ class Rank {
             Tensor target = term.waiting[i];
             target.copy_from(sum);
         }
+    }
+
+    /// Throws where means are not about those of the tree.
+    void compare(const std::vector<float>& means, unsigned seed) const {
+        const std::vector<float> sums =
+            sum_of({0, work_.shards}, work_.shards, static_cast<std::int64_t>(means.size()), seed);
+        for (std::size_t i = 0; i < means.size(); ++i)
+            if (std::abs(means[i] - sums[i] / static_cast<float>(work_.shards)) > 1e-6f)
+                throw Error(ErrorKind::device, "WRONG MEAN");
     }
 
     const Work& work_;
@@ -163,6 +177,7 @@ void run(const Work& work, const std::shared_ptr<ProcessGroup>& group) {
     const auto barrier = std::make_shared<Barrier>(names, deadline);
     const auto exchange = std::make_shared<Exchange>(
         contexts, work.shards, parts_of(ranks, work.shards), barrier, add_tensors, group);
+    if (work.any) exchange->allow_any_order();
     std::vector<std::unique_ptr<Rank>> all;
     for (std::size_t i = 0; i < contexts.size(); ++i)
         all.push_back(std::make_unique<Rank>(work, *exchange, contexts[i], i));
@@ -187,7 +202,9 @@ int main(int argc, char** argv) try {
         return 2;
     }
     Work work{argv[1], std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4])};
-    for (int i = 5; i < argc; ++i) work.groups.push_back({std::atoll(argv[i])});
+    work.any = std::string(argv[argc - 1]) == "any";
+    for (int i = 5; i < argc - (work.any ? 1 : 0); ++i)
+        work.groups.push_back({std::atoll(argv[i])});
     std::shared_ptr<ProcessGroup> group;
     if (const auto place = place_from_environment())
         group = std::make_shared<ProcessGroup>(*place, std::chrono::duration<double>(60));

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sums over shards that processes add up level by level, by Open MPI, MPICH and Gloo: the bits of one process, for hosts of
-equal and of unequal sizes, with and without memory that the processes of a host share. Hosts are names in a variable."""
+"""Sums over shards that processes add up level by level, by Open MPI, MPICH and Gloo: the bits of one process, for
+hosts of equal and of unequal sizes, with and without memory that the processes of a host share. Hosts are names in a
+variable."""
 import os
 import pathlib
 import shutil
@@ -18,8 +19,8 @@ STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscrib
             "mpich": ["mpiexec.mpich", "-n"]}
 SHARDS, SIZES = 11, [300000, 8, 5000]
 # Each starts the program with the host's name and the levels of its rank.
-ON_HOST = ["sh", "-c", 'rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}; set_host() { shift $rank; export DLPRIM_HOST=$1; }; '
-           'set_host $HOSTS; exec "$0" "$@"']
+ON_HOST = ["sh", "-c", 'rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}; '
+           'set_host() { shift $rank; export DLPRIM_HOST=$1; }; set_host $HOSTS; exec "$0" "$@"']
 LAYOUTS = [  # hosts of the ranks, DLPRIM_LEVELS, what a note says of the levels
     ("a a", "", "among 2 ranks by pinned shared memory"),
     ("a a a a", "", "among 4 ranks by pinned shared memory"),
@@ -28,13 +29,15 @@ LAYOUTS = [  # hosts of the ranks, DLPRIM_LEVELS, what a note says of the levels
     ("a b a b", "", "among 2 ranks by pinned shared memory, then among 2 of these by "),
     ("a a a b", "", "among 3 ranks by pinned shared memory, then among 2 of these by "),
     ("a b c d", "2,2", "among 2 ranks by .*, then among 2 of these by "),
-    ("a a b b c c d d", "2,2,2", "among 2 ranks by pinned shared memory, then among 2 of these by .*, then among 2 of these by "),
+    ("a a b b c c d d", "2,2,2",
+     "among 2 ranks by pinned shared memory, then among 2 of these by .*, then among 2 of these by "),
     ("a b b b b c", "", "among 4 ranks by pinned shared memory, then among 3 of these by "),
 ]
 
 
 def has(transport):
-    return (PLUGINS / f"dlprim_{transport}.so").exists() and shutil.which(STARTERS.get(transport, ["true"])[0]) is not None
+    starter = STARTERS.get(transport, ["true"])[0]
+    return (PLUGINS / f"dlprim_{transport}.so").exists() and shutil.which(starter) is not None
 
 
 TRANSPORTS = [name for name in ("openmpi", "mpich", "gloo") if has(name)]
@@ -60,16 +63,18 @@ def run(transport, hosts, words, **variables):
         return done.returncode, done.stdout, done.stderr
     place = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
              "MASTER_PORT": str(free_port())}
-    processes = [subprocess.Popen([*ON_HOST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  text=True, env=variables | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
+    processes = [subprocess.Popen([*ON_HOST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True,
+                                  env=variables | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
                  for rank in range(count)]
-    texts = [process.communicate(timeout=240) for process in processes]
-    return max(process.returncode for process in processes), "".join(out for out, _ in texts), "".join(err for _, err in texts)
+    out, errors = zip(*(process.communicate(timeout=240) for process in processes))
+    return max(process.returncode for process in processes), "".join(out), "".join(errors)
 
 
 class Levels(unittest.TestCase):
-    def check(self, expected, transport, hosts, contexts=1, device="cpu", levels="", note="sums are added among ", **variables):
-        with self.subTest(transport=transport, hosts=hosts, contexts=contexts, device=device, levels=levels, **variables):
+    def check(self, expected, transport, hosts, contexts=1, device="cpu", levels="", note="added among ", **variables):
+        with self.subTest(transport=transport, hosts=hosts, contexts=contexts, device=device, levels=levels,
+                          **variables):
             if levels:
                 variables["DLPRIM_LEVELS"] = levels
             code, out, errors = run(transport, hosts, command(device, contexts), **variables)
@@ -106,6 +111,17 @@ class Levels(unittest.TestCase):
         for pinned, way in (("1", "by pinned shared memory"), ("0", "by shared memory")):
             for hosts in ("a a", "a a b"):
                 self.check(expected, TRANSPORTS[0], hosts, device="opencl", note=way, DLPRIM_PINNED=pinned)
+
+    def test_an_order_of_the_transport(self):
+        """The program compares with the tree's sums. All ranks have the same bits."""
+        for transport in TRANSPORTS:
+            for hosts, contexts in (("a a", 1), ("a b b", 2)):
+                with self.subTest(transport=transport, hosts=hosts):
+                    code, out, errors = run(transport, hosts, [*command("cpu", contexts), "any"])
+                    self.assertEqual(code, 0, errors)
+                    self.assertEqual(len(out.split()), contexts * len(hosts.split()))
+                    self.assertEqual(len(set(out.split())), 1)
+                    self.assertIn("in an order of its own, which depends on the number of processes", errors)
 
     def test_levels_that_do_not_fit(self):
         for levels, text in (("2,3", "DLPRIM_LEVELS is '2,3', which are 6 processes, and the run has 4"),

@@ -147,7 +147,8 @@ const dlprim_transport plugin{DLPRIM_TRANSPORT_ABI,
                               broadcast,
                               nullptr,
                               cancel,
-                              [](void*, int) {}};
+                              [](void*, int) {},
+                              nullptr};
 
 /// Runs `work(transport, rank)` by a thread for each rank; what each has thrown.
 template <typename Work>
