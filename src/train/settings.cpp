@@ -57,7 +57,6 @@ Settings settings_of(const TrainConfig& config) {
     all.emplace_back("shards", cat(config.solver.shards));
     add_solver(all, config.solver);
     add_schedule(all, config);
-    if (config.any_order) all.emplace_back("order", "any");
     return all;
 }
 

@@ -387,7 +387,7 @@ class Faults(Runs):
         for words, more in ((["seed is 3 for rank 0 (process", "and 4 for rank 1 (process"], {"seed": 4}),
                             (["solver.learning_rate is 0.01 for rank 0", "and 0.02 for rank 1"],
                              {"solver": {"type": "adam", "learning_rate": 0.02}}),
-                            (["order is none for rank 0", "and any for rank 1"], {"order": "any"}),
+                            (["order is tree for rank 0", "and any for rank 1"], {"order": "any"}),
                             (["batch is 16 for rank 0", "and 32 for rank 1"], {"batch": 32})):
             base = self.config(shards=4).rename(self.folder / "base.json")
             other = self.config(shards=4, **more).rename(self.folder / "other.json")
