@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 PROGRAM = os.environ["DLPRIM_EXCHANGE_HASH"]
@@ -53,20 +54,25 @@ def command(device, contexts):
     return [PROGRAM, device, str(contexts), str(SHARDS), "3", *map(str, SIZES)]
 
 
+def start_by_hand(hosts, words, variables):
+    """Processes that exchange by Gloo."""
+    count = len(hosts.split())
+    place = {"HOSTS": hosts, "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
+             "MASTER_PORT": str(free_port())}
+    return [subprocess.Popen([*ON_HOST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True,
+                             env=os.environ | QUIET | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | variables)
+            for rank in range(count)]
+
+
 def run(transport, hosts, words, **variables):
     """The code, and what all processes print."""
-    count = len(hosts.split())
-    variables = os.environ | QUIET | {"HOSTS": hosts} | variables
     if transport != "gloo":
-        done = subprocess.run([*STARTERS[transport], str(count), *ON_HOST, *words], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=240, env=variables)
+        done = subprocess.run([*STARTERS[transport], str(len(hosts.split())), *ON_HOST, *words], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=240,
+                              env=os.environ | QUIET | {"HOSTS": hosts} | variables)
         return done.returncode, done.stdout, done.stderr
-    place = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
-             "MASTER_PORT": str(free_port())}
-    processes = [subprocess.Popen([*ON_HOST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True,
-                                  env=variables | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
-                 for rank in range(count)]
+    processes = start_by_hand(hosts, words, variables)
     out, errors = zip(*(process.communicate(timeout=240) for process in processes))
     return max(process.returncode for process in processes), "".join(out), "".join(errors)
 
@@ -122,6 +128,25 @@ class Levels(unittest.TestCase):
                     self.assertEqual(len(out.split()), contexts * len(hosts.split()))
                     self.assertEqual(len(set(out.split())), 1)
                     self.assertIn("in an order of its own, which depends on the number of processes", errors)
+
+    @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
+    def test_a_process_that_dies_ends_all(self):
+        """In whatever level the others wait for it. Nothing of the shared memory is left."""
+        before = set(os.listdir("/dev/shm"))
+        for victim in range(4):
+            words = command("cpu", 1)
+            words[4] = "1000000"  # steps
+            processes = start_by_hand("a a b b", words, {})
+            time.sleep(5)  # they have met and exchange
+            processes[victim].kill()
+            died = time.monotonic()
+            errors = [process.communicate(timeout=60)[1] for process in processes]
+            self.assertLess(time.monotonic() - died, 10)
+            for rank, process in enumerate(processes):
+                if rank != victim:
+                    self.assertEqual(process.returncode, 1)
+                    self.assertRegex(errors[rank], rf"rank {victim} \(process .*\) ended without a word")
+        self.assertFalse([name for name in set(os.listdir("/dev/shm")) - before if "dlprim" in name])
 
     def test_levels_that_do_not_fit(self):
         for levels, text in (("2,3", "DLPRIM_LEVELS is '2,3', which are 6 processes, and the run has 4"),
