@@ -3,6 +3,8 @@
 // own collectives use, since waiting for these alone can be cancelled.
 #include "collective/transport_plugin.h"
 
+#include <gloo/allreduce.h>
+#include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
@@ -34,8 +36,8 @@ void say(dlprim_message message, const std::string& text) {
     message.text[length] = 0;
 }
 
-/// Holds back SIGPIPE in this thread, and in those that it starts: Gloo writes to sockets whose other
-/// end may be gone, which is an error of the call and must not end the process.
+/// Holds back SIGPIPE in this thread, and in those that it starts: Gloo writes to sockets whose
+/// other end may be gone, which is an error of the call and must not end the process.
 class WithoutSigpipe {
   public:
     WithoutSigpipe() {
@@ -46,7 +48,8 @@ class WithoutSigpipe {
     ~WithoutSigpipe() {
         if (sigismember(&before_, SIGPIPE) == 0) {
             const timespec now{};
-            while (sigtimedwait(&pipe_, nullptr, &now) > 0) {}
+            while (sigtimedwait(&pipe_, nullptr, &now) > 0) {
+            }
         }
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
@@ -86,19 +89,33 @@ class Store : public gloo::rendezvous::Store {
 class Transport {
   public:
     explicit Transport(std::shared_ptr<gloo::rendezvous::Context> context)
-        : context_(std::move(context)) {}
+        : context_(std::move(context)), exchanges_(context_->nextSlot()) {}
 
     int size() const { return context_->size; }
     int rank() const { return context_->rank; }
 
     int alltoall(const dlprim_pieces* to, const dlprim_pieces* from, double seconds) {
-        Buffers sends, receives;
-        const std::uint64_t slot = context_->nextSlot();
-        for (int step = 1; step < size(); ++step) {
-            post((rank() + size() - step) % size(), from, slot, false, receives);
-            post((rank() + step) % size(), to, slot, true, sends);
+        return move(to, from, context_->nextSlot(), seconds);
+    }
+    /// Processes take part in different numbers of these, so that they have one slot, in which Gloo
+    /// keeps the order of what goes between two processes.
+    int exchange(const dlprim_pieces* to, const dlprim_pieces* from, double seconds) {
+        return move(to, from, exchanges_, seconds);
+    }
+
+    /// Gloo's own, which cancel() does not end: only its deadline or a lost connection does.
+    int allreduce(float* values, std::uint64_t count, double seconds) {
+        gloo::AllreduceOptions how(context_);
+        how.setOutput(values, static_cast<std::size_t>(count));
+        how.setReduceFunction(
+            static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
+        how.setTimeout(std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds, 1e8)) + 1));
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (cancelled_) return DLPRIM_TRANSPORT_CANCELLED;
         }
-        return wait(sends, receives, seconds);
+        gloo::allreduce(how);
+        return DLPRIM_TRANSPORT_DONE;
     }
 
     void cancel() {
@@ -108,6 +125,16 @@ class Transport {
     }
 
   private:
+    int move(const dlprim_pieces* to, const dlprim_pieces* from, std::uint64_t slot,
+             double seconds) {
+        Buffers sends, receives;
+        for (int step = 1; step < size(); ++step) {
+            post((rank() + size() - step) % size(), from, slot, false, receives);
+            post((rank() + step) % size(), to, slot, true, sends);
+        }
+        return wait(sends, receives, seconds);
+    }
+
     /// Begins to move the pieces to or from a process. Pieces of a call bear one number, and Gloo
     /// keeps the order of those that go between two processes.
     void post(int other, const dlprim_pieces* lists, std::uint64_t slot, bool send,
@@ -125,11 +152,13 @@ class Transport {
 
     int wait(Buffers& sends, Buffers& receives, double seconds) {
         // A clock of nanoseconds does not reach further than centuries, and Gloo's adds to it.
-        const auto deadline = Clock::now() + std::chrono::seconds(
-            static_cast<std::int64_t>(std::min(seconds, 1e8)) + 1);
+        const auto deadline =
+            Clock::now() +
+            std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds, 1e8)) + 1);
         const auto left = [&] {
-            return std::max(std::chrono::milliseconds(1),
-                            std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()));
+            return std::max(
+                std::chrono::milliseconds(1),
+                std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()));
         };
         for (auto& buffer : receives)
             if (!wait_for(*buffer, [&] { return buffer->waitRecv(left()); }))
@@ -164,6 +193,7 @@ class Transport {
     }
 
     std::shared_ptr<gloo::rendezvous::Context> context_;
+    const std::uint64_t exchanges_;  ///< the slot of exchange()
     std::mutex mutex_;
     gloo::transport::UnboundBuffer* present_ = nullptr;
     bool cancelled_ = false;
@@ -198,7 +228,8 @@ void* open(const dlprim_transport_start* start, dlprim_message message) {
             how.hostname = start->address;
         auto device = gloo::transport::tcp::CreateDevice(how);
         auto context = std::make_shared<gloo::rendezvous::Context>(start->rank, start->size);
-        context->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * start->seconds)));
+        context->setTimeout(
+            std::chrono::milliseconds(static_cast<std::int64_t>(1000 * start->seconds)));
         Store store(*start);
         context->connectFullMesh(store, device);
         return new Transport(std::move(context));
@@ -214,14 +245,19 @@ int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, dou
                    [&] { return transport_of(self).alltoall(to, from, seconds); });
 }
 
+int exchange(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
+             dlprim_message message) {
+    return guarded(message, seconds,
+                   [&] { return transport_of(self).exchange(to, from, seconds); });
+}
+
 int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
               dlprim_message message) {
     Transport& transport = transport_of(self);
     const auto size = static_cast<std::size_t>(transport.size());
     const auto rank = static_cast<std::size_t>(transport.rank());
     std::vector<dlprim_piece> pieces(size);
-    for (std::size_t i = 0; i < size; ++i)
-        pieces[i] = {static_cast<char*>(all) + i * bytes, bytes};
+    for (std::size_t i = 0; i < size; ++i) pieces[i] = {static_cast<char*>(all) + i * bytes, bytes};
     std::memcpy(pieces[rank].data, own, static_cast<std::size_t>(bytes));
     std::vector<dlprim_pieces> to(size, {&pieces[rank], 1}), from(size);
     for (std::size_t i = 0; i < size; ++i) from[i] = {&pieces[i], 1};
@@ -248,6 +284,12 @@ int barrier(void* self, double seconds, dlprim_message message) {
     return allgather(self, &own, 1, all.data(), seconds, message);
 }
 
+int allreduce(void* self, float* values, std::uint64_t count, double seconds,
+              dlprim_message message) {
+    return guarded(message, seconds,
+                   [&] { return transport_of(self).allreduce(values, count, seconds); });
+}
+
 void cancel(void* self) {
     transport_of(self).cancel();
 }
@@ -257,11 +299,21 @@ void close(void* self, int whole) {
     if (whole != 0) delete &transport_of(self);
 }
 
-constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI, "Gloo",  open,   alltoall, allgather,
-                                 broadcast,            barrier, cancel, close};
+constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
+                                 "Gloo",
+                                 open,
+                                 alltoall,
+                                 exchange,
+                                 allgather,
+                                 broadcast,
+                                 barrier,
+                                 cancel,
+                                 close,
+                                 allreduce};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const dlprim_transport* dlprim_transport_plugin() {
+extern "C" __attribute__((visibility("default"))) const dlprim_transport*
+dlprim_transport_plugin() {
     return &table;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The transport by MPI: compiled once with Open MPI's header and once with MPICH's, whose binary
-// interfaces differ. All calls are nonblocking collectives, tested until they are complete or the
-// time is over.
+// interfaces differ. All calls are nonblocking, tested until they are complete or the time is over.
 #include "collective/transport_plugin.h"
 
 // The bindings to C++, which MPI has given up, are another library.
@@ -48,15 +47,21 @@ class Transport {
     int size = 0;
     std::atomic<bool> cancelled{false};
 
-    /// Tests a request until it is complete. Polls without pause at first, since what is sent
-    /// within a host arrives in microseconds, and then ever less, since the processor may be the
-    /// device that trains.
     int finish(int begun, MPI_Request request, double seconds, dlprim_message message) {
         if (begun != MPI_SUCCESS) return failed(begun, message);
+        std::vector<MPI_Request> one{request};
+        return finish(one, seconds, message);
+    }
+
+    /// Tests requests until they are complete. Polls without pause at first, since what is sent
+    /// within a host arrives in microseconds, and then ever less, since the processor may be the
+    /// device that trains.
+    int finish(std::vector<MPI_Request>& requests, double seconds, dlprim_message message) {
         const auto begin = Clock::now();
         for (std::int64_t round = 0;; ++round) {
             int done = 0;
-            const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+            const int code = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                                         MPI_STATUSES_IGNORE);
             if (code != MPI_SUCCESS) return failed(code, message);
             if (done != 0) return DLPRIM_TRANSPORT_DONE;
             if (cancelled) return DLPRIM_TRANSPORT_CANCELLED;
@@ -173,6 +178,41 @@ int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, dou
     return result;
 }
 
+/// Begins to send or to receive the pieces for one process: a single
+/// one from where it lies, and several as one message, which MPI puts together. Both sides see the
+/// same pieces.
+int post(const dlprim_pieces& pieces, int other, bool send, MPI_Comm comm,
+         std::vector<MPI_Request>& requests) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 30;
+    const bool alone = pieces.count == 1 && pieces.pieces[0].bytes <= most;
+    MPI_Datatype type = MPI_BYTE;
+    int code = alone ? MPI_SUCCESS : type_of(pieces, &type);
+    if (code != MPI_SUCCESS) return code;
+    void* const data = alone ? pieces.pieces[0].data : MPI_BOTTOM;
+    const int count = alone ? static_cast<int>(pieces.pieces[0].bytes) : 1;
+    requests.push_back(MPI_REQUEST_NULL);
+    // finish() tests the requests until they are done.
+    // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
+    code = send ? MPI_Isend(data, count, type, other, 0, comm, &requests.back())
+                : MPI_Irecv(data, count, type, other, 0, comm, &requests.back());
+    // NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
+    if (!alone) MPI_Type_free(&type);  // MPI keeps it until the message is there
+    return code;
+}
+
+int exchange(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
+             dlprim_message message) {
+    Transport& transport = transport_of(self);
+    std::vector<MPI_Request> requests;
+    int code = MPI_SUCCESS;
+    for (int i = 0; i < transport.size && code == MPI_SUCCESS; ++i)
+        if (from[i].count > 0) code = post(from[i], i, false, transport.all, requests);
+    for (int i = 0; i < transport.size && code == MPI_SUCCESS; ++i)
+        if (to[i].count > 0) code = post(to[i], i, true, transport.all, requests);
+    if (code != MPI_SUCCESS) return Transport::failed(code, message);
+    return transport.finish(requests, seconds, message);
+}
+
 int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
               dlprim_message message) {
     Transport& transport = transport_of(self);
@@ -191,9 +231,9 @@ int broadcast(void* self, int root, void* data, std::uint64_t bytes, double seco
     Transport& transport = transport_of(self);
     for (std::uint64_t done = 0; done < bytes; done += most) {
         MPI_Request request = MPI_REQUEST_NULL;
-        const int code =
-            MPI_Ibcast(static_cast<char*>(data) + done, static_cast<int>(std::min(most, bytes - done)),
-                       MPI_BYTE, root, transport.all, &request);
+        const int code = MPI_Ibcast(static_cast<char*>(data) + done,
+                                    static_cast<int>(std::min(most, bytes - done)), MPI_BYTE, root,
+                                    transport.all, &request);
         // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): as above
         const int result = transport.finish(code, request, seconds, message);
         if (result != DLPRIM_TRANSPORT_DONE) return result;
@@ -208,6 +248,22 @@ int barrier(void* self, double seconds, dlprim_message message) {
     return transport.finish(code, request, seconds, message);
 }
 
+int allreduce(void* self, float* values, std::uint64_t count, double seconds,
+              dlprim_message message) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 28;
+    Transport& transport = transport_of(self);
+    for (std::uint64_t done = 0; done < count; done += most) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int code = MPI_Iallreduce(MPI_IN_PLACE, values + done,
+                                        static_cast<int>(std::min(most, count - done)), MPI_FLOAT,
+                                        MPI_SUM, transport.all, &request);
+        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): as above
+        const int result = transport.finish(code, request, seconds, message);
+        if (result != DLPRIM_TRANSPORT_DONE) return result;
+    }
+    return DLPRIM_TRANSPORT_DONE;
+}
+
 void cancel(void* self) {
     transport_of(self).cancelled = true;
 }
@@ -219,11 +275,21 @@ void close(void* self, int whole) {
     delete &transport_of(self);
 }
 
-constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI, family,  open,   alltoall, allgather,
-                                 broadcast,            barrier, cancel, close};
+constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
+                                 family,
+                                 open,
+                                 alltoall,
+                                 exchange,
+                                 allgather,
+                                 broadcast,
+                                 barrier,
+                                 cancel,
+                                 close,
+                                 allreduce};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const dlprim_transport* dlprim_transport_plugin() {
+extern "C" __attribute__((visibility("default"))) const dlprim_transport*
+dlprim_transport_plugin() {
     return &table;
 }

@@ -54,6 +54,11 @@ struct TeamOptions {
     /// of several processes all call Solver::save_checkpoint(), by which the first one writes the
     /// file, and load_checkpoint(), and likewise use_averages().
     bool sharded_states = false;
+    /// Whether the transport of several processes may add up sums over shards in an order of its
+    /// own, by MPI_Allreduce or Gloo's allreduce. Bits then depend on the number of processes and
+    /// on the transport, and a checkpoint says so; the default is one order for any number.
+    /// Without several processes it changes nothing.
+    bool any_order = false;
     /// In place of `shards`: the constructor times forward and backward of a shard on all devices
     /// at once, and gives each so many shards that the last one ends as early as it can, at least
     /// one. Nothing that is trained changes by it. Team::notes() tells the times and the numbers,

@@ -45,6 +45,8 @@ class ShardSums {
     int taken() const { return taken_; }  ///< shards of the present batch that were added
     int next() const { return part_.first + taken_; }  ///< index of the next shard
     bool is_alone() const { return !exchange_; }
+    /// Whether a transport adds in an order of its own.
+    bool is_in_any_order() const { return exchange_ && exchange_->is_in_any_order(); }
     /// Records what the exchange does, and what this rank waits for in it.
     void set_trace(const std::shared_ptr<StepTrace>& trace) {
         if (exchange_) exchange_->set_trace(trace);

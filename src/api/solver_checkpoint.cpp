@@ -65,6 +65,7 @@ void SolverImpl::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
     write_record(file, record_of(net));
     write_progress(
         file, {updates, batches, net.step_count, options.shards, net.options().seed, rate, extra});
+    if (sums.is_in_any_order()) file.attribute("", "order", std::string("any"));
 }
 
 std::map<std::string, double> SolverImpl::read_checkpoint(const Hdf5Reader& file) {

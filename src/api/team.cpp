@@ -110,6 +110,7 @@ class TeamImpl {
     /// Whether parameters come from the first device after every update, since another kind of
     /// device would round them otherwise.
     bool mixed = false;
+    bool any_order = false;                  ///< as TeamOptions::any_order
     bool sharded_states = false;             ///< each rank updates a part of the parameters
     std::vector<std::uint64_t> state_bytes;  ///< then: what each has of the solver's state
     std::optional<RankThreads> threads;      ///< last, so that they end first
@@ -150,6 +151,7 @@ Team::Team(const std::vector<Context>& devices,
         team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
     }
     team.sharded_states = options.sharded_states && ranks > 1;
+    team.any_order = options.any_order;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
             " seconds is none: it must be above 0");
     require(options.range_bytes > 0, "ranges of 0 bytes hold no gradients");
@@ -177,6 +179,7 @@ Team::Team(const std::vector<Context>& devices,
     if (team.group)
         team.group->agree(
             layout_fields(Access::impl(*team.ranks[0].net), team.mixed, team.sharded_states));
+    if (team.group) team.group->agree({{"order of sums", options.any_order ? "any" : "tree"}});
     if (measures) {
         team.measure(solver.shards);
         team.connect(solver.shards);
@@ -214,6 +217,7 @@ void TeamImpl::connect(int shards) {
                 (*sum)(left, right, outs, factor);
             },
             group);
+    if (exchange && any_order) exchange->allow_any_order();
 }
 
 void TeamImpl::attach(std::size_t rank, std::uint64_t range_bytes) {
@@ -415,6 +419,9 @@ Context open_device(std::string_view names, const Processes& processes) {
 void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
     notes.push_back(cat(group->size(), " processes exchange their sums by ", group->transport(),
                         ", started by ", group->place().starter));
+    notes.push_back(exchange->levels());
+    if (const std::string& reason = exchange->no_shared(); !reason.empty())
+        notes.push_back(cat("processes of a host do not share memory: ", reason));
     std::set<std::string> ids;
     for (std::size_t i = 0; i < places.size(); ++i) {
         notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,

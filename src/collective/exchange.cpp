@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "collective/places.hpp"
 #include "collective/second_queue.hpp"
+#include "collective/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 
@@ -16,13 +17,6 @@
 #include <utility>
 
 namespace dlprim {
-
-namespace {
-
-/// Slices begin at multiples of so many elements.
-constexpr std::int64_t grain = 1024;
-
-}  // namespace
 
 Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
                    std::shared_ptr<Barrier> barrier, AddPair add,
@@ -55,6 +49,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
             shards_);
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
+    choose_levels();
     peers_ =
         group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
@@ -82,6 +77,7 @@ Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t number) const
 }
 
 std::string Exchange::way(std::size_t rank) const {
+    if (shared_host_) return pins_shared_ ? "pinned shared memory" : "shared memory";
     return peers_.source ? peers_.source->name() : text_of(ways_.at(rank));
 }
 
@@ -114,98 +110,124 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
         for (const Tensor& sum : terms[0].waiting) rooms[0].sums.push_back(*shelf_of(rank, sum));
         return;
     }
-    std::size_t others = 0;
-    for (std::size_t q = 0; q < size(); ++q) others += q == self ? 0 : pending_[q].size();
+    if (shared_host_) {
+        barrier_->arrive(rank, "to make shared memory");
+        if (rank == 0) make_shared_rooms(group, terms);
+        await_transport(rank, "shared memory");
+    } else {
+        make_own_rooms(rank, rooms, terms);
+    }
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        make_carries(rank, rooms[t], divide(terms[t].mean), terms[t].mean);
+}
+
+void Exchange::make_own_rooms(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
+    const bool is_alone = memory_.size() == 1;
     std::vector<std::uint64_t> bytes;
     for (const Term& term : terms) {
-        const std::int64_t own = slice(term.mean.shape().numel(), self).size();
         for (const Tensor& sum : term.waiting)
-            if (!shelf_of(rank, sum)) bytes.push_back(sum.bytes());
-        bytes.push_back(bytes_of(term.mean, own));
+            if (!is_alone && !shelf_of(rank, sum)) bytes.push_back(sum.bytes());
+        bytes.push_back(bytes_of(term.mean, kept_of(divide(term.mean), number(rank)).size()));
     }
     const std::vector<Shelf> shelves = make_shelves(rank, bytes);
     auto next = shelves.begin();
     for (const Term& term : terms) {
-        const std::int64_t own = slice(term.mean.shape().numel(), self).size();
         Room room;
         for (const Tensor& sum : term.waiting) {
+            if (is_alone) continue;
             const std::optional<Shelf> there = shelf_of(rank, sum);
             room.sums.push_back(there ? *there : *next++);
         }
+        room.kept = kept_of(divide(term.mean), number(rank));
         room.mean = *next++;
-        // Where kernels reach the sums, two of others can be the first to be added.
-        for (std::size_t i = 0; i < others && own > 0; ++i)
-            room.staging.emplace_back(second_[rank], Shape{own}, term.mean.dtype());
         rooms.push_back(std::move(room));
     }
-    for (std::size_t q = 0; rank == 0 && q < size(); ++q)
-        if (!own_.has(q)) make_copies(q, group, terms);
+}
+
+LevelPlan::Division Exchange::divide(const Tensor& tensor) const {
+    return {*plan_, tensor.shape().numel(), grain};
+}
+
+Exchange::Slice Exchange::kept_of(const LevelPlan::Division& division, std::size_t number) {
+    const std::vector<Slice> kept = division.held(number, 1);
+    return kept.empty() ? Slice{} : kept.front();
 }
 
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-        // What others own: the slices before the rank's own one, and those behind it.
-        const std::int64_t elements = terms[t].mean.shape().numel();
-        const Slice own = slice(elements, number(rank));
+    for (std::size_t t = 0; t < terms.size(); ++t)
         for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
             const Tensor& sum = terms[t].waiting.at(i);
             if (shelf_of(rank, sum)) continue;
-            for (const Slice& part : {Slice{0, own.begin}, Slice{own.end, elements}})
+            // Nobody else reads what the rank keeps.
+            const Slice kept = rooms[t].kept;
+            const std::int64_t end = sum.shape().numel();
+            for (const Slice& part : {Slice{0, kept.begin}, Slice{kept.end, end}})
                 if (part.size() > 0)
-                    rooms[t].sums[i].put(second_[rank], rank, bytes_of(sum, part.begin),
-                                         elements_of(second_[rank], sum, part.begin, part.size()));
+                    rooms[t].sums[i].put(second_[rank], rank,
+                                         elements_of(second_[rank], sum, part.begin, part.size()),
+                                         bytes_of(sum, part.begin));
         }
-    }
     queue(rank).finish();
 }
 
-void Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
-                         const Term& term) {
+Tensor Exchange::next_staging(std::size_t rank, Room& room, std::int64_t elements, DType dtype) {
+    if (room.staged == room.staging.size())
+        room.staging.emplace_back(second_[rank], Shape{elements}, dtype);
+    return room.staging[room.staged++];
+}
+
+Exchange::Holdings Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
+                                       const Term& term) {
     const std::size_t self = number(rank);
-    const Slice own = slice(term.mean.shape().numel(), self);
-    if (own.size() == 0) return;
-    const Room& room = rooms_[self][group][tensor];
-    const Tensor mean = elements_of(second_[rank], term.mean, own.begin, own.size());
-    ShardTree tree(shards_);
-    std::vector<Tensor> sums;
-    std::size_t staged = 0;
-    for (std::size_t q = 0; q < size(); ++q) {
-        for (std::size_t i = 0; i < pending_[q].size(); ++i) {
-            const Room& theirs = rooms_[q][group][tensor];
-            const std::uint64_t begin = bytes_of(term.mean, own.begin - theirs.first);
-            if (q == self) {
-                sums.push_back(elements_of(second_[rank], term.waiting[i], own.begin, own.size()));
-            } else if (theirs.sums[i].is_reached()) {
-                sums.push_back(
-                    theirs.sums[i].view(second_[rank], rank, begin, own.size(), term.mean.dtype()));
-            } else {
-                sums.push_back(room.staging[staged++]);
-                theirs.sums[i].get(second_[rank], rank, begin, sums.back());
-            }
-            for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
-                const Tensor right = std::move(sums.back());
-                sums.pop_back();
-                const bool is_last = joined == 1 && tree.pending().front().count == shards_;
-                if (is_last) {
-                    add_(sums.back(), right, {mean}, 1.0 / shards_);
-                    continue;
-                }
-                const Tensor out = room.mean.is_reached() ? room.staging[staged++] : sums.back();
-                add_(sums.back(), right, {out}, 1);
-                sums.back() = out;
-            }
+    Room& room = rooms_[self][group][tensor];
+    const Slice own = room.kept;
+    const DType dtype = term.mean.dtype();
+    room.staged = 0;
+    if (own.size() == 0) return {};
+    // Where kernels reach the sums, two of others can be the first to be added.
+    TreeAdder adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
+        if (!room.mean.is_reached()) return std::vector{left};
+        return std::vector{is_mean ? room.mean.view(second_[rank], rank, 0, own.size(), dtype)
+                                   : next_staging(rank, room, own.size(), dtype)};
+    });
+    const std::uint64_t begin = bytes_of(term.mean, own.begin);
+    for (const LevelPlan::Addend& addend : plan_->addends(self, 0)) {
+        const std::size_t q = memory_[addend.member];
+        if (q == self) {
+            adder.take(addend.shards, elements_of(second_[rank], term.waiting[addend.node],
+                                                  own.begin, own.size()));
+            continue;
+        }
+        const Shelf& theirs = rooms_[q][group][tensor].sums[addend.node];
+        if (theirs.is_reached()) {
+            adder.take(addend.shards, theirs.view(second_[rank], rank, begin, own.size(), dtype));
+        } else {
+            const Tensor copy = next_staging(rank, room, own.size(), dtype);
+            theirs.get(second_[rank], rank, begin, copy);
+            adder.take(addend.shards, copy);
         }
     }
-    room.mean.put(second_[rank], rank, 0, mean);
+    return {{own, adder.sums()}};
+}
+
+void Exchange::send_means(std::size_t rank, const Room& room, const Holdings& held) {
+    for (const Held& each : held)
+        if (const Tensor& mean = each.sums.front(); !room.mean.is_reached())
+            room.mean.put(second_[rank], rank, mean,
+                          bytes_of(mean, each.range.begin - room.kept.begin));
 }
 
 void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
-                             const Tensor& mean) {
-    for (std::size_t q = 0; q < size(); ++q) {
-        const Slice part = slice(mean.shape().numel(), q);
-        if (q == number(rank) || part.size() == 0) continue;
-        const Tensor target = elements_of(second_[rank], mean, part.begin, part.size());
-        rooms_[q][group][tensor].mean.get(second_[rank], rank, 0, target);
+                             const Tensor& mean, const Holdings& held) {
+    for (const std::size_t q : memory_) {
+        const Room& room = rooms_[q][group][tensor];
+        if (room.kept.size() == 0) continue;
+        const Tensor target = elements_of(second_[rank], mean, room.kept.begin, room.kept.size());
+        // Further levels have brought parts of what the rank keeps itself.
+        if (q == number(rank) && plan_->stages() == 1)
+            queue(rank).copy(place_of(held.front().sums.front()), place_of(target), target.bytes());
+        else
+            room.mean.get(second_[rank], rank, 0, target);
     }
 }
 
@@ -214,23 +236,35 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     for (const Term& term : terms) elements += term.mean.shape().numel();
     const std::string what =
         cat("over shards (part ", group, " of the step, ", elements, " elements)");
+    const bool floats = std::all_of(terms.begin(), terms.end(), [](const Term& term) {
+        return term.mean.dtype() == DType::f32;
+    });
+    if (any_order_ && floats) return add_in_any_order(rank, group, terms, what);
     make_rooms(rank, group, terms);
+    Rooms& rooms = rooms_[number(rank)][group];
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
     phases.next(TraceKind::move, "send sums");
-    send_sums(rank, rooms_[number(rank)][group], terms);
+    send_sums(rank, rooms, terms);
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(rank, "to add sums " + what);
-    if (group_) phases.next(TraceKind::move, "fetch sums of other processes");
-    fetch_sums(rank, group, terms, "sums " + what);
+    meet_on_host(rank, group, terms, "sums " + what);
     phases.next(TraceKind::move, "add slice");
-    for (std::size_t t = 0; t < terms.size(); ++t) add_slice(rank, group, t, terms[t]);
+    std::vector<Holdings> held;
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        held.push_back(add_slice(rank, group, t, terms[t]));
+    for (std::size_t level = 1; level < plan_->stages(); ++level) {
+        phases.next(TraceKind::move, "fetch sums of other processes");
+        add_level(rank, level, group, terms, held, what);
+    }
+    for (std::size_t t = 0; t < terms.size(); ++t) send_means(rank, rooms[t], held[t]);
     queue(rank).finish();
     phases.next(TraceKind::wait, "wait for the means of others");
     barrier_->arrive(rank, "to receive sums " + what);
-    if (group_) phases.next(TraceKind::move, "fetch means of other processes");
-    fetch_means(rank, group, terms, "means " + what);
+    if (plan_->stages() > 1) phases.next(TraceKind::move, "fetch means of other processes");
+    return_means(rank, group, terms, "means " + what);
     phases.next(TraceKind::move, "receive means");
-    for (std::size_t t = 0; t < terms.size(); ++t) receive_means(rank, group, t, terms[t].mean);
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        receive_means(rank, group, t, terms[t].mean, held[t]);
 }
 
 Exchange::Group Exchange::take(std::size_t rank, std::size_t group) {

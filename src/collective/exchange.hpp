@@ -13,8 +13,11 @@
 // second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
 // soon as the device has made it.
 //
-// Ranks of other processes (collective/process_group.hpp) write to memory of their own, and this
-// process keeps a copy of what its ranks read there, which the group's transport brings.
+// Where ranks belong to several processes (collective/process_group.hpp), that happens level by
+// level (collective/level_plan.hpp). Ranks that share memory, as those of a host do, are the first
+// level: what is above is all of it for a single process. The result of a level are sums that wait
+// for those of other hosts, and that the group's transport carries there; the means come back in
+// the reverse order.
 //
 // Threads: each rank calls from a thread of its own, all for the same things in the same order.
 // finish() and broadcast() wait for the others, up to the deadline of the barrier, and throw what
@@ -24,6 +27,7 @@
 #include "base/shard_tree.hpp"
 #include "collective/barrier.hpp"
 #include "collective/host_memory.hpp"
+#include "collective/level_plan.hpp"
 #include "collective/mover.hpp"
 #include "collective/peer_memory.hpp"
 #include "collective/process_group.hpp"
@@ -68,9 +72,18 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     const ShardRange& part(std::size_t rank) const { return parts_.at(number(rank)); }
     /// By what way the sums of a rank travel: for notes.
     std::string way(std::size_t rank) const;
+    /// How the ranks of several processes add up, and why they share no memory of a host, in
+    /// sentences for notes.
+    std::string levels() const;
+    const std::string& no_shared() const { return no_shared_; }
     /// Why kernels do not reach the memory of other devices; empty if they do or need not.
     const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
+    /// Lets the transport of several processes add sums of floats up in an order of its own, which
+    /// depends on their number. It stays the tree's where the transport does not add, or there is
+    /// one process. To be called before any step, in all processes.
+    void allow_any_order();
+    bool is_in_any_order() const { return any_order_; }
     /// Records what is moved and waited for. To be called before any step; null for no trace.
     void set_trace(std::shared_ptr<StepTrace> trace) { trace_ = std::move(trace); }
 
@@ -102,10 +115,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Gives a tensor of rank 0 to `tensor` of every rank.
     void broadcast(std::size_t rank, const Tensor& tensor);
 
-    struct Slice {
-        std::int64_t begin = 0, end = 0;
-        std::int64_t size() const { return end - begin; }
-    };
+    using Slice = ElementRange;
     /// Gives each rank's own slice of a tensor to all others. `slices` are by rank.
     void share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices);
 
@@ -118,20 +128,31 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         bool has(std::size_t number) const { return begin <= number && number < end; }
     };
     void learn_numbers();
-    /// What the ranks of a process own together.
-    Slice slice_of(std::int64_t elements, const Numbers& ranks) const;
+    /// Chooses the levels, and whether memory is shared.
+    void choose_levels();
+    std::size_t process_of(std::size_t number) const;
     /// Where the other ranks of the process wait for what its first one exchanges for all.
     void await_transport(std::size_t rank, const std::string& what);
     void share_by_transport(std::size_t rank, const Tensor& tensor,
                             const std::vector<Slice>& slices);
-    /// What a rank owns, by its number.
+    /// Parts of a tensor begin at multiples of so many elements.
+    static constexpr std::int64_t grain = 1024;
+    /// What a rank owns of a tensor that kernels of all reach, by its number.
     Slice slice(std::int64_t elements, std::size_t number) const;
+    /// What a rank sends and receives of a tensor in a level above the first: each message with all
+    /// its sums.
+    struct Carry {
+        LevelPlan::Division::Stage stage;
+        HostMemory sent, received;
+    };
     /// Memory of a rank for one tensor.
     struct Room {
-        std::vector<Shelf> sums;      ///< its waiting sums
-        std::int64_t first = 0;       ///< the element that they begin with
-        Shelf mean;                   ///< its slice
-        std::vector<Tensor> staging;  ///< slices of other ranks' sums, and of what they add up to
+        std::vector<Shelf> sums;      ///< its waiting sums, where others of its memory read them
+        Slice kept;                   ///< what it adds of those
+        Shelf mean;                   ///< of what it keeps
+        std::vector<Tensor> staging;  ///< on the device, in the order in which they are used
+        std::size_t staged = 0;       ///< how many of these the present step has used
+        std::vector<Carry> carries;   ///< by level, from the second on
     };
     using Rooms = std::vector<Room>;  ///< by tensor of a group
     using Terms = std::vector<Term>;
@@ -159,17 +180,59 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Where a tensor lies, if make_waiting() has put it within reach.
     std::optional<Shelf> shelf_of(std::size_t rank, const Tensor& tensor) const;
     std::vector<Shelf> make_shelves(std::size_t rank, const std::vector<std::uint64_t>& bytes);
-    void send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms);
-    void add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
-    void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean);
-    /// Memory for what comes from a rank of another process to one of this process.
-    void make_copies(std::size_t other, std::size_t group, const Terms& terms);
-    /// Bring what ranks read of those of other processes: their slices of the sums, and the means.
-    /// The first rank of the process does it for all, and the others wait.
-    void fetch_sums(std::size_t rank, std::size_t group, const Terms& terms,
+    /// Elements whose sums a rank has on its device.
+    struct Held {
+        Slice range;
+        std::vector<Tensor> sums;  ///< by LevelPlan::nodes()
+    };
+    using Holdings = std::vector<Held>;
+    LevelPlan::Division divide(const Tensor& tensor) const;
+    /// What a rank keeps in the first level.
+    static Slice kept_of(const LevelPlan::Division& division, std::size_t number);
+    void make_own_rooms(std::size_t rank, Rooms& rooms, const Terms& terms);
+    Tensor next_staging(std::size_t rank, Room& room, std::int64_t elements, DType dtype);
+    void send_sums(std::size_t rank, Rooms& rooms, const Terms& terms);
+    /// Adds what the rank keeps of the sums in its memory.
+    Holdings add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
+    void send_means(std::size_t rank, const Room& room, const Holdings& held);
+    void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean,
+                       const Holdings& held);
+
+    /// Waits for the processes of the host, if they share memory.
+    void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
+                      const std::string& what);
+    /// Whether devices of all processes find in shared memory what others have written there.
+    bool shared_memory_works(bool pinned);
+    std::byte check_shared(bool pinned);
+    std::shared_ptr<std::byte> known_to_driver(SharedMemory::Part part, std::uint64_t bytes) const;
+    /// Memory that the process shares for its ranks, and that others share for theirs.
+    void make_shared_rooms(std::size_t group, const Terms& terms);
+    void reach_shared_rooms(std::size_t group, const Terms& terms);
+    /// Puts rooms of a process into memory that begins at `base`, if that is not null. Returns its
+    /// size.
+    std::uint64_t place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
+                              const std::shared_ptr<std::byte>& base);
+
+    /// In place of all levels, where the transport adds.
+    void add_in_any_order(std::size_t rank, std::size_t group, const Terms& terms,
+                          const std::string& what);
+    /// Levels above the first. The first rank of each process exchanges for all of its ranks.
+    void make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
+                      const Tensor& tensor);
+    void add_level(std::size_t rank, std::size_t level, std::size_t group, const Terms& terms,
+                   std::vector<Holdings>& held, const std::string& what);
+    void send_held(std::size_t rank, std::size_t level, const Carry& carry, const Holdings& held);
+    Holdings add_held(std::size_t rank, std::size_t level, Room& room, const Tensor& tensor,
+                      const Holdings& held);
+    /// Elements of what a rank holds, within one of its ranges.
+    Tensor part_of(std::size_t rank, const Holdings& held, std::size_t node,
+                   const Slice& range) const;
+    void carry_sums(std::size_t level, std::size_t group, const Terms& terms,
                     const std::string& what);
-    void fetch_means(std::size_t rank, std::size_t group, const Terms& terms,
+    void carry_means(std::size_t level, std::size_t group, const Terms& terms,
                      const std::string& what);
+    void return_means(std::size_t rank, std::size_t group, const Terms& terms,
+                      const std::string& what);
     Queue& queue(std::size_t rank);  ///< the second one
 
     std::vector<Context> contexts_;
@@ -177,6 +240,12 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     int shards_;
     std::vector<ShardRange> parts_;
     std::vector<std::vector<ShardRange>> pending_;  ///< by number
+    std::unique_ptr<LevelPlan> plan_;
+    std::vector<std::size_t> memory_;  ///< numbers of the ranks that share memory with this process
+    bool shared_host_ = false;         ///< whether they are of several processes
+    bool pins_shared_ = false;         ///< whether shared memory is made known to the driver
+    std::string no_shared_;
+    bool any_order_ = false;  ///< whether the transport adds
     std::shared_ptr<Barrier> barrier_;
     AddPair add_;
     std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced

@@ -27,75 +27,15 @@ void Exchange::learn_numbers() {
     own_ = processes_[group_->rank()];
 }
 
-Exchange::Slice Exchange::slice_of(std::int64_t elements, const Numbers& ranks) const {
-    return {slice(elements, ranks.begin).begin, slice(elements, ranks.end - 1).end};
+std::size_t Exchange::process_of(std::size_t number) const {
+    std::size_t process = 0;
+    while (!processes_[process].has(number)) ++process;
+    return process;
 }
 
 void Exchange::await_transport(std::size_t rank, const std::string& what) {
     if (group_ && contexts_.size() > 1)
         barrier_->arrive(rank, "for the first device of this process to bring " + what);
-}
-
-void Exchange::make_copies(std::size_t other, std::size_t group, const Terms& terms) {
-    for (const Term& term : terms) {
-        const std::int64_t elements = term.mean.shape().numel();
-        const Slice own = slice_of(elements, own_);
-        Room room;
-        room.first = own.begin;
-        for (std::size_t i = 0; i < pending_[other].size(); ++i)
-            room.sums.emplace_back(
-                HostMemory(second_[0], bytes_of(term.mean, own.size()), ways_[0]));
-        room.mean = Shelf(
-            HostMemory(second_[0], bytes_of(term.mean, slice(elements, other).size()), ways_[0]));
-        rooms_[other].at(group).push_back(std::move(room));
-    }
-}
-
-void Exchange::fetch_sums(std::size_t rank, std::size_t group, const Terms& terms,
-                          const std::string& what) {
-    if (!group_) return;
-    if (rank > 0) return await_transport(rank, what);
-    std::vector<Pieces> to(processes_.size()), from(processes_.size());
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-        const Tensor& tensor = terms[t].mean;
-        const std::int64_t elements = tensor.shape().numel();
-        const std::uint64_t own = bytes_of(tensor, slice_of(elements, own_).size());
-        for (std::size_t p = 0; p < processes_.size(); ++p) {
-            if (p == group_->rank()) continue;
-            const Slice theirs = slice_of(elements, processes_[p]);
-            for (std::size_t q = own_.begin; q < own_.end; ++q)
-                for (const Shelf& sum : rooms_[q][group][t].sums)
-                    to[p].push_back({sum.data() + bytes_of(tensor, theirs.begin),
-                                     bytes_of(tensor, theirs.size())});
-            for (std::size_t q = processes_[p].begin; q < processes_[p].end; ++q)
-                for (const Shelf& sum : rooms_[q][group][t].sums)
-                    from[p].push_back({sum.data(), own});
-        }
-    }
-    group_->alltoall(to, from, what);
-    await_transport(rank, what);
-}
-
-void Exchange::fetch_means(std::size_t rank, std::size_t group, const Terms& terms,
-                           const std::string& what) {
-    if (!group_) return;
-    if (rank > 0) return await_transport(rank, what);
-    std::vector<Pieces> to(processes_.size()), from(processes_.size());
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-        const Tensor& tensor = terms[t].mean;
-        const auto piece = [&](std::size_t q) {
-            return MessagePiece{rooms_[q][group][t].mean.data(),
-                                bytes_of(tensor, slice(tensor.shape().numel(), q).size())};
-        };
-        for (std::size_t p = 0; p < processes_.size(); ++p) {
-            if (p == group_->rank()) continue;
-            for (std::size_t q = own_.begin; q < own_.end; ++q) to[p].push_back(piece(q));
-            for (std::size_t q = processes_[p].begin; q < processes_[p].end; ++q)
-                from[p].push_back(piece(q));
-        }
-    }
-    group_->alltoall(to, from, what);
-    await_transport(rank, what);
 }
 
 void Exchange::share_by_transport(std::size_t rank, const Tensor& tensor,

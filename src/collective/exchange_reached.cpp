@@ -6,6 +6,7 @@
 #include "collective/exchange.hpp"
 #include "collective/places.hpp"
 #include "collective/second_queue.hpp"
+#include "collective/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 
@@ -110,28 +111,18 @@ void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whol
         return rooms_[q][group][0].sums[i].view(
             second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
     };
-    // Where the mean goes: in the place of the others' sums, whose slice nobody else reads.
-    std::vector<Tensor> means;
+    // The mean goes to the rank's own gradients, and at the others in the place of their sum, whose
+    // slice nobody else reads.
+    std::vector<Tensor> means{elements_of(second_[rank], whole.mean, own.begin, own.size())};
     for (std::size_t q = 0; q < size(); ++q)
-        means.push_back(q == rank ? elements_of(second_[rank], whole.mean, own.begin, own.size())
-                                  : view(q, 0));
-    ShardTree tree(shards_);
-    std::vector<Tensor> sums;
+        if (q != rank) means.push_back(view(q, 0));
     std::size_t staged = 0;
-    for (std::size_t q = 0; q < size(); ++q) {
-        for (std::size_t i = 0; i < pending_[q].size(); ++i) {
-            sums.push_back(view(q, i));
-            for (std::size_t joined = tree.take(pending_[q][i]); joined > 0; --joined) {
-                const Tensor right = std::move(sums.back());
-                sums.pop_back();
-                const bool is_last = joined == 1 && tree.pending().front().count == shards_;
-                if (is_last) return add_(sums.back(), right, means, 1.0 / shards_);
-                const Tensor out = staging(rank, staged++, own.size(), right.dtype());
-                add_(sums.back(), right, {out}, 1);
-                sums.back() = out;
-            }
-        }
-    }
+    TreeAdder adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
+        return is_mean ? means
+                       : std::vector<Tensor>{staging(rank, staged++, own.size(), left.dtype())};
+    });
+    for (std::size_t q = 0; q < size(); ++q)
+        for (std::size_t i = 0; i < pending_[q].size(); ++i) adder.take(pending_[q][i], view(q, i));
 }
 
 Tensor Exchange::staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -21,6 +22,8 @@ class HostMemory {
     HostMemory() = default;
     /// Throws Error(out_of_memory).
     HostMemory(const Context& owner, std::uint64_t bytes, Way way);
+    /// Memory that something else has made.
+    explicit HostMemory(std::shared_ptr<std::byte> data) : data_(std::move(data)) {}
     std::byte* data() const noexcept { return data_.get(); }
 
   private:

@@ -98,20 +98,29 @@ struct ProcessGroup::Lost {
 };
 
 ProcessGroup::ProcessGroup(const RankPlace& place, Seconds deadline)
-    : place_(place), deadline_(deadline), lost_(std::make_shared<Lost>()) {
+    : place_(place),
+      deadline_(deadline),
+      ended_(std::make_shared<std::atomic<bool>>(false)),
+      lost_(std::make_shared<Lost>()) {
     const dlprim_transport& plugin = load_transport(place_.transport);
     if (place_.port > 0)
         meet_by_address(plugin);
     else
         meet_by_mpi(plugin);
-    watch_->on_failure([transport = transport_.get(), lost = lost_](const Failure& failure) {
-        transport->cancel();
-        std::thread([lost, failure] {
-            std::unique_lock lock(lost->mutex);
-            if (lost->changed.wait_for(lock, grace, [&] { return lost->left; })) return;
-            if (lost->call) lost->call(failure);
-        }).detach();
-    });
+    watch_->on_failure(
+        [transport = transport_.get(), ended = ended_, lost = lost_](const Failure& failure) {
+            *ended = true;
+            transport->cancel();
+            std::thread([lost, failure] {
+                std::unique_lock lock(lost->mutex);
+                if (lost->changed.wait_for(lock, grace, [&] { return lost->left; })) return;
+                if (lost->call) lost->call(failure);
+            }).detach();
+        });
+    host_ = std::make_unique<SharedHost>(
+        rank(), names_,
+        [this](const std::string& own, const std::string& what) { return gather(own, what); },
+        ended_);
 }
 
 ProcessGroup::~ProcessGroup() {
@@ -220,6 +229,19 @@ void ProcessGroup::call(const std::function<void()>& work) {
 void ProcessGroup::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                             const std::string& what) {
     call([&] { transport_->alltoall(to, from, what, deadline_); });
+}
+
+void ProcessGroup::exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                            const std::string& what) {
+    call([&] { transport_->exchange(to, from, what, deadline_); });
+}
+
+void ProcessGroup::allreduce(float* values, std::uint64_t count, const std::string& what) {
+    call([&] { transport_->allreduce(values, count, what, deadline_); });
+}
+
+void ProcessGroup::meet_on_host(const std::string& what, std::uint64_t bytes) {
+    call([&] { host_->meet(what, bytes, deadline_); });
 }
 
 void ProcessGroup::await_broadcast(void* data, std::uint64_t bytes, const std::string& what) {

@@ -7,11 +7,13 @@
 #pragma once
 
 #include "collective/rank_place.hpp"
+#include "collective/shared_host.hpp"
 #include "collective/transport.hpp"
 #include "collective/watch.hpp"
 
 #include <dlprim/error.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,6 +42,14 @@ class ProcessGroup {
     /// Error(device) that names it.
     void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                   const std::string& what);
+    void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                  const std::string& what);
+    bool can_add() const { return transport_->can_add(); }
+    void allreduce(float* values, std::uint64_t count, const std::string& what);
+    /// Which processes share a host, and memory.
+    SharedHost& host() { return *host_; }
+    /// As SharedHost's, with the group's deadline, likewise.
+    void meet_on_host(const std::string& what, std::uint64_t bytes);
     /// What follows waits without a deadline, since it may take the first process an unknown time.
     /// The watch still ends it.
     void await_broadcast(void* data, std::uint64_t bytes, const std::string& what);
@@ -79,6 +89,8 @@ class ProcessGroup {
     std::vector<std::string> names_;
     std::unique_ptr<Watch> watch_;
     std::unique_ptr<Transport> transport_;
+    std::shared_ptr<std::atomic<bool>> ended_;  ///< whether a process was lost
+    std::unique_ptr<SharedHost> host_;
     std::shared_ptr<Lost> lost_;
     std::string common_error_;  ///< that all processes have found alike
 };

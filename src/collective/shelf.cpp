@@ -12,8 +12,8 @@ Tensor Shelf::view(const Context& context, std::size_t rank, std::uint64_t byte,
     return Access::tensor(context, peer_->in(rank), begin_ + byte, Shape{count}, dtype);
 }
 
-void Shelf::put(const Context& context, std::size_t rank, std::uint64_t byte,
-                const Tensor& from) const {
+void Shelf::put(const Context& context, std::size_t rank, const Tensor& from,
+                std::uint64_t byte) const {
     Queue& queue = Access::impl(context).queue();
     if (is_reached())
         queue.copy(place_of(from), {peer_->in(rank).get(), begin_ + byte}, from.bytes());

@@ -30,9 +30,9 @@ class Shelf {
     /// Elements from a byte on, as a vector of rank's `context`. Only where kernels reach it.
     Tensor view(const Context& context, std::size_t rank, std::uint64_t byte, std::int64_t count,
                 DType dtype) const;
-    /// Enqueues on rank's `context` that a tensor is copied there, from a byte on.
-    void put(const Context& context, std::size_t rank, std::uint64_t byte,
-             const Tensor& from) const;
+    /// Enqueues on rank's `context` that a tensor is copied to where a byte begins.
+    void put(const Context& context, std::size_t rank, const Tensor& from,
+             std::uint64_t byte = 0) const;
     /// Enqueues on rank's `context` that a tensor is filled with what lies from a byte on.
     void get(const Context& context, std::size_t rank, std::uint64_t byte, const Tensor& to) const;
 

@@ -13,8 +13,14 @@ namespace dlprim {
 namespace {
 
 constexpr std::uint32_t magic = 0x31747264;
-enum Kind : std::uint32_t { alltoall_call, allgather_call, broadcast_call, barrier_call };
-constexpr const char* kinds[] = {"exchanges", "gathers", "shares", "waits for all"};
+enum Kind : std::uint32_t {
+    alltoall_call,
+    allgather_call,
+    broadcast_call,
+    barrier_call,
+    allreduce_call
+};
+constexpr const char* kinds[] = {"exchanges", "gathers", "shares", "waits for all", "adds up"};
 
 struct Text {
     std::array<char, 400> bytes{};
@@ -146,24 +152,35 @@ void Transport::changed(std::size_t rank, const std::string& what) const {
          " is not what it has sent: the connection changes what it carries");
 }
 
+std::vector<bool> Transport::others() const {
+    std::vector<bool> all(names_.size(), true);
+    all[rank_] = false;
+    return all;
+}
+
 std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
+                                               const std::string& what, Deadline deadline) {
+    return meet(own, others(), plugin_.alltoall, what, deadline);
+}
+
+std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
+                                               const std::vector<bool>& meets, Call call,
                                                const std::string& what, Deadline deadline) {
     std::vector<Header> to = own, from(names_.size());
     std::vector<Pieces> out(names_.size()), in(names_.size());
     for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (i == rank_) continue;
+        if (!meets[i]) continue;
         out[i] = {{reinterpret_cast<std::byte*>(&to[i]), sizeof(Header)}};
         in[i] = {{reinterpret_cast<std::byte*>(&from[i]), sizeof(Header)}};
     }
     Text text;
     std::vector<std::vector<dlprim_piece>> rooms[2];
-    const int result =
-        plugin_.alltoall(self_, lists_of(out, rooms[0]).data(), lists_of(in, rooms[1]).data(),
-                         deadline.count(), text.message());
+    const int result = call(self_, lists_of(out, rooms[0]).data(), lists_of(in, rooms[1]).data(),
+                            deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
     ++number_;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (i == rank_) continue;
+        if (!meets[i]) continue;
         const Header &mine = own[i], &theirs = from[i];
         if (theirs.magic != magic || theirs.kind != mine.kind || theirs.number != mine.number ||
             std::memcmp(theirs.what, mine.what, sizeof(mine.what)) != 0)
@@ -174,31 +191,45 @@ std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
 
 void Transport::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                          const std::string& what, Deadline deadline) {
+    move(to, from, others(), plugin_.alltoall, what, deadline);
+}
+
+void Transport::exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                         const std::string& what, Deadline deadline) {
+    std::vector<bool> meets(names_.size(), false);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        meets[i] = i != rank_ && !(to[i].empty() && from[i].empty());
+    move(to, from, meets, plugin_.exchange, what, deadline);
+}
+
+void Transport::move(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                     const std::vector<bool>& meets, Call call, const std::string& what,
+                     Deadline deadline) {
     std::vector<Header> own(names_.size(), header(alltoall_call, what));
     for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (i == rank_) continue;
+        if (!meets[i]) continue;
         own[i].bytes = bytes_of(to[i]);
         own[i].digest = digest_of(to[i]);
     }
-    const std::vector<Header> theirs = meet(own, what, deadline);
+    const std::vector<Header> theirs = meet(own, meets, call, what, deadline);
     bool any = false;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (i == rank_) continue;
+        if (!meets[i]) continue;
         if (theirs[i].bytes != bytes_of(from[i]))
             fail(ErrorKind::device, names_[i], " sends ", theirs[i].bytes, " bytes for ", what,
                  ", and ", names_[rank_], " expects ", bytes_of(from[i]),
                  ": the processes do not compute the same network");
         any = any || own[i].bytes + theirs[i].bytes > 0;
     }
-    if (!any && names_.size() == 2) return;  // where others exchange, everyone takes part
+    // In a call of all, everyone takes part where others exchange.
+    if (!any && (names_.size() == 2 || call == plugin_.exchange)) return;
     Text text;
     std::vector<std::vector<dlprim_piece>> rooms[2];
-    const int result =
-        plugin_.alltoall(self_, lists_of(to, rooms[0]).data(), lists_of(from, rooms[1]).data(),
-                         deadline.count(), text.message());
+    const int result = call(self_, lists_of(to, rooms[0]).data(), lists_of(from, rooms[1]).data(),
+                            deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
     for (std::size_t i = 0; i < names_.size(); ++i)
-        if (i != rank_ && digest_of(from[i]) != theirs[i].digest) changed(i, what);
+        if (meets[i] && digest_of(from[i]) != theirs[i].digest) changed(i, what);
 }
 
 void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
@@ -235,6 +266,18 @@ void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::
     check(plugin_.broadcast(self_, root, data, bytes, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
     if (from != rank_ && dlprim::digest_of(data, bytes) != theirs[from].digest) changed(from, what);
+}
+
+void Transport::allreduce(float* values, std::uint64_t count, const std::string& what,
+                          Deadline deadline) {
+    std::vector<Header> headers(names_.size(), header(allreduce_call, what));
+    for (Header& each : headers) each.bytes = count * sizeof(float);
+    const std::vector<Header> theirs = meet(headers, what, deadline);
+    for (std::size_t i = 0; i < names_.size(); ++i)
+        if (i != rank_ && theirs[i].bytes != headers[i].bytes) mismatch(i, theirs[i], headers[i]);
+    Text text;
+    check(plugin_.allreduce(self_, values, count, deadline.count(), text.message()),
+          text.bytes.data(), what, deadline);
 }
 
 void Transport::barrier(const std::string& what, Deadline deadline) {

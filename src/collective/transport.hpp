@@ -2,9 +2,9 @@
 // Transport: moves bytes between the processes of a run, by a plugin that is loaded while the
 // program runs (collective/transport_plugin.h): MPI's for Open MPI and for MPICH, and Gloo's.
 //
-// Every call first exchanges a header with each process: the call's number and kind, how many bytes
-// go there, and a digest of them. So calls that do not match end with an error on all sides, and
-// bytes that were lost, repeated, changed or put in another order are noticed.
+// Every call first exchanges a header with each process that takes part: the call's number and
+// kind, how many bytes go there, and a digest of them. So calls that do not match end with an error
+// on all sides, and bytes that were lost, repeated, changed or put in another order are noticed.
 //
 // Threads: one at a time, except cancel().
 #pragma once
@@ -42,11 +42,18 @@ class Transport {
     /// sums of part 3". Throws Error(device).
     void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                   const std::string& what, Deadline deadline);
+    /// Waits for some processes alone: those to or from which there are pieces on either side. All
+    /// processes call it, also where they have none.
+    void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                  const std::string& what, Deadline deadline);
     void allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
                    Deadline deadline);
     void broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
                    Deadline deadline);
     void barrier(const std::string& what, Deadline deadline);
+    /// Adds up floats of all in an order that the plugin chooses, in place. Only where it can.
+    bool can_add() const { return plugin_.allreduce != nullptr; }
+    void allreduce(float* values, std::uint64_t count, const std::string& what, Deadline deadline);
 
     /// From any thread: ends the present call and all later ones.
     void cancel();
@@ -57,9 +64,17 @@ class Transport {
 
   private:
     struct Header;
-    /// Exchanges headers, and returns those of the others.
+    using Call = decltype(dlprim_transport::alltoall);
+    /// Exchanges headers with those that `meets` says, by the call, and returns theirs.
+    std::vector<Header> meet(const std::vector<Header>& own, const std::vector<bool>& meets,
+                             Call call, const std::string& what, Deadline deadline);
+    /// With all others.
     std::vector<Header> meet(const std::vector<Header>& own, const std::string& what,
                              Deadline deadline);
+    std::vector<bool> others() const;
+    void move(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+              const std::vector<bool>& meets, Call call, const std::string& what,
+              Deadline deadline);
     void check(int result, const char* text, const std::string& what, Deadline deadline) const;
     Header header(std::uint32_t kind, const std::string& what) const;
     [[noreturn]] void mismatch(std::size_t rank, const Header& theirs, const Header& own) const;

@@ -3,9 +3,9 @@
    dlprim_transport_plugin, and is loaded while a program runs. It moves bytes between the processes
    of a run; all arithmetic is the library's. plugins/ has those for MPI and Gloo.
 
-   Calls: one thread at a time, and all processes make the same calls in the same order; cancel()
-   alone may be called by another thread at any time. No function throws, prints, or ends the
-   process. A failing one writes a sentence into `message`. */
+   Calls: one thread at a time, and all processes make the same calls in the same order, except
+   exchange(); cancel() alone may be called by another thread at any time. No function throws,
+   prints, or ends the process. A failing one writes a sentence into `message`. */
 #ifndef DLPRIM_TRANSPORT_PLUGIN_H
 #define DLPRIM_TRANSPORT_PLUGIN_H
 
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define DLPRIM_TRANSPORT_ABI 1
+#define DLPRIM_TRANSPORT_ABI 2
 
 enum dlprim_transport_result {
     DLPRIM_TRANSPORT_DONE = 0,
@@ -60,6 +60,10 @@ struct dlprim_transport {
     /* Sends to[i] to process i, and receives from[i] from it. */
     int (*alltoall)(void* self, const struct dlprim_pieces* to, const struct dlprim_pieces* from,
                     double seconds, struct dlprim_message message);
+    /* The same among some processes: those to or from which this one gives pieces, and which do so,
+       too. Between two processes, exchanges come in the same order as all other calls. */
+    int (*exchange)(void* self, const struct dlprim_pieces* to, const struct dlprim_pieces* from,
+                    double seconds, struct dlprim_message message);
     /* Everyone's `own` to everyone's all + rank * bytes. */
     int (*allgather)(void* self, const void* own, uint64_t bytes, void* all, double seconds,
                      struct dlprim_message message);
@@ -71,6 +75,10 @@ struct dlprim_transport {
     /* `whole`: all processes do it, after their last call; otherwise only this process is at its
        end, and others must not be waited for. */
     void (*close)(void* self, int whole);
+    /* Adds up the floats of all processes in whatever order. All get the same sums, in place of
+       their own. May be null. */
+    int (*allreduce)(void* self, float* values, uint64_t count, double seconds,
+                     struct dlprim_message message);
 };
 
 typedef const struct dlprim_transport* (*dlprim_transport_plugin_function)(

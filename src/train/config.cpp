@@ -87,7 +87,7 @@ class Reader {
                       "seed",         "initialization", "solver",    "schedule", "augmentation",
                       "checkpoints",  "early_stopping", "metrics",   "judge_by", "initial",
                       "tensorboard",  "on_nan",         "precision", "report",   "shards",
-                      "memory_limit", "states"});
+                      "memory_limit", "states",         "order"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -106,6 +106,7 @@ class Reader {
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("shards")) read_shards(*view);
         read_states();
+        read_order();
         if (const auto view = root_.find("schedule")) read_schedule(*view);
         if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
         if (const auto view = root_.find("early_stopping")) {
@@ -218,6 +219,14 @@ class Reader {
                 if (other == name.text()) name.fail(cat("is '", other, "' for a second time"));
             config_.metrics->push_back(name.text());
         }
+    }
+
+    void read_order() {
+        config_.any_order = choice(root_, "order", {"tree", "any"}, 0) == 1;
+        if (config_.any_order && config_.solver.shards == 1)
+            root_.at("order").fail(
+                "is 'any', the order in which sums over the shards of a batch are added, and there "
+                "is one shard: set \"shards\" to 2 or more");
     }
 
     void read_states() {

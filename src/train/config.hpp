@@ -32,6 +32,7 @@ struct TrainConfig {
     std::string initialization = "default";
     SolverOptions solver;
     bool sharded_states = false;  ///< as TeamOptions::sharded_states
+    bool any_order = false;       ///< as TeamOptions::any_order
     ScheduleOptions schedule;
     /// When a run saves what it can be resumed from, besides its end. 0 means never.
     struct Checkpoints {

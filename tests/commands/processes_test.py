@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train in several processes, by Open MPI, MPICH and Gloo: the bits of one process; a process that dies ends all
 of them; and what is wrong with a start or differs between processes is said in a sentence."""
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 import threading
 import time
 
+import h5py
 import trace_test
 from commands import SECONDS, TOOLS, main
 from shards_test import SYNCHRONOUS, ShardRuns as Runs
@@ -42,6 +44,21 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+@contextlib.contextmanager
+def with_variables(**variables):
+    """Variables of this process, which what it starts inherits."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 class Group:
@@ -106,16 +123,32 @@ class Processes(Runs):
                         self.assert_same_run("one", "many")
 
     def test_each_writes_a_trace(self):
-        for transport in TRANSPORTS[-1:]:
-            self.train_in(transport, 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
+        fetched = {"fetch sums of other processes", "fetch means of other processes"}
+        for shared in (True, False):
+            with with_variables(DLPRIM_SHARED=str(int(shared))):
+                self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
             for rank in (0, 1):
                 trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
                 self.assertEqual(trace_test.problems_of(trace), [])
                 spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
                 self.assertEqual({event["pid"] for event in spans}, {rank})
-                self.assertLessEqual({"fetch sums of other processes", "fetch means of other processes", "add slice"},
-                                     {event["name"] for event in spans if event["cat"] == "move"})
+                moves = {event["name"] for event in spans if event["cat"] == "move"}
+                self.assertLessEqual({"send sums", "add slice", "receive means"}, moves)
+                self.assertEqual(fetched & moves, set() if shared else fetched)
             self.assertFalse((self.folder / "trace.json").exists())
+
+    def test_an_order_of_the_transport(self):
+        """Losses are about those of the tree, and a checkpoint says that bits depend on the processes."""
+        self.train("one", "-d", "cpu", **self.how)
+        text = self.train_in(TRANSPORTS[0], 3, "any", "-d", "cpu", order="any", **self.how)
+        self.assertIn("in an order of its own, which depends on the number of processes", text)
+        one, other = (self.read_tensors(f"{name}/model.h5") for name in ("one", "any"))
+        for name, values in one.items():
+            self.assertLess(abs(values - other[name]).max(), 1e-3, name)
+        with h5py.File(self.folder / "any/checkpoint_1_7.h5") as file:
+            self.assertEqual(file.attrs["order"], b"any")
+        with h5py.File(self.folder / "one/checkpoint_1_7.h5") as file:
+            self.assertNotIn("order", file.attrs)
 
     def test_a_run_goes_on_with_other_processes(self):
         """From a checkpoint in the middle of an epoch: of one process by three, and of these by two of another kind."""
@@ -354,6 +387,7 @@ class Faults(Runs):
         for words, more in ((["seed is 3 for rank 0 (process", "and 4 for rank 1 (process"], {"seed": 4}),
                             (["solver.learning_rate is 0.01 for rank 0", "and 0.02 for rank 1"],
                              {"solver": {"type": "adam", "learning_rate": 0.02}}),
+                            (["order is tree for rank 0", "and any for rank 1"], {"order": "any"}),
                             (["batch is 16 for rank 0", "and 32 for rank 1"], {"batch": 32})):
             base = self.config(shards=4).rename(self.folder / "base.json")
             other = self.config(shards=4, **more).rename(self.folder / "other.json")

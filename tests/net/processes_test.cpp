@@ -138,9 +138,17 @@ void cancel(void* self) {
     wire.changed.notify_all();
 }
 
-const dlprim_transport plugin{
-    DLPRIM_TRANSPORT_ABI, "a wire", nullptr, alltoall, allgather, broadcast, nullptr, cancel,
-    [](void*, int) {}};
+const dlprim_transport plugin{DLPRIM_TRANSPORT_ABI,
+                              "a wire",
+                              nullptr,
+                              alltoall,
+                              alltoall,
+                              allgather,
+                              broadcast,
+                              nullptr,
+                              cancel,
+                              [](void*, int) {},
+                              nullptr};
 
 /// Runs `work(transport, rank)` by a thread for each rank; what each has thrown.
 template <typename Work>
@@ -206,6 +214,34 @@ TEST_CASE("messages arrive", "[processes]") {
              among(wire, [&](Transport&t, std::size_t rank) { exchange(t, rank, size); }))
             CHECK(error.empty());
     }
+}
+
+TEST_CASE("some processes exchange while others do not", "[processes]") {
+    Wire wire{4};
+    // Of pairs that differ by a bit of the rank, as hosts at the same place of neighbouring groups.
+    const auto errors = among(wire, [](Transport& t, std::size_t rank) {
+        for (const std::size_t bit : {1, 2, 1}) {
+            const std::size_t other = rank ^ bit;
+            std::uint64_t sent = 100 * rank + bit, got = 0;
+            std::vector<Pieces> to(4), from(4);
+            if (rank > 0) to[other] = {{reinterpret_cast<std::byte*>(&sent), sizeof(sent)}};
+            if (other > 0) from[other] = {{reinterpret_cast<std::byte*>(&got), sizeof(got)}};
+            t.exchange(to, from, "numbers", soon);
+            if (other > 0 && got != 100 * other + bit)
+                throw Error(ErrorKind::device, "WRONG NUMBERS");
+        }
+        std::uint64_t own = 0;
+        std::vector<Pieces> to(4), from(4);
+        to[rank ^ 1] = {{reinterpret_cast<std::byte*>(&own), rank == 2 ? 4u : 8u}};
+        from[rank ^ 1] = {{reinterpret_cast<std::byte*>(&own), rank == 3 ? 8u : 0u}};
+        if (rank > 1) t.exchange(to, from, "more", soon);
+    });
+    CHECK(errors[0].empty());
+    CHECK(errors[1].empty());
+    CHECK_THAT(errors[2],
+               ContainsSubstring("process 3 sends 8 bytes for more, and process 2 expects 0"));
+    CHECK_THAT(errors[3],
+               ContainsSubstring("process 2 sends 4 bytes for more, and process 3 expects 8"));
 }
 
 TEST_CASE("a transport that changes what it carries is found out", "[processes]") {

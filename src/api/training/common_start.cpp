@@ -25,6 +25,7 @@ ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call)
     ProcessGroup::Fields fields{{"the version of dlprim", DLPRIM_VERSION}};
     for (const auto& [key, value] : settings_of(config)) fields.emplace_back(key, value);
     fields.emplace_back("epochs", cat(config.epochs));
+    fields.emplace_back("order", config.any_order ? "any" : "tree");
     fields.emplace_back("precision", call.precision     ? std::string(name_of(*call.precision))
                                      : config.precision ? std::string(name_of(*config.precision))
                                                         : "fp32");

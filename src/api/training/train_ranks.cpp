@@ -71,6 +71,7 @@ TeamOptions TrainRanks::team_options() const {
     options.measure_shards = call_.measure_shards && !meets_;
     options.deadline_seconds = call_.deadline_seconds;
     options.sharded_states = config_.sharded_states;
+    options.any_order = config_.any_order;
     options.processes = call_.processes;
     return options;
 }

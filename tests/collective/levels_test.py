@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Sums over shards that processes add up level by level, by Open MPI, MPICH and Gloo: the bits of one process, for
+hosts of equal and of unequal sizes, with and without memory that the processes of a host share. Hosts are names in a
+variable."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+PROGRAM = os.environ["DLPRIM_EXCHANGE_HASH"]
+PLUGINS = pathlib.Path(os.environ["DLPRIM_PLUGINS"])
+QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
+         "DLPRIM_AFFINITY": "0"}
+STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"],
+            "mpich": ["mpiexec.mpich", "-n"]}
+SHARDS, SIZES = 11, [300000, 8, 5000]
+# Each starts the program with the host's name and the levels of its rank.
+ON_HOST = ["sh", "-c", 'rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}; '
+           'set_host() { shift $rank; export DLPRIM_HOST=$1; }; set_host $HOSTS; exec "$0" "$@"']
+LAYOUTS = [  # hosts of the ranks, DLPRIM_LEVELS, what a note says of the levels
+    ("a a", "", "among 2 ranks by pinned shared memory"),
+    ("a a a a", "", "among 4 ranks by pinned shared memory"),
+    ("a b", "", "among 2 ranks by "),
+    ("a a b b", "", "among 2 ranks by pinned shared memory, then among 2 of these by "),
+    ("a b a b", "", "among 2 ranks by pinned shared memory, then among 2 of these by "),
+    ("a a a b", "", "among 3 ranks by pinned shared memory, then among 2 of these by "),
+    ("a b c d", "2,2", "among 2 ranks by .*, then among 2 of these by "),
+    ("a a b b c c d d", "2,2,2",
+     "among 2 ranks by pinned shared memory, then among 2 of these by .*, then among 2 of these by "),
+    ("a b b b b c", "", "among 4 ranks by pinned shared memory, then among 3 of these by "),
+]
+
+
+def has(transport):
+    starter = STARTERS.get(transport, ["true"])[0]
+    return (PLUGINS / f"dlprim_{transport}.so").exists() and shutil.which(starter) is not None
+
+
+TRANSPORTS = [name for name in ("openmpi", "mpich", "gloo") if has(name)]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def command(device, contexts):
+    return [PROGRAM, device, str(contexts), str(SHARDS), "3", *map(str, SIZES)]
+
+
+def start_by_hand(hosts, words, variables):
+    """Processes that exchange by Gloo."""
+    count = len(hosts.split())
+    place = {"HOSTS": hosts, "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
+             "MASTER_PORT": str(free_port())}
+    return [subprocess.Popen([*ON_HOST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True,
+                             env=os.environ | QUIET | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | variables)
+            for rank in range(count)]
+
+
+def run(transport, hosts, words, **variables):
+    """The code, and what all processes print."""
+    if transport != "gloo":
+        done = subprocess.run([*STARTERS[transport], str(len(hosts.split())), *ON_HOST, *words], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=240,
+                              env=os.environ | QUIET | {"HOSTS": hosts} | variables)
+        return done.returncode, done.stdout, done.stderr
+    processes = start_by_hand(hosts, words, variables)
+    out, errors = zip(*(process.communicate(timeout=240) for process in processes))
+    return max(process.returncode for process in processes), "".join(out), "".join(errors)
+
+
+class Levels(unittest.TestCase):
+    def check(self, expected, transport, hosts, contexts=1, device="cpu", levels="", note="added among ", **variables):
+        with self.subTest(transport=transport, hosts=hosts, contexts=contexts, device=device, levels=levels,
+                          **variables):
+            if levels:
+                variables["DLPRIM_LEVELS"] = levels
+            code, out, errors = run(transport, hosts, command(device, contexts), **variables)
+            self.assertEqual(code, 0, errors)
+            self.assertEqual(out.split(), [expected] * (contexts * len(hosts.split())), errors)
+            self.assertRegex(errors, note)
+
+    def bits_of_one(self, device):
+        done = subprocess.run(command(device, 3), capture_output=True, text=True, check=True, env=os.environ | QUIET)
+        hashes = set(done.stdout.split())
+        self.assertEqual(len(hashes), 1)
+        return hashes.pop()
+
+    def test_sums_have_the_bits_of_one_process(self):
+        expected = self.bits_of_one("cpu")
+        for transport in TRANSPORTS:
+            for hosts, levels, note in LAYOUTS:
+                self.check(expected, transport, hosts, levels=levels, note=note)
+
+    def test_without_shared_memory(self):
+        expected = self.bits_of_one("cpu")
+        for i, (hosts, levels, _) in enumerate(LAYOUTS):
+            self.check(expected, TRANSPORTS[i % len(TRANSPORTS)], hosts, levels=levels, DLPRIM_SHARED="0")
+
+    def test_processes_with_several_ranks(self):
+        expected = self.bits_of_one("cpu")
+        for i, hosts in enumerate(("a a", "a b", "a a b", "a b a b")):
+            for shared in ("0", "1"):
+                self.check(expected, TRANSPORTS[i % len(TRANSPORTS)], hosts, contexts=2, DLPRIM_SHARED=shared)
+
+    def test_opencl_devices(self):
+        """In memory that the driver knows, and in memory that it does not."""
+        expected = self.bits_of_one("opencl")
+        for pinned, way in (("1", "by pinned shared memory"), ("0", "by shared memory")):
+            for hosts in ("a a", "a a b"):
+                self.check(expected, TRANSPORTS[0], hosts, device="opencl", note=way, DLPRIM_PINNED=pinned)
+
+    def test_an_order_of_the_transport(self):
+        """The program compares with the tree's sums. All ranks have the same bits."""
+        for transport in TRANSPORTS:
+            for hosts, contexts in (("a a", 1), ("a b b", 2)):
+                with self.subTest(transport=transport, hosts=hosts):
+                    code, out, errors = run(transport, hosts, [*command("cpu", contexts), "any"])
+                    self.assertEqual(code, 0, errors)
+                    self.assertEqual(len(out.split()), contexts * len(hosts.split()))
+                    self.assertEqual(len(set(out.split())), 1)
+                    self.assertIn("in an order of its own, which depends on the number of processes", errors)
+
+    @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
+    def test_a_process_that_dies_ends_all(self):
+        """In whatever level the others wait for it. Nothing of the shared memory is left."""
+        before = set(os.listdir("/dev/shm"))
+        for victim in range(4):
+            words = command("cpu", 1)
+            words[4] = "1000000"  # steps
+            processes = start_by_hand("a a b b", words, {})
+            time.sleep(5)  # they have met and exchange
+            processes[victim].kill()
+            died = time.monotonic()
+            errors = [process.communicate(timeout=60)[1] for process in processes]
+            self.assertLess(time.monotonic() - died, 10)
+            for rank, process in enumerate(processes):
+                if rank != victim:
+                    self.assertEqual(process.returncode, 1)
+                    self.assertRegex(errors[rank], rf"rank {victim} \(process .*\) ended without a word")
+        self.assertFalse([name for name in set(os.listdir("/dev/shm")) - before if "dlprim" in name])
+
+    def test_levels_that_do_not_fit(self):
+        for levels, text in (("2,3", "DLPRIM_LEVELS is '2,3', which are 6 processes, and the run has 4"),
+                             ("2,b", "DLPRIM_LEVELS is '2,b'"),
+                             ("2,2", "a group would have some of the processes that share a host's memory")):
+            code, _, errors = run(TRANSPORTS[-1], "a a a b", command("cpu", 1), DLPRIM_LEVELS=levels)
+            self.assertNotEqual(code, 0)
+            self.assertIn(text, errors)
+        words = ["sh", "-c", 'export DLPRIM_LEVELS=$((RANK + 1)),1; exec "$0" "$@"', *command("cpu", 1)]
+        code, _, errors = run("gloo", "a b", words)
+        self.assertNotEqual(code, 0)
+        self.assertIn("disagree: DLPRIM_LEVELS is 1,1 for rank 0", errors)
+
+
+if __name__ == "__main__":
+    if not TRANSPORTS:
+        print("skipped: there is no plugin by which processes exchange data")
+        sys.exit(77)
+    unittest.main(verbosity=2)
