@@ -8,6 +8,8 @@ The cluster is that of dlprim_scale (docs/scale.md), whose --json also says when
 library's plan of levels and its transport, with the plugin for MPI, then exchange these parts between simulated ranks
 (tests/simulation); devices are timers. -n are the numbers of devices; they fill the members of each level alike.
 
+Efficiency is the time of a device that computes its own shards alone, by that of the simulated step.
+
 Needs SimGrid (scripts/install_deps.sh simulation). Prints a table in markdown; --json FILE keeps all that was found.
 """
 import argparse
@@ -86,7 +88,7 @@ def profile_of(arguments, folder, devices):
     """What dlprim_scale says about a batch with a shard for each device."""
     path = folder / "scale.json"
     output_of([arguments.scale, arguments.net, "--cluster", arguments.cluster, "-B", str(arguments.batch), "--shards",
-               str(devices * arguments.shards), "-n", f"1,{devices}", "--json", str(path),
+               str(devices * arguments.shards), "-n", str(devices), "--json", str(path),
                *(["--direct"] if arguments.direct else []), *(["-d", arguments.device] if arguments.device else [])])
     return json.loads(path.read_text())
 
@@ -121,11 +123,12 @@ def main():
         build(folder)
         for devices in (int(word) for word in arguments.devices.split(",")):
             profile = profile_of(arguments, folder, devices)
-            alone, point = profile["points"][0], profile["points"][-1]
+            point = profile["points"][0]
             text = description(cluster, profile, devices, arguments.direct, arguments.fold)
             result = simulate(folder, text, devices)
-            efficiency = alone["step_ms"] / devices / result["step_ms"]
-            bound = bound_of(result, (profile["forward_ms"] + profile["backward_ms"]) * 1e-3)
+            computing = arguments.shards * (profile["forward_ms"] + profile["backward_ms"])
+            efficiency = (computing + profile["update_ms"]) / result["step_ms"]
+            bound = bound_of(result, computing * 1e-3)
             messages = sum(stage["messages"] for stage in result["stages"])
             print(f"| {devices} | {result['step_ms']:.3f} | {efficiency:.3f} | {result['wait_ms']:.3f} | "
                   f"{result['exchange_ms']:.3f} | {bound} | {point['step_ms']:.3f} | "

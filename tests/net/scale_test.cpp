@@ -84,6 +84,12 @@ TEST_CASE("clusters and numbers that are wrong are refused", "[scale]") {
     cluster.levels.assign(4, {"wire", 60000, 1, 0});
     refuse(cluster, {}, "more than 65536 devices");
     cluster = pair_of_devices();
+    cluster.levels.push_back({"net", 2, 1, 0, ClusterLevel::Way::peer});
+    refuse(cluster, {}, "level 'net' of the cluster exchanges through memory");
+    cluster = pair_of_devices();
+    cluster.wake_us = -1;
+    refuse(cluster, {}, "wake_us");
+    cluster = pair_of_devices();
     cluster.gflops = 1;
     refuse(cluster, {}, "in the place of gflops");
     cluster = Cluster{};

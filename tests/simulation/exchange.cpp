@@ -150,15 +150,12 @@ void SimulatedExchange::call(std::size_t stage, const std::vector<Pieces>& to,
                              const std::vector<Pieces>& from, const std::string& what) {
     std::uint64_t sent = 0, received = 0;
     Traffic& traffic = cluster_.traffic()[stage];
-    for (const Pieces& pieces : to) {
-        std::uint64_t own = 0;
-        for (const MessagePiece& piece : pieces) own += piece.bytes;
-        traffic.messages += own > 0 ? 1 : 0;
-        sent += own;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        traffic.messages += to[i].empty() ? 0 : 1;
+        traffic.messages += to[i].empty() && from[i].empty() ? 0 : 1;  // a header
+        for (const MessagePiece& piece : to[i]) sent += piece.bytes;
+        for (const MessagePiece& piece : from[i]) received += piece.bytes;
     }
-    for (const Pieces& pieces : from)
-        for (const MessagePiece& piece : pieces) received += piece.bytes;
-    traffic.messages += to.size() - 1;  // headers
     const auto fold = static_cast<std::uint64_t>(cluster_.what().fold);
     traffic.bytes += sent * fold;
     if (cluster_.what().digests > 0)
