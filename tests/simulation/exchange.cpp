@@ -294,7 +294,7 @@ void SimulatedExchange::spread(std::size_t stage, const LevelPlan::Division::Sta
     if (transport)
         spread_by_transport(stage, how);
     else
-        spread_on_host(stage, how);
+        spread_on_host(stage, how, is_first);
     if (transport && stage == 0 && copies > 0)
         pass("copies",
              bytes(static_cast<std::int64_t>(cluster_.place(rank_).mean.size())) / copies);
@@ -316,7 +316,8 @@ void SimulatedExchange::spread_by_transport(std::size_t stage,
     call(stage, to, from, "means of stage " + std::to_string(stage));
 }
 
-void SimulatedExchange::spread_on_host(std::size_t stage, const LevelPlan::Division::Stage& how) {
+void SimulatedExchange::spread_on_host(std::size_t stage, const LevelPlan::Division::Stage& how,
+                                       bool is_first) {
     Cluster::Place& place = cluster_.place(rank_);
     const bool peer = cluster_.stages()[stage].way == Way::peer;
     const std::string& name = cluster_.stages()[stage].name;
@@ -331,11 +332,12 @@ void SimulatedExchange::spread_on_host(std::size_t stage, const LevelPlan::Divis
         return static_cast<std::uint64_t>(elements) * sizeof(float);
     };
     const std::int64_t own = how.keeps.empty() ? 0 : how.keeps[0].range.size();
-    if (!peer) {
+    // Means that a transport has brought are in the host's memory.
+    if (!peer && is_first) {
         const Timed timed(*this, name);
         s4u::Comm::sendto(host_->device, host_->memory, count(size_of_range(own)));
     }
-    wake();
+    if (is_first) wake();
     meet_host();
     std::vector<std::pair<s4u::Host*, std::uint64_t>> wanted;
     for (const LevelPlan::Division::Message& message : how.sends) {

@@ -111,9 +111,10 @@ class SimulatedExchange {
                              Inbox& inbox);
     void gather_on_host(std::size_t stage, const LevelPlan::Division::Stage& how, Inbox& inbox);
     void add(std::size_t stage, const LevelPlan::Division::Stage& how, const Inbox& inbox);
+    /// `is_first`: no stage of means was before it.
     void spread(std::size_t stage, const LevelPlan::Division::Stage& how, bool is_first);
     void spread_by_transport(std::size_t stage, const LevelPlan::Division::Stage& how);
-    void spread_on_host(std::size_t stage, const LevelPlan::Division::Stage& how);
+    void spread_on_host(std::size_t stage, const LevelPlan::Division::Stage& how, bool is_first);
     void receive(const std::string& name,
                  const std::vector<std::pair<simgrid::s4u::Host*, std::uint64_t>>& wanted);
     void call(std::size_t stage, const std::vector<Pieces>& to, const std::vector<Pieces>& from,

@@ -98,12 +98,14 @@ double StageTimes::means(const StageLoads& stage, double bytes, bool is_last) {
     const double rate = cluster_.levels[stage.level].gbytes_per_s * 1e9;
     const std::string& name = cluster_.levels[stage.level].name;
     using Way = ClusterLevel::Way;
+    // Means that a transport has brought are in the host's memory.
     switch (stage.way) {
         case Way::pinned:
-            return link(name, (stage.kept + stage.held) * bytes / rate) + wakes(2) +
-                   late(stage.level, 1);
+            return link(name, ((is_last ? stage.kept : 0) + stage.held) * bytes / rate) +
+                   wakes(is_last ? 2 : 1) + late(stage.level, is_last ? 1 : 0);
         case Way::peer:
-            return link(name, stage.means_in * bytes / rate) + wakes(2) + late(stage.level, 1);
+            return link(name, stage.means_in * bytes / rate) + wakes(is_last ? 2 : 1) +
+                   late(stage.level, 1);
         case Way::transport:
             break;
     }

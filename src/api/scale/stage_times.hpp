@@ -32,7 +32,8 @@ class StageTimes {
     double sums(const StageLoads& stage, double bytes);
     /// has added them,
     double additions(const StageLoads& stage, double bytes);
-    /// and has the means of others. `is_last`: no stage follows.
+    /// and has the means of others. `is_last`: it is the last stage of sums, and so the first one
+    /// of means.
     double means(const StageLoads& stage, double bytes, bool is_last);
     /// Until the host knows what happened, so many times.
     double wakes(int count);
