@@ -106,11 +106,18 @@ class Scale(CommandTest):
         return self.last(self.write("cluster.json", {"device": DEVICE | device, "levels": [described]}))
 
     def test_ways(self) -> None:
-        """All sums go to host memory, half of the other's come; half of the means go there, all come. Kernels that reach
-        the sums of others read half of them, and then half of the means."""
-        self.assert_ms(self.ways({}, gbytes_per_s=SLOW, way="pinned"), "wait_ms", MEGABYTES * (1 + 1 / 2 + 1 / 2 + 1) * 1000)
+        """Half of the sums go to host memory, half of the other's come, and so it is with the means. Kernels that reach the
+        sums of others read half of them, and then half of the means."""
+        self.assert_ms(self.ways({}, gbytes_per_s=SLOW, way="pinned"), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2 + 1 / 2 + 1 / 2) * 1000)
         self.assert_ms(self.ways({}, gbytes_per_s=SLOW, way="peer"), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2) * 1000)
         self.assert_ms(self.ways({}, gbytes_per_s=SLOW), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2) * 1000)
+
+    def test_memory_of_a_host_below_a_network(self) -> None:
+        """Half of the sums out and in; what the network brings is in the host's memory, and all means come."""
+        cluster = self.write("cluster.json", {"device": DEVICE, "levels": [
+            {"count": 2, "gbytes_per_s": SLOW, "way": "pinned"}, {"count": 2, "gbytes_per_s": INFINITE}]})
+        # The messages of the network, a quarter of the sums and of the means, pass the link of a device, too.
+        self.assert_ms(self.last(cluster), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2 + 1 / 4 + 1 / 4 + 1) * 1000)
 
     def test_the_host_of_a_device(self) -> None:
         """It learns that a part is ready, that sums are there, of a barrier, that means are there, of a barrier, that all is

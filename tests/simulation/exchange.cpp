@@ -200,7 +200,9 @@ void SimulatedExchange::gather_on_host(std::size_t stage, const LevelPlan::Divis
     Cluster::Place& place = cluster_.place(rank_);
     const bool peer = cluster_.stages()[stage].way == Way::peer;
     const std::string& name = cluster_.stages()[stage].name;
-    const double each = bytes(place.held.size()) / cluster_.what().fold;
+    // What the rank adds itself stays where it is.
+    const std::int64_t kept = how.keeps.empty() ? 0 : how.keeps[0].range.size();
+    const double each = bytes(place.held.size() - kept) / cluster_.what().fold;
     Traffic& traffic = cluster_.traffic()[stage];
     if (!peer) {
         const Timed timed(*this, name);
@@ -218,12 +220,12 @@ void SimulatedExchange::gather_on_host(std::size_t stage, const LevelPlan::Divis
     for (std::size_t i = 0; i < addends.size(); ++i) {
         std::vector<float>& values = inbox.values[i];
         if (values.empty()) continue;
-        const LevelPlan::Division::Kept& kept = how.keeps[0];
-        const auto other = static_cast<int>(kept.holders[addends[i].member]);
+        const LevelPlan::Division::Kept& own = how.keeps[0];
+        const auto other = static_cast<int>(own.holders[addends[i].member]);
         const Cluster::Place& theirs = cluster_.place(other);
         const auto begin =
-            theirs.sums[addends[i].node].values.begin() + kept.range.begin - theirs.held.begin;
-        std::copy(begin, begin + kept.range.size(), values.begin());
+            theirs.sums[addends[i].node].values.begin() + own.range.begin - theirs.held.begin;
+        std::copy(begin, begin + own.range.size(), values.begin());
         const auto size = static_cast<std::uint64_t>(values.size() * sizeof(float));
         s4u::Host* const from =
             peer ? s4u::Host::by_name("rank-" + std::to_string(other)) : host_->memory;
@@ -349,8 +351,8 @@ void SimulatedExchange::spread_on_host(std::size_t stage, const LevelPlan::Divis
             peer ? s4u::Host::by_name("rank-" + std::to_string(message.rank)) : host_->memory;
         wanted.emplace_back(from, count(size_of_range(message.range.size())));
     }
-    // The rank's own slice comes from host memory, too.
-    if (!peer) wanted.emplace_back(host_->memory, count(size_of_range(own)));
+    // Stages before have brought parts of what the rank keeps itself.
+    if (!peer && !is_first) wanted.emplace_back(host_->memory, count(size_of_range(own)));
     wake();
     receive(name, wanted);
 }

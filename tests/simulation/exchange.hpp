@@ -5,8 +5,8 @@
 // simulated time pass.
 //
 //   transport   the sums that others add --> host --> transport --> host --> device; additions
-//   pinned      all sums --> host memory of all | barrier | slices of the others' sums --> device
-//   peer        barrier | a kernel adds, which reads the others' slices where they lie
+//   pinned      the sums that others add --> host memory of all | barrier | those of others -->
+//   device peer        barrier | a kernel adds, which reads the others' slices where they lie
 //
 // Ranks are threads of control of one process, one at a time, so that they read each other's sums
 // where real ranks would reach the same memory.

@@ -62,7 +62,7 @@ class Simulation(unittest.TestCase):
         self.assertEqual([(stage["messages"], stage["bytes"]) for stage in direct], [(8 * 7 * 4, 2 * 7 * 4 * ELEMENTS)])
 
     def test_a_part_that_is_small(self) -> None:
-        """Of fewer elements than ranks divide, one rank of a pair has all: it alone is sent sums, and it alone sends means."""
+        """Of fewer elements than ranks divide, one rank of a pair has all: it is sent sums, and sends means."""
         result = run([level(2), level(2)], 4, 4, [(1000.0, BACKWARD)])
         self.assertEqual([stage["messages"] for stage in result["stages"]], [2 * (2 * 2 + 2), 2 * 2 + 2])
 
@@ -93,7 +93,9 @@ class Simulation(unittest.TestCase):
         """As tests/commands/scale_test.py has them of the model."""
         parts = [(8e6, BACKWARD)]
         pinned = run([level(2, SLOW, way="pinned")], 2, 2, parts)
-        self.assert_ms(pinned, FORWARD + BACKWARD + 8 + 4 + 4 + 8 + UPDATE)
+        self.assert_ms(pinned, FORWARD + BACKWARD + 4 * 4 + UPDATE)
+        below = run([level(2, SLOW, way="pinned"), level(2)], 4, 4, parts)
+        self.assert_ms(below, FORWARD + BACKWARD + 4 + 4 + 2 + 2 + 8 + UPDATE)
         peer = run([level(2, SLOW, way="peer")], 2, 2, parts)
         self.assert_ms(peer, FORWARD + BACKWARD + 4 + 4 + UPDATE)
         device = {"wake_us": 200}
@@ -109,7 +111,7 @@ class Simulation(unittest.TestCase):
             self.assert_ms(result, FORWARD + BACKWARD + milliseconds + UPDATE)
 
     def test_folded_bytes(self) -> None:
-        """Stand for so many: times are the same, but for headers and envelopes, of two messages for sums and two for means."""
+        """Stand for so many: times are the same, but for the headers and envelopes of two messages each way."""
         whole, folded = (run([level(2, SLOW)], 2, 2, [(8e6, BACKWARD)], fold=fold)["step_ms"] for fold in (1, 16))
         self.assertLess(abs(folded - whole - 2 * 15 * (HEADER + 2 * ENVELOPE) * 1e-6), 1e-4)
 

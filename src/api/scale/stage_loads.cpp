@@ -139,7 +139,6 @@ class Stages {
             means.in[rank] = held - kept;
             loads.held = std::max(loads.held, held);
             loads.kept = std::max(loads.kept, kept);
-            loads.all_sums = std::max(loads.all_sums, own * held);
             loads.additions = std::max(loads.additions, (all - left) * kept);
             held_[rank] = kept;
         }

@@ -19,7 +19,6 @@ struct StageLoads {
     double held = 0;                     ///< of each sum before the stage
     double sums_out = 0, sums_in = 0;    ///< to and from other devices
     double means_out = 0, means_in = 0;  ///< when means go back
-    double all_sums = 0;                 ///< of all its sums, those that it adds itself, too
     double kept = 0;                     ///< of each sum after the stage
     double additions = 0;                ///< bytes of the results
     /// Seconds on the links, by level, and those of the means.

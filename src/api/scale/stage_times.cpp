@@ -76,7 +76,7 @@ double StageTimes::sums(const StageLoads& stage, double bytes) {
     using Way = ClusterLevel::Way;
     switch (stage.way) {
         case Way::pinned:
-            return link(name, (stage.all_sums + stage.sums_in) * bytes / rate) + wakes(2) +
+            return link(name, (stage.sums_out + stage.sums_in) * bytes / rate) + wakes(2) +
                    late(stage.level, 1);
         case Way::peer:
             return link(name, stage.sums_in * bytes / rate) + wakes(1) + late(stage.level, 1);
@@ -101,7 +101,7 @@ double StageTimes::means(const StageLoads& stage, double bytes, bool is_last) {
     // Means that a transport has brought are in the host's memory.
     switch (stage.way) {
         case Way::pinned:
-            return link(name, ((is_last ? stage.kept : 0) + stage.held) * bytes / rate) +
+            return link(name, (is_last ? stage.kept + stage.means_in : stage.held) * bytes / rate) +
                    wakes(is_last ? 2 : 1) + late(stage.level, is_last ? 1 : 0);
         case Way::peer:
             return link(name, stage.means_in * bytes / rate) + wakes(is_last ? 2 : 1) +
