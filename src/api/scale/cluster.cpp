@@ -56,7 +56,7 @@ void read_device(const JsonView& view, Cluster& cluster) {
 
 ClusterLevel::Way read_way(const JsonView& view, std::size_t index) {
     using Way = ClusterLevel::Way;
-    const std::string name = view.name();
+    const std::string& name = view.name();
     if (name == "transport") return Way::transport;
     if (name != "pinned" && name != "peer")
         view.fail(cat("is '", name, "': a level's way is transport, pinned or peer"));
