@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
-#   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs]     (default: build)
+#   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation]   (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, protobuf
 #            and ONNX's schema; Open MPI, MPICH and Gloo
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
@@ -11,6 +11,7 @@
 #     python what the Python module and its tests need (tests/python/requirements.txt), from PyPI into the virtual
 #            environment .cache/python; and graphviz
 #     docs   what builds the documentation's site: Doxygen, and mkdocs-material from PyPI into .cache/docs
+#     simulation   SimGrid, which benchmarks/simulate.py simulates steps on clusters with
 # Asks for nothing. Where packages cannot be installed (no network, no root), it says so and goes on:
 # the build says what it lacks.
 set -uo pipefail
@@ -80,6 +81,12 @@ docs_packages() {
     has_program python3 || want python3
     python3 -c "import ensurepip, venv" 2> /dev/null || want python3-venv
     has_program doxygen || want doxygen
+}
+
+simulation_packages() {
+    has_program c++ || want g++
+    has_program python3 || want python3
+    want libsimgrid-dev
 }
 
 as_root() {
@@ -209,7 +216,8 @@ for what in "$@"; do
         intel) ;;
         python) python_packages ;;
         docs) docs_packages ;;
-        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs]" >&2; exit 2 ;;
+        simulation) simulation_packages ;;
+        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation]" >&2; exit 2 ;;
     esac
 done
 install_packages

@@ -16,7 +16,7 @@ if [ "${1:-}" = --long ]; then
     set -- -L long --timeout 18000 "$@"
 fi
 
-deps=(build test docs)
+deps=(build test docs simulation)
 [ -n "${DLPRIM_NO_PYTHON:-}" ] || deps+=(python)
 bash scripts/install_deps.sh "${deps[@]}"
 # Only the tests need it, so that it is fetched while the library is built.

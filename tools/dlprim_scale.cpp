@@ -45,7 +45,7 @@ void print(const ScaleReport& report) {
     std::printf("a shard      %.3f ms forward, %.3f ms backward; update %.3f ms; %s\n",
                 report.forward_ms, report.backward_ms, report.update_ms, report.source.c_str());
     std::printf("sums         %.3f MB of each shard, in %d parts; %d shards in a batch\n",
-                report.gradient_bytes * 1e-6, report.parts, report.shards);
+                report.gradient_bytes * 1e-6, static_cast<int>(report.parts.size()), report.shards);
     std::printf("%8s %12s %12s %12s %12s %10s  %s\n", "devices", "step ms", "compute ms",
                 "exchange ms", "wait ms", "efficiency", "bound by");
     for (const ScalePoint& point : report.points)
@@ -64,6 +64,9 @@ Json to_json(const ScaleReport& report, const Options& options) {
                           {"wait_ms", point.wait_ms},
                           {"efficiency", point.efficiency},
                           {"bound", point.bound}});
+    Json parts = Json::array();
+    for (const ScaleReport::Part& part : report.parts)
+        parts.push_back({{"bytes", part.bytes}, {"ready_ms", part.ready_ms}});
     return {{"net", options.net},
             {"cluster", options.cluster},
             {"source", report.source},
@@ -72,7 +75,7 @@ Json to_json(const ScaleReport& report, const Options& options) {
             {"backward_ms", report.backward_ms},
             {"update_ms", report.update_ms},
             {"sum_bytes", report.gradient_bytes},
-            {"parts", report.parts},
+            {"parts", parts},
             {"points", points}};
 }
 
@@ -112,6 +115,8 @@ int main(int argc, char** argv) {
                    "numbers of devices, as 1,8,64; powers of two up to all if not given")
         ->delimiter(',')
         ->check(CLI::Range(1, 65536));
+    app.add_flag("--direct", options.scale.direct,
+                 "all devices exchange with all, in place of level by level");
     app.add_option("--solver", options.solver, "adam or sgd (adam)")
         ->check(CLI::IsMember({"adam", "sgd"}));
     tools::add_precision_option(app, options.precisions);

@@ -52,7 +52,7 @@ class Scale(CommandTest):
     def test_links_without_end(self) -> None:
         result = self.predict(self.cluster((8, INFINITE, 0)))
         self.assertEqual([point["devices"] for point in result["points"]], [1, 2, 4, 8])
-        self.assertEqual((result["shards"], result["parts"]), (8, 2))
+        self.assertEqual((result["shards"], len(result["parts"])), (8, 2))
         self.assertLess(abs(result["sum_bytes"] - MEGABYTES * 1e6), 1e4)
         for point in result["points"]:
             self.assert_ms(point, "step_ms", 8 / point["devices"] * (FORWARD + BACKWARD) + UPDATE)
@@ -75,12 +75,64 @@ class Scale(CommandTest):
         self.assert_ms(point, "step_ms", 3 * (FORWARD + BACKWARD) + (2 + 1) * MEGABYTES / 2 * 1000 + UPDATE)
 
     def test_the_link_of_a_level(self) -> None:
-        """Two hosts of two devices: what a host sends is 2 devices x 2 others x a quarter."""
-        point = self.last(self.cluster((2, INFINITE, 0), (2, SLOW, 0)))
-        self.assert_ms(point, "step_ms", FORWARD + BACKWARD + 2 * MEGABYTES * 1000 + UPDATE)
+        """Of two hosts of two devices each device has half of its host's sums, and sends half of that to the other host."""
+        cluster = self.cluster((2, INFINITE, 0), (2, SLOW, 0))
+        point = self.last(cluster)
+        self.assert_ms(point, "step_ms", FORWARD + BACKWARD + 2 * MEGABYTES / 2 * 1000 + UPDATE)
         self.assertEqual(point["bound"], "link of L2")
-        within = self.last(self.cluster((2, INFINITE, 0), (2, SLOW, 0)), "-n", "2")
-        self.assert_ms(within, "wait_ms", 0)  # the devices of one host
+        self.assert_ms(self.last(cluster, "-n", "2"), "wait_ms", 0)  # the devices of one host
+        # Where all exchange with all, 2 devices send a quarter to 2 others each.
+        self.assert_ms(self.last(cluster, "--direct"), "wait_ms", 2 * MEGABYTES * 1000)
+
+    def test_three_levels(self) -> None:
+        """The links of a level carry the messages of its own stage and of those of the levels around it."""
+        for slow, megabytes in ((0, 7 / 8), (1, 3 / 4), (2, 1 / 2)):
+            levels = [(2, SLOW if i == slow else INFINITE, 0) for i in range(3)]
+            self.assert_ms(self.last(self.cluster(*levels)), "wait_ms", 2 * MEGABYTES * megabytes * 1000)
+
+    def test_members_of_several_sizes(self) -> None:
+        """Hosts of four and of two devices: each sends half of its sums, whatever its number of devices."""
+        point = self.last(self.cluster((4, INFINITE, 0), (2, SLOW, 0)), "--shards", 6, "-n", 6)
+        self.assert_ms(point, "wait_ms", 2 * MEGABYTES / 2 * 1000)
+
+    def test_sums_that_wait_between_hosts(self) -> None:
+        """Of twelve shards each of two hosts has six, of which two sums wait: (0 to 3) and (4 5), (6 7) and (8 to 11)."""
+        point = self.last(self.cluster((2, INFINITE, 0), (2, SLOW, 0)), "--shards", 12)
+        self.assert_ms(point, "wait_ms", (2 + 1) * MEGABYTES / 2 * 1000)
+
+    def ways(self, device: dict[str, Any], **level: Any) -> Point:
+        """Two devices that compute as DEVICE does."""
+        described = {"count": 2, "gbytes_per_s": INFINITE} | level
+        return self.last(self.write("cluster.json", {"device": DEVICE | device, "levels": [described]}))
+
+    def test_ways(self) -> None:
+        """Half of the sums go to host memory, half of the other's come, and so it is with the means. Kernels that reach the
+        sums of others read half of them, and then half of the means."""
+        self.assert_ms(self.ways({}, gbytes_per_s=SLOW, way="pinned"), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2 + 1 / 2 + 1 / 2) * 1000)
+        self.assert_ms(self.ways({}, gbytes_per_s=SLOW, way="peer"), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2) * 1000)
+        self.assert_ms(self.ways({}, gbytes_per_s=SLOW), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2) * 1000)
+
+    def test_memory_of_a_host_below_a_network(self) -> None:
+        """Half of the sums out and in; what the network brings is in the host's memory, and all means come."""
+        cluster = self.write("cluster.json", {"device": DEVICE, "levels": [
+            {"count": 2, "gbytes_per_s": SLOW, "way": "pinned"}, {"count": 2, "gbytes_per_s": INFINITE}]})
+        # The messages of the network, a quarter of the sums and of the means, pass the link of a device, too.
+        self.assert_ms(self.last(cluster), "wait_ms", MEGABYTES * (1 / 2 + 1 / 2 + 1 / 4 + 1 / 4 + 1) * 1000)
+
+    def test_the_host_of_a_device(self) -> None:
+        """It learns that a part is ready, that sums are there, of a barrier, that means are there, of a barrier, that all is
+        over, and begins the update."""
+        self.assert_ms(self.ways({"wake_us": 200}, way="pinned"), "wait_ms", 7 * 0.2)
+        self.assert_ms(self.ways({"wake_us": 200}, way="peer"), "wait_ms", 6 * 0.2)
+        self.assert_ms(self.ways({"wake_us": 200}), "wait_ms", 3 * 0.2)
+        # Half of the sums out, half in; half of the means out, and all in.
+        point = self.ways({"copies_gbytes_per_s": SLOW})
+        self.assert_ms(point, "wait_ms", MEGABYTES * (1 / 2 + 1 / 2 + 1 / 2 + 1) * 1000)
+        self.assertEqual(point["bound"], "copies")
+        # Of what is sent and of what is received.
+        point = self.ways({"digests_gbytes_per_s": SLOW})
+        self.assert_ms(point, "wait_ms", 2 * MEGABYTES * 1000)
+        self.assertEqual(point["bound"], "digests")
 
     def test_latency(self) -> None:
         """Two exchanges of two messages for the loss, beside backward, and as many for the gradients."""
@@ -160,6 +212,9 @@ class Scale(CommandTest):
                 ({"device": DEVICE, "levels": [level | {"gbytes_per_s": 0}]}, ["levels[0].gbytes_per_s is 0"]),
                 ({"device": DEVICE, "levels": [level | {"latency_us": -1}]}, ["latency_us is -1"]),
                 ({"device": DEVICE, "levels": [level | {"name": ""}]}, ["levels[0].name"]),
+                ({"device": DEVICE, "levels": [level | {"way": "mpi"}]}, ["levels[0].way is 'mpi'", "transport, pinned or peer"]),
+                ({"device": DEVICE, "levels": [level, level | {"way": "peer"}]}, ["levels[1].way", "first level"]),
+                ({"device": DEVICE | {"wake_us": -1}}, ["wake_us is -1"]),
                 ({"device": DEVICE, "levels": 3 * [level | {"count": 60000}]}, ["levels[1]", "at most 65536"])):
             with self.subTest(cluster):
                 path = self.write("cluster.json", cluster.encode() if isinstance(cluster, str) else cluster)

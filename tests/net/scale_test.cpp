@@ -43,8 +43,8 @@ TEST_CASE("ranges of gradients leave beside backward", "[scale]") {
     const ScaleReport whole = predict_step(net, cluster, options);
     options.range_bytes = 64 << 10;
     const ScaleReport cut = predict_step(net, cluster, options);
-    CHECK(whole.parts == 2);  // the loss, and all gradients
-    CHECK(cut.parts > 8);
+    CHECK(whole.parts.size() == 2);  // the loss, and all gradients
+    CHECK(cut.parts.size() > 8);
     CHECK(whole.gradient_bytes == cut.gradient_bytes);
     CHECK(whole.gradient_bytes >= 4.0 * 2 * (256 * 256 + 256));
     REQUIRE(cut.points.size() == 2);
@@ -83,6 +83,12 @@ TEST_CASE("clusters and numbers that are wrong are refused", "[scale]") {
     cluster = pair_of_devices();
     cluster.levels.assign(4, {"wire", 60000, 1, 0});
     refuse(cluster, {}, "more than 65536 devices");
+    cluster = pair_of_devices();
+    cluster.levels.push_back({"net", 2, 1, 0, ClusterLevel::Way::peer});
+    refuse(cluster, {}, "level 'net' of the cluster exchanges through memory");
+    cluster = pair_of_devices();
+    cluster.wake_us = -1;
+    refuse(cluster, {}, "wake_us");
     cluster = pair_of_devices();
     cluster.gflops = 1;
     refuse(cluster, {}, "in the place of gflops");

@@ -22,10 +22,16 @@ double amount(const JsonView& view, bool may_be_zero) {
 }
 
 void read_device(const JsonView& view, Cluster& cluster) {
-    view.object({"name", "gflops", "gbytes_per_s", "forward_ms", "backward_ms", "update_ms"});
+    view.object({"name", "gflops", "gbytes_per_s", "forward_ms", "backward_ms", "update_ms",
+                 "wake_us", "copies_gbytes_per_s", "digests_gbytes_per_s"});
     if (const auto name = view.find("name")) cluster.device = name->name();
     if (const auto flops = view.find("gflops")) cluster.gflops = amount(*flops, false);
     if (const auto bytes = view.find("gbytes_per_s")) cluster.gbytes_per_s = amount(*bytes, false);
+    if (const auto wake = view.find("wake_us")) cluster.wake_us = amount(*wake, true);
+    if (const auto copies = view.find("copies_gbytes_per_s"))
+        cluster.copies_gbytes_per_s = amount(*copies, true);
+    if (const auto digests = view.find("digests_gbytes_per_s"))
+        cluster.digests_gbytes_per_s = amount(*digests, true);
     if (const auto forward = view.find("forward_ms")) {
         cluster.forward_ms = amount(*forward, true);
         cluster.backward_ms = amount(view.at("backward_ms"), true);
@@ -48,8 +54,18 @@ void read_device(const JsonView& view, Cluster& cluster) {
             "backward_ms and update_ms");
 }
 
+ClusterLevel::Way read_way(const JsonView& view, std::size_t index) {
+    using Way = ClusterLevel::Way;
+    const std::string& name = view.name();
+    if (name == "transport") return Way::transport;
+    if (name != "pinned" && name != "peer")
+        view.fail(cat("is '", name, "': a level's way is transport, pinned or peer"));
+    if (index > 0) view.fail("is that of memory, which only devices of the first level share");
+    return name == "peer" ? Way::peer : Way::pinned;
+}
+
 ClusterLevel read_level(const JsonView& view, std::size_t index) {
-    view.object({"name", "count", "gbytes_per_s", "latency_us"});
+    view.object({"name", "count", "gbytes_per_s", "latency_us", "way"});
     ClusterLevel level;
     level.name = cat("level ", index + 1);
     if (const auto name = view.find("name")) level.name = name->name();
@@ -60,6 +76,7 @@ ClusterLevel read_level(const JsonView& view, std::size_t index) {
     level.count = static_cast<int>(count);
     level.gbytes_per_s = amount(view.at("gbytes_per_s"), false);
     if (const auto latency = view.find("latency_us")) level.latency_us = amount(*latency, true);
+    if (const auto way = view.find("way")) level.way = read_way(*way, index);
     return level;
 }
 

@@ -3,8 +3,9 @@
 #include "api/scale/model.hpp"
 
 #include "api/rank_shards.hpp"
+#include "api/scale/stage_loads.hpp"
+#include "api/scale/stage_times.hpp"
 #include "base/shard_tree.hpp"
-#include "base/text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,67 +17,17 @@ namespace dlprim {
 
 namespace {
 
-/// An exchange of all with all: seconds on the links, by level, for each byte of a part.
-using Loads = std::vector<double>;
-
-/// `sums` are how many sums of a part each device sends, of every slice to its owner. A member of a
-/// level sends what its devices have for all others, and receives what these have for its own.
-Loads loads_of(const Cluster& cluster, const std::vector<double>& sums) {
-    const std::size_t all = sums.size();
-    const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
-    Loads loads;
-    std::size_t size = 1;  // devices of a member
-    for (const ClusterLevel& level : cluster.levels) {
-        double most = 0;
-        for (std::size_t first = 0; first < all && size < all; first += size) {
-            const std::size_t end = std::min(first + size, all);
-            const double own =
-                std::accumulate(sums.begin() + static_cast<std::ptrdiff_t>(first),
-                                sums.begin() + static_cast<std::ptrdiff_t>(end), 0.0);
-            const auto devices = static_cast<double>(end - first);
-            const double out = own * (static_cast<double>(all) - devices);
-            const double in = (total - own) * devices;
-            most = std::max({most, out, in});
-        }
-        loads.push_back(most / static_cast<double>(all) / (level.gbytes_per_s * 1e9));
-        size *= static_cast<std::size_t>(level.count);
-    }
-    return loads;
-}
-
-/// What is busy, and for how long.
-class Busy {
-  public:
-    void add(const std::string& what, double seconds) {
-        for (auto& [name, sum] : all_)
-            if (name == what) return void(sum += seconds);
-        all_.emplace_back(what, seconds);
-    }
-    std::string most() const {
-        return std::max_element(all_.begin(), all_.end(),
-                                [](const auto& a, const auto& b) { return a.second < b.second; })
-            ->first;
-    }
-
-  private:
-    std::vector<std::pair<std::string, double>> all_;
-};
-
 class StepModel {
   public:
-    StepModel(const StepWork& work, const Cluster& cluster, int shards, int devices,
+    StepModel(const StepWork& work, const Cluster& cluster, const StepOf& step,
               std::vector<TraceSpan>* trace)
         : work_(work),
-          cluster_(cluster),
-          shards_(shards),
-          parts_(shards_of_ranks(static_cast<std::size_t>(devices), shards, {})),
-          trace_(trace) {
-        for (const ShardRange& part : parts_) {
-            ShardTree tree(shards);
-            for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
-            sums_.push_back(static_cast<double>(tree.pending().size()));
-            most_ = std::max(most_, part.count);
-        }
+          shards_(step.shards),
+          parts_(shards_of_ranks(static_cast<std::size_t>(step.devices), step.shards, {})),
+          trace_(trace),
+          times_(cluster, work.memory, busy_) {
+        for (const ShardRange& part : parts_) most_ = std::max(most_, part.count);
+        if (parts_.size() > 1) stages_ = loads_of_stages(cluster, step.shards, parts_, step.direct);
     }
 
     ScalePoint run() {
@@ -109,47 +60,53 @@ class StepModel {
         return compute_seconds(count) - work_.backward - add_seconds();
     }
 
-    /// An exchange of all with all from `begin` on. Returns when it ends.
-    double all_to_all(const Loads& loads, double bytes, double begin) {
-        double slowest = 0, latency = 0;
-        std::size_t size = 1;
-        std::string late;
-        for (std::size_t i = 0; i < loads.size(); ++i) {
-            const ClusterLevel& level = cluster_.levels[i];
-            slowest = std::max(slowest, loads[i] * bytes);
-            busy_.add(cat("link of ", level.name), loads[i] * bytes);
-            // A header first, and when all have theirs the bytes.
-            if (size < parts_.size() && 2e-6 * level.latency_us >= latency) {
-                latency = 2e-6 * level.latency_us;
-                late = level.name;
-            }
-            size *= static_cast<std::size_t>(level.count);
-        }
-        if (latency > 0) busy_.add(cat("latency of ", late), latency);
-        return begin + slowest + latency;
+    /// When a device has the part, and has added it to its own sums.
+    double ready_at(std::size_t part) const {
+        double bytes = 0;
+        for (std::size_t i = 0; i <= part; ++i) bytes += work_.parts[i].bytes;
+        return work_.parts[part].ready + memory_seconds(3 * bytes);
     }
 
     void exchange() {
-        const Loads sums = loads_of(cluster_, sums_);
-        const Loads means = loads_of(cluster_, std::vector<double>(parts_.size(), 1.0));
-        const double slices = static_cast<double>(parts_.size());
-        const double additions = std::accumulate(sums_.begin(), sums_.end(), -1.0);
-        double free = 0, bytes = 0;
-        for (std::size_t i = 0; i < work_.parts.size(); ++i) {
-            const StepWork::Part& part = work_.parts[i];
-            bytes += part.bytes;  // which the device has added to its own sums by then
-            const double ready = part.ready + memory_seconds(3 * bytes);
-            const double begin = std::max(free, last_backward(most_) + ready);
-            const double sent = all_to_all(sums, part.bytes, begin);
-            const double adds = memory_seconds(3 * additions * part.bytes / slices);
-            busy_.add("additions", adds);
-            const double added = sent + adds;
-            const double end = all_to_all(means, part.bytes, added);
-            trace_exchange(i, {ready, free, begin, sent, added, end});
-            exchange_seconds_ += end - begin;
-            free = end;
+        const double last = last_backward(most_);
+        const bool is_reached = stages_.size() == 1 && stages_[0].way == ClusterLevel::Way::peer;
+        double free = 0;
+        for (std::size_t part = 0; part < work_.parts.size();) {
+            const double ready = ready_at(part);
+            const double begin = std::max(free, last + ready) + times_.wakes(1);
+            double bytes = work_.parts[part].bytes;
+            std::size_t end = part + 1;
+            // Ranges of the gradients that are complete go as one.
+            for (; is_reached && part > 0 && end < work_.parts.size() &&
+                   last + ready_at(end) <= begin;
+                 ++end)
+                bytes += work_.parts[end].bytes;
+            const std::vector<Phase> phases = phases_of(bytes);
+            trace_exchange(part, ready, free, begin, phases);
+            free = begin;
+            for (const Phase& phase : phases) free += phase.seconds;
+            exchange_seconds_ += free - begin;
+            part = end;
         }
-        exchanged_ = free;
+        // The thread that moves sums learns that all means are there, and then the one that begins
+        // the update.
+        exchanged_ = free + times_.wakes(2);
+    }
+
+    struct Phase {
+        const char* name;
+        double seconds;
+    };
+    std::vector<Phase> phases_of(double bytes) {
+        std::vector<Phase> phases;
+        for (const StageLoads& stage : stages_) {
+            phases.push_back({"send sums", times_.sums(stage, bytes)});
+            phases.push_back({"add slice", times_.additions(stage, bytes)});
+        }
+        for (std::size_t i = stages_.size(); i-- > 0;)
+            phases.push_back(
+                {"receive means", times_.means(stages_[i], bytes, i + 1 == stages_.size())});
+        return phases;
     }
 
     void span(std::size_t rank, TraceRow row, TraceKind kind, const char* name, double begin,
@@ -165,19 +122,18 @@ class StepModel {
         return trace_ == nullptr ? 0 : std::min<std::size_t>(parts_.size(), traced_devices);
     }
 
-    struct Times {
-        double ready, free, begin, sent, added, end;
-    };
-    void trace_exchange(std::size_t index, const Times& at) const {
+    void trace_exchange(std::size_t index, double ready, double free, double begin,
+                        const std::vector<Phase>& phases) const {
         const auto part = static_cast<std::int64_t>(index);
+        constexpr TraceRow row = TraceRow::exchange;
         for (std::size_t rank = 0; rank < traced(); ++rank) {
-            const double ready = last_backward(parts_[rank].count) + at.ready;
-            constexpr TraceRow row = TraceRow::exchange;
-            span(rank, row, TraceKind::wait, "wait for the sums of others",
-                 std::max(at.free, ready), at.begin, part);
-            span(rank, row, TraceKind::move, "send sums", at.begin, at.sent, part);
-            span(rank, row, TraceKind::move, "add slice", at.sent, at.added, part);
-            span(rank, row, TraceKind::move, "receive means", at.added, at.end, part);
+            double now = std::max(free, last_backward(parts_[rank].count) + ready);
+            span(rank, row, TraceKind::wait, "wait for the sums of others", now, begin, part);
+            now = begin;
+            for (const Phase& phase : phases) {
+                span(rank, row, TraceKind::move, phase.name, now, now + phase.seconds, part);
+                now += phase.seconds;
+            }
         }
     }
 
@@ -200,22 +156,22 @@ class StepModel {
     }
 
     const StepWork& work_;
-    const Cluster& cluster_;
     const int shards_;
     const std::vector<ShardRange> parts_;  ///< by device
     std::vector<TraceSpan>* const trace_;
-    std::vector<double> sums_;  ///< by device: how many sums it sends
-    int most_ = 0;              ///< shards of the device with the most
-    double exchanged_ = 0;      ///< when the last means are there
+    int most_ = 0;          ///< shards of the device with the most
+    double exchanged_ = 0;  ///< when the last means are there
     double exchange_seconds_ = 0;
+    std::vector<StageLoads> stages_;
     Busy busy_;
+    StageTimes times_;
 };
 
 }  // namespace
 
-ScalePoint model_step(const StepWork& work, const Cluster& cluster, int shards, int devices,
+ScalePoint model_step(const StepWork& work, const Cluster& cluster, const StepOf& step,
                       std::vector<TraceSpan>* trace) {
-    return StepModel(work, cluster, shards, devices, trace).run();
+    return StepModel(work, cluster, step, trace).run();
 }
 
 }  // namespace dlprim

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The model of a step on several devices: each computes its shards, and while the backward part of
-// its last one runs, parts of the sums go through the exchange (collective/exchange.hpp), one after
-// the other:
+// its last one runs, parts of the sums go through the exchange, one after the other. It follows the
+// stages of LevelPlan (collective/level_plan.hpp), one for each level:
 //
-//   every device   its sums of a slice  --> the slice's owner     all to all
-//   the owner      adds them
-//   every device   all means            <-- their owners          all to all
+//   stage 0, 1, ...   every device has its share of all sums of its group, and adds them
+//   ..., 1, 0         every device gets the means of the others
 #pragma once
 
 #include "api/scale/step_work.hpp"
@@ -18,8 +17,13 @@
 
 namespace dlprim {
 
-/// The step of a batch of so many shards. With `trace`, adds the spans of the first devices to it.
-ScalePoint model_step(const StepWork& work, const Cluster& cluster, int shards, int devices,
+struct StepOf {
+    int shards = 1;  ///< of the batch
+    int devices = 1;
+    bool direct = false;  ///< ScaleOptions::direct
+};
+/// With `trace`, adds the spans of the first devices to it.
+ScalePoint model_step(const StepWork& work, const Cluster& cluster, const StepOf& step,
                       std::vector<TraceSpan>* trace = nullptr);
 
 /// Of how many devices there are spans.

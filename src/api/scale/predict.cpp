@@ -38,6 +38,15 @@ void check(const Cluster& cluster) {
         require(level.count <= most_devices && (devices *= level.count) <= most_devices,
                 "the cluster has more than ", most_devices, " devices, which are not predicted");
     }
+    for (std::size_t i = 1; i < cluster.levels.size(); ++i)
+        require(cluster.levels[i].way == ClusterLevel::Way::transport, "level '",
+                cluster.levels[i].name,
+                "' of the cluster exchanges through memory: only devices of the first level can");
+    const auto amount = [](double value) { return std::isfinite(value) && value >= 0; };
+    require(amount(cluster.wake_us) && amount(cluster.copies_gbytes_per_s) &&
+                amount(cluster.digests_gbytes_per_s),
+            "wake_us, copies_gbytes_per_s and digests_gbytes_per_s of the cluster must be at least "
+            "0");
     require(!cluster.has_times() ||
                 (cluster.gflops == 0 && cluster.backward_ms >= 0 && cluster.update_ms >= 0 &&
                  positive(cluster.forward_ms + cluster.backward_ms + cluster.update_ms)),
@@ -87,13 +96,15 @@ ScaleReport predict_step(Net& net, const Cluster& cluster, const ScaleOptions& o
     report.backward_ms = work.backward * 1e3;
     report.update_ms = work.update * 1e3;
     report.gradient_bytes = work.bytes();
-    report.parts = static_cast<int>(work.parts.size());
+    for (const StepWork::Part& part : work.parts)
+        report.parts.push_back({part.bytes, part.ready * 1e3});
     report.source = work.source;
-    const double alone = model_step(work, cluster, report.shards, 1).step_ms;
+    const double alone = model_step(work, cluster, {report.shards, 1, options.direct}).step_ms;
     std::vector<TraceSpan> spans;
     for (const int devices : numbers) {
         spans.clear();
-        ScalePoint point = model_step(work, cluster, report.shards, devices, &spans);
+        ScalePoint point =
+            model_step(work, cluster, {report.shards, devices, options.direct}, &spans);
         point.efficiency = alone / (point.step_ms * devices);
         report.points.push_back(std::move(point));
     }
