@@ -34,7 +34,7 @@ void Exchange::add_in_any_order(std::size_t rank, std::size_t group, const Terms
             return elements_of(second_[rank], terms[t].waiting[i], 0, sum.shape().numel());
         };
         for (std::size_t i = 1; i < terms[t].waiting.size(); ++i)
-            add_(part(0), part(i), part(0), 1);
+            add_(part(0), part(i), {part(0)}, 1);
         rooms[t].sums[0].put(second_[rank], rank, sum);
     }
     queue(rank).finish();

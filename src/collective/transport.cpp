@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstring>
+#include <deque>
+#include <numeric>
 #include <utility>
 
 namespace dlprim {
@@ -27,20 +29,23 @@ struct Text {
     dlprim_message message() { return {bytes.data(), bytes.size()}; }
 };
 
-std::vector<dlprim_pieces> lists_of(const std::vector<Pieces>& all,
-                                    std::vector<std::vector<dlprim_piece>>& room) {
-    room.clear();
-    for (const Pieces& pieces : all) {
-        room.emplace_back();
+/// Lists of pieces by process, as plugins take them, of which most may be empty.
+class Lists {
+  public:
+    explicit Lists(std::size_t processes) : lists_(processes) {}
+    /// For a process, which has none yet.
+    void set(std::size_t process, const Pieces& pieces) {
+        std::vector<dlprim_piece>& room = rooms_.emplace_back();
         for (const MessagePiece& piece : pieces)
-            if (piece.bytes > 0) room.back().push_back({piece.data, piece.bytes});
+            if (piece.bytes > 0) room.push_back({piece.data, piece.bytes});
+        lists_[process] = {room.data(), room.size()};
     }
-    std::vector<dlprim_pieces> lists;
-    lists.reserve(room.size());
-    for (const std::vector<dlprim_piece>& pieces : room)
-        lists.push_back({pieces.data(), pieces.size()});
-    return lists;
-}
+    const dlprim_pieces* data() const { return lists_.data(); }
+
+  private:
+    std::vector<dlprim_pieces> lists_;
+    std::deque<std::vector<dlprim_piece>> rooms_;
+};
 
 std::uint64_t bytes_of(const Pieces& pieces) {
     std::uint64_t bytes = 0;
@@ -152,41 +157,39 @@ void Transport::changed(std::size_t rank, const std::string& what) const {
          " is not what it has sent: the connection changes what it carries");
 }
 
-std::vector<bool> Transport::others() const {
-    std::vector<bool> all(names_.size(), true);
-    all[rank_] = false;
+Transport::Partners Transport::others() const {
+    Partners all(names_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(rank_));
     return all;
 }
 
-std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
-                                               const std::string& what, Deadline deadline) {
-    return meet(own, others(), plugin_.alltoall, what, deadline);
+std::vector<Transport::Header> Transport::meet(const Header& own, const std::string& what,
+                                               Deadline deadline) {
+    const Partners partners = others();
+    return meet(std::vector<Header>(partners.size(), own), partners, plugin_.alltoall, what,
+                deadline);
 }
 
-std::vector<Transport::Header> Transport::meet(const std::vector<Header>& own,
-                                               const std::vector<bool>& meets, Call call,
-                                               const std::string& what, Deadline deadline) {
-    std::vector<Header> to = own, from(names_.size());
-    std::vector<Pieces> out(names_.size()), in(names_.size());
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (!meets[i]) continue;
-        out[i] = {{reinterpret_cast<std::byte*>(&to[i]), sizeof(Header)}};
-        in[i] = {{reinterpret_cast<std::byte*>(&from[i]), sizeof(Header)}};
+std::vector<Transport::Header> Transport::meet(std::vector<Header> own, const Partners& partners,
+                                               Call call, const std::string& what,
+                                               Deadline deadline) {
+    std::vector<Header> theirs(partners.size());
+    Lists to(names_.size()), from(names_.size());
+    for (std::size_t k = 0; k < partners.size(); ++k) {
+        to.set(partners[k], {{reinterpret_cast<std::byte*>(&own[k]), sizeof(Header)}});
+        from.set(partners[k], {{reinterpret_cast<std::byte*>(&theirs[k]), sizeof(Header)}});
     }
     Text text;
-    std::vector<std::vector<dlprim_piece>> rooms[2];
-    const int result = call(self_, lists_of(out, rooms[0]).data(), lists_of(in, rooms[1]).data(),
-                            deadline.count(), text.message());
+    const int result = call(self_, to.data(), from.data(), deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
     ++number_;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (!meets[i]) continue;
-        const Header &mine = own[i], &theirs = from[i];
-        if (theirs.magic != magic || theirs.kind != mine.kind || theirs.number != mine.number ||
-            std::memcmp(theirs.what, mine.what, sizeof(mine.what)) != 0)
-            mismatch(i, theirs, mine);
-    }
-    return from;
+    for (std::size_t k = 0; k < partners.size(); ++k)
+        if (theirs[k].magic != magic || theirs[k].kind != own[k].kind ||
+            theirs[k].number != own[k].number ||
+            std::memcmp(theirs[k].what, own[k].what, sizeof(own[k].what)) != 0)
+            mismatch(partners[k], theirs[k], own[k]);
+    return theirs;
 }
 
 void Transport::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
@@ -196,52 +199,58 @@ void Transport::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces
 
 void Transport::exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                          const std::string& what, Deadline deadline) {
-    std::vector<bool> meets(names_.size(), false);
+    Partners partners;
     for (std::size_t i = 0; i < names_.size(); ++i)
-        meets[i] = i != rank_ && !(to[i].empty() && from[i].empty());
-    move(to, from, meets, plugin_.exchange, what, deadline);
+        if (i != rank_ && !(to[i].empty() && from[i].empty())) partners.push_back(i);
+    move(to, from, partners, plugin_.exchange, what, deadline);
 }
 
 void Transport::move(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                     const std::vector<bool>& meets, Call call, const std::string& what,
+                     const Partners& partners, Call call, const std::string& what,
                      Deadline deadline) {
-    std::vector<Header> own(names_.size(), header(alltoall_call, what));
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (!meets[i]) continue;
-        own[i].bytes = bytes_of(to[i]);
-        own[i].digest = digest_of(to[i]);
+    std::vector<Header> own(partners.size(), header(alltoall_call, what));
+    for (std::size_t k = 0; k < partners.size(); ++k) {
+        own[k].bytes = bytes_of(to[partners[k]]);
+        own[k].digest = digest_of(to[partners[k]]);
     }
-    const std::vector<Header> theirs = meet(own, meets, call, what, deadline);
+    const std::vector<Header> theirs = meet(own, partners, call, what, deadline);
     bool any = false;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (!meets[i]) continue;
-        if (theirs[i].bytes != bytes_of(from[i]))
-            fail(ErrorKind::device, names_[i], " sends ", theirs[i].bytes, " bytes for ", what,
+    Lists out(names_.size()), in(names_.size());
+    for (std::size_t k = 0; k < partners.size(); ++k) {
+        const std::size_t i = partners[k];
+        if (theirs[k].bytes != bytes_of(from[i]))
+            fail(ErrorKind::device, names_[i], " sends ", theirs[k].bytes, " bytes for ", what,
                  ", and ", names_[rank_], " expects ", bytes_of(from[i]),
                  ": the processes do not compute the same network");
-        any = any || own[i].bytes + theirs[i].bytes > 0;
+        any = any || own[k].bytes + theirs[k].bytes > 0;
+        out.set(i, to[i]);
+        in.set(i, from[i]);
     }
     // In a call of all, everyone takes part where others exchange.
     if (!any && (names_.size() == 2 || call == plugin_.exchange)) return;
     Text text;
-    std::vector<std::vector<dlprim_piece>> rooms[2];
-    const int result = call(self_, lists_of(to, rooms[0]).data(), lists_of(from, rooms[1]).data(),
-                            deadline.count(), text.message());
+    const int result = call(self_, out.data(), in.data(), deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-        if (meets[i] && digest_of(from[i]) != theirs[i].digest) changed(i, what);
+    for (std::size_t k = 0; k < partners.size(); ++k)
+        if (digest_of(from[partners[k]]) != theirs[k].digest) changed(partners[k], what);
+}
+
+std::vector<Transport::Header> Transport::meet_alike(const Header& own, const std::string& what,
+                                                     Deadline deadline) {
+    std::vector<Header> theirs = meet(own, what, deadline);
+    const Partners partners = others();
+    for (std::size_t k = 0; k < partners.size(); ++k)
+        if (theirs[k].bytes != own.bytes) mismatch(partners[k], theirs[k], own);
+    theirs.insert(theirs.begin() + static_cast<std::ptrdiff_t>(rank_), own);
+    return theirs;
 }
 
 void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
                           Deadline deadline) {
-    std::vector<Header> headers(names_.size(), header(allgather_call, what));
-    for (Header& each : headers) {
-        each.bytes = bytes;
-        each.digest = dlprim::digest_of(own, bytes);
-    }
-    const std::vector<Header> theirs = meet(headers, what, deadline);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-        if (i != rank_ && theirs[i].bytes != bytes) mismatch(i, theirs[i], headers[i]);
+    Header mine = header(allgather_call, what);
+    mine.bytes = bytes;
+    mine.digest = dlprim::digest_of(own, bytes);
+    const std::vector<Header> theirs = meet_alike(mine, what, deadline);
     Text text;
     check(plugin_.allgather(self_, own, bytes, all, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
@@ -254,14 +263,10 @@ void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const
 void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
                           Deadline deadline) {
     const auto from = static_cast<std::size_t>(root);
-    std::vector<Header> headers(names_.size(), header(broadcast_call, what));
-    for (Header& each : headers) {
-        each.bytes = bytes;
-        if (from == rank_) each.digest = dlprim::digest_of(data, bytes);
-    }
-    const std::vector<Header> theirs = meet(headers, what, deadline);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-        if (i != rank_ && theirs[i].bytes != bytes) mismatch(i, theirs[i], headers[i]);
+    Header mine = header(broadcast_call, what);
+    mine.bytes = bytes;
+    if (from == rank_) mine.digest = dlprim::digest_of(data, bytes);
+    const std::vector<Header> theirs = meet_alike(mine, what, deadline);
     Text text;
     check(plugin_.broadcast(self_, root, data, bytes, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
@@ -270,18 +275,16 @@ void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::
 
 void Transport::allreduce(float* values, std::uint64_t count, const std::string& what,
                           Deadline deadline) {
-    std::vector<Header> headers(names_.size(), header(allreduce_call, what));
-    for (Header& each : headers) each.bytes = count * sizeof(float);
-    const std::vector<Header> theirs = meet(headers, what, deadline);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-        if (i != rank_ && theirs[i].bytes != headers[i].bytes) mismatch(i, theirs[i], headers[i]);
+    Header mine = header(allreduce_call, what);
+    mine.bytes = count * sizeof(float);
+    meet_alike(mine, what, deadline);
     Text text;
     check(plugin_.allreduce(self_, values, count, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
 }
 
 void Transport::barrier(const std::string& what, Deadline deadline) {
-    meet(std::vector<Header>(names_.size(), header(barrier_call, what)), what, deadline);
+    meet(header(barrier_call, what), what, deadline);
 }
 
 }  // namespace dlprim

@@ -65,16 +65,20 @@ class Transport {
   private:
     struct Header;
     using Call = decltype(dlprim_transport::alltoall);
-    /// Exchanges headers with those that `meets` says, by the call, and returns theirs.
-    std::vector<Header> meet(const std::vector<Header>& own, const std::vector<bool>& meets,
-                             Call call, const std::string& what, Deadline deadline);
-    /// With all others.
-    std::vector<Header> meet(const std::vector<Header>& own, const std::string& what,
-                             Deadline deadline);
-    std::vector<bool> others() const;
+    /// Processes other than this one, by their rank, in ascending order.
+    using Partners = std::vector<std::size_t>;
+    Partners others() const;
+    // Headers are by partner, so that a call among few processes of many costs what these do.
+
+    /// Exchanges headers with partners by the call, and returns theirs.
+    std::vector<Header> meet(std::vector<Header> own, const Partners& partners, Call call,
+                             const std::string& what, Deadline deadline);
+    /// The same header with all others.
+    std::vector<Header> meet(const Header& own, const std::string& what, Deadline deadline);
+    /// The same where all have the same bytes. Returns the headers of all processes, by rank.
+    std::vector<Header> meet_alike(const Header& own, const std::string& what, Deadline deadline);
     void move(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-              const std::vector<bool>& meets, Call call, const std::string& what,
-              Deadline deadline);
+              const Partners& partners, Call call, const std::string& what, Deadline deadline);
     void check(int result, const char* text, const std::string& what, Deadline deadline) const;
     Header header(std::uint32_t kind, const std::string& what) const;
     [[noreturn]] void mismatch(std::size_t rank, const Header& theirs, const Header& own) const;

@@ -27,9 +27,10 @@ using namespace dlprim;
 
 namespace {
 
-void add_tensors(const Tensor& left, const Tensor& right, const Tensor& out, double factor) {
+void add_tensors(const Tensor& left, const Tensor& right, const std::vector<Tensor>& outs,
+                 double factor) {
     ops::CallOptions how;
-    how.out = {out};
+    how.out = outs;
     ops::pointwise("y0 = (x0 + x1) * p0", {left, right}, {factor}, how);
 }
 
