@@ -18,8 +18,8 @@ void write_operand(TextWriter& out, const Operand& operand, bool with_layouts) {
 
 std::string Problem::key(bool with_layouts) const {
     TextWriter out;
-    out << op << (phase == Phase::training ? " training" : " inference") << " {" << attrs.str()
-        << "} (";
+    out << op << (phase == Phase::training ? " training" : " inference")
+        << (by_itself && with_layouts ? " by itself" : "") << " {" << attrs.str() << "} (";
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (i) out << ", ";
         write_operand(out, inputs[i], with_layouts);

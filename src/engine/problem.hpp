@@ -48,9 +48,13 @@ struct Problem {
     Attrs attrs;  ///< completed by the operator's Schema
     Epilogue epilogue;
     Precision precision = Precision::fp32;  ///< differs from fp32 only if an engine supports it
+    /// Whether a training step calls this operator by itself, so that nothing is known of what
+    /// follows it. Engines then prefer to round less.
+    bool by_itself = false;
 
     /// Canonical text. Equal problems have equal keys. fp32 is left out of the text. With
-    /// with_layouts false it is the key of database rows, since engines choose layouts themselves.
+    /// with_layouts false it is the key of database rows, since engines choose layouts themselves,
+    /// and leaves by_itself out.
     std::string key(bool with_layouts = true) const;
 };
 

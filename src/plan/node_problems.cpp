@@ -26,6 +26,7 @@ Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
     Problem problem;
     problem.op = std::string(node.op->type());
     problem.phase = graph.training || !graph.gradients.empty() ? Phase::training : Phase::inference;
+    problem.by_itself = graph.training && graph.gradients.empty();
     problem.attrs = node.attrs;
     problem.epilogue = node.epilogue;
     const auto operand = [&](ValueId id) {

@@ -19,7 +19,7 @@ class CopyStage {
               std::uint64_t bytes);
 
   private:
-    std::array<std::shared_ptr<std::byte>, 2> slots_;
+    std::array<std::shared_ptr<std::byte>, 4> slots_;
     std::uint64_t piece_ = 0;  ///< bytes of a slot
 };
 

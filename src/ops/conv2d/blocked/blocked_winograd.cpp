@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.blocked_winograd and conv2d_backward_data.blocked_winograd: 3x3 convolutions of stride 1
 // and their data gradients on CPUs by Winograd's F(4x4, 3x3), by F(6x6, 3x3), which needs fewer
-// multiplications, or by F(4x2, 3x3), which has smaller rounding errors
+// multiplications, or by F(4x2, 3x3) and F(2x2, 3x3), which have smaller rounding errors
 // (kernels/conv2d/blocked_winograd.cl).
 //
 // The errors of F(6x6) are larger than fp32 allows (docs/engines/winograd.md), so it is used only
@@ -257,8 +257,11 @@ class BlockedWinograd : public Engine {
     }
     // The tile sizes to choose from. Batch norms amplify the rounding errors of forward layers:
     // with the larger tiles, training a net as deep as inception_v3 would exceed its error bounds.
+    // Programs that call one layer after the other, as PyTorch's do, are compared with gradients of
+    // direct convolutions, than which tiles of 2x2 round less.
     std::vector<Size> sizes_of(const Problem& problem) const {
         if (backward_) return {{4, 4}};
+        if (problem.by_itself) return {{2, 2}};
         if (problem.phase == Phase::training) return {{4, 2}};
         if (problem.precision == Precision::fp32) return {{4, 4}};
         return {{4, 4}, {6, 6}};
