@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What dlprim_train in several processes does when processes die, stop, or fail, by real runs on this machine.
+
+    faults.py kills 200       kill -9 of a random process at a random moment, by Gloo, Open MPI and MPICH in turn;
+                              then a resume with another number of processes, to the bits of an uninterrupted run
+    faults.py chains 20       several kills and resumes in a row, with other starters and numbers of processes
+    faults.py stop            SIGSTOP for 10 seconds, and for good
+    faults.py failures        a full disk, no memory, a loss that is not finite
+    faults.py short           two kills and a chain, for CI
+
+DLPRIM_TOOLS is the folder of dlprim_train, FAULTS_SEED what random moments are drawn from. Each start takes some
+seconds, on the host device. The exit code is 0 if nothing was wrong; what is wrong is printed. Beside it,
+links.py cuts and slows links, and slurm.py starts Slurm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+from training import STARTERS, Start, bits, shared_memory, write_training
+
+EPOCHS = 30
+LOST = 75
+FINISHED = "all had finished"
+TRANSPORTS = ["gloo", *(name for name, words in STARTERS.items() if shutil.which(words[0]))]
+
+
+class Trouble(AssertionError):
+    """What is wrong with a run."""
+
+
+def check(good: bool, what: str) -> None:
+    """Raises Trouble unless it is good."""
+    if not good:
+        raise Trouble(what)
+
+
+class Work:
+    """A folder with a training, the bits of its uninterrupted run, and how long that takes by each starter."""
+
+    def __init__(self, folder: pathlib.Path, epochs: int = EPOCHS) -> None:
+        self.folder = folder
+        self.config = write_training(folder, epochs)
+        self.seconds = {"one": 0.0}
+        self.bits = ""
+        for starter in ["one", *TRANSPORTS]:
+            start = self.start(starter, 1 if starter == "one" else 3, "whole", "--replace")
+            ended = start.ended(120)
+            check(set(ended.codes) == {0}, f"{starter}: {ended}")
+            self.seconds[starter] = time.monotonic() - start.begun
+            found = bits(folder / "whole")
+            self.bits = self.bits or found
+            check(found == self.bits, f"{starter} has other bits than one process")
+            start.forget()
+        print("uninterrupted:", ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.seconds.items()),
+              f"bits {self.bits}", flush=True)
+
+    def start(self, starter: str, count: int, out: str, *arguments: str) -> Start:
+        """Starts the training by so many processes."""
+        return Start(starter, count, [str(self.config), "-d", "cpu", "--out", str(self.folder / out), *arguments])
+
+    def finish(self, starter: str, count: int, out: str) -> None:
+        """Goes on from the last checkpoint to the end, and compares the bits."""
+        start = self.start(starter, count, out, "--resume", "latest")
+        ended = start.ended(120)
+        check(set(ended.codes) == {0}, f"a resume by {starter}, {count} processes: {ended}")
+        check(bits(self.folder / out) == self.bits, f"a resume by {starter}, {count} processes, has other bits")
+        start.forget()
+
+
+def judge(start: Start, starter: str, victim: int, name: str) -> str:
+    """What became of a start whose process `victim` was killed; raises Trouble where that is wrong."""
+    codes = [process.wait() for process in start.processes]
+    errors = start.errors()
+    all_errors = "".join(errors)
+    told = f"{name}: codes {codes}, stderr {errors}, stdout ends in {start.text()[-600:]!r}"
+    if starter != "gloo":
+        if codes == [0]:
+            return "the others had finished"
+        by_watch = re.search(rf"rank {victim} \(process \d+ on '.*'\) ended without a word in step (\d+)", all_errors)
+        by_starter = re.search(rf"rank {victim} .*exited on signal 9|EXIT CODE: 9",
+                               all_errors + start.text())
+        check(codes[0] != 0, told)
+        check(bool(by_watch or by_starter), told)
+        return "named by us" if by_watch else "named by the starter alone"
+    others = [code for rank, code in enumerate(codes) if rank != victim]
+    if all(code == 0 for code in others):
+        return "the others had finished"
+    check(set(others) == {LOST}, told)
+    for rank, text in enumerate(errors):
+        if rank == victim:
+            continue
+        check(len(text.splitlines()) == 1, told)
+        if "have not come within" in text or "does not begin within" in text or "does not answer at" in text:
+            return "before it had met the others"
+        check(bool(re.search(rf"^dlprim_train: .*rank {victim}\b", text)), told)
+        check("in step" in text or f"rank {victim} (" in text, told)
+    return "named by us"
+
+
+def kill_once(work: Work, chance: random.Random, starter: str, count: int, out: str) -> tuple[str, float]:
+    """Kills a process of a start at a random moment; what became of it, and after how many seconds all had ended."""
+    before = shared_memory()
+    start = work.start(starter, count, out, "--resume", "latest")
+    victim = chance.randrange(count) if count > 1 else 0
+    moment = chance.uniform(0, work.seconds[starter])
+    name = f"{starter}, rank {victim} of {count}, after {moment:.2f} s"
+    try:
+        time.sleep(moment)
+        while victim not in (running := start.ranks() if starter != "one" else {0: start.processes[0].pid}):
+            if start.wait_until_gone(0.01) is not None:
+                return FINISHED, 0.0
+        try:
+            os.kill(running[victim], signal.SIGKILL)
+        except ProcessLookupError:
+            return FINISHED, 0.0
+        took = start.wait_until_gone(60)
+        check(took is not None, f"{name}: processes run after 60 s: {start.found().keys()} {start.errors()}")
+        kind = judge(start, starter, victim, name) if starter != "one" else "alone"
+        check(kind == "before it had met the others" or (took or 0) < 10, f"{name}: ended after {took} s, {kind}: "
+              f"{start.errors()}")
+        left = start.left_behind()
+        check(not left, f"{name}: left behind {left}")
+        new = shared_memory() - before
+        check(not [word for word in new if "dlprim" in word or "vader" in word or "mpich" in word.lower()],
+              f"{name}: left in /dev/shm {new}")
+        return kind, took or 0.0
+    finally:
+        start.kill()
+        start.forget()
+
+
+def kills(folder: pathlib.Path, turns: int) -> int:
+    """Prints a table; returns how many turns were wrong."""
+    chance = random.Random(int(os.environ.get("FAULTS_SEED", "23")))
+    work = Work(folder)
+    turns_of = [name for other in TRANSPORTS[1:] for name in ("gloo", other)] or TRANSPORTS
+    seen: dict[str, list[tuple[str, float]]] = collections.defaultdict(list)
+    wrong = 0
+    for turn in range(turns):
+        starter = turns_of[turn % len(turns_of)]
+        try:
+            kind = FINISHED
+            while kind == FINISHED:  # the moment was too late: another is drawn
+                shutil.rmtree(folder / "out", ignore_errors=True)
+                kind, took = kill_once(work, chance, starter, 3, "out")
+            seen[starter].append((kind, took))
+            again = chance.choice([("one", 1), *((name, count) for name in TRANSPORTS for count in (2, 4))])
+            work.finish(*again, "out")
+            print(f"{turn + 1}: {starter}: {kind}, all ended after {took:.2f} s; resumed by {again}", flush=True)
+        except (Trouble, TimeoutError, OSError) as error:
+            wrong += 1
+            print(f"{turn + 1}: WRONG: {error}", flush=True)
+    print("\n| starter | what was seen | runs | longest time to the end of all, s |\n|---|---|---|---|")
+    for starter, all_seen in sorted(seen.items()):
+        for kind in sorted({kind for kind, _ in all_seen}):
+            times = [took for other, took in all_seen if other == kind]
+            print(f"| {starter} | {kind} | {len(times)} | {max(times):.2f} |")
+    print(f"{turns} kills, {wrong} wrong", flush=True)
+    return wrong
+
+
+def chains(folder: pathlib.Path, turns: int) -> int:
+    """Kills and resumes in a row; returns how many chains were wrong."""
+    chance = random.Random(int(os.environ.get("FAULTS_SEED", "24")))
+    work = Work(folder)
+    ways = [("one", 1), *((name, count) for name in TRANSPORTS for count in (2, 3, 4))]
+    wrong = 0
+    for turn in range(turns):
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        told: list[str] = []
+        try:
+            for _ in range(chance.randint(2, 5)):
+                starter, count = chance.choice(ways)
+                kind, took = kill_once(work, chance, starter, count, "out")
+                told.append(f"{starter} x {count} ({kind}, {took:.1f} s)")
+            starter, count = chance.choice(ways)
+            work.finish(starter, count, "out")
+            print(f"chain {turn + 1}: {', '.join(told)}, then {starter} x {count}: {work.bits}", flush=True)
+        except (Trouble, TimeoutError, OSError) as error:
+            wrong += 1
+            print(f"chain {turn + 1}: WRONG: {', '.join(told)}: {error}", flush=True)
+    print(f"{turns} chains, {wrong} wrong", flush=True)
+    return wrong
+
+
+def main() -> int:
+    """Runs what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["kills", "chains", "stop", "failures", "short"])
+    parser.add_argument("turns", type=int, nargs="?", default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dlprim-faults-") as name:
+        folder = pathlib.Path(name)
+        if given.what == "short":
+            return min(1, kills(folder / "kills", 2) + chains(folder / "chains", 1))
+        calls = {"kills": kills, "chains": chains}
+        return min(1, calls[given.what](folder, given.turns))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
