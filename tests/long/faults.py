@@ -5,13 +5,11 @@
     faults.py kills 200       kill -9 of a random process at a random moment, by Gloo, Open MPI and MPICH in turn;
                               then a resume with another number of processes, to the bits of an uninterrupted run
     faults.py chains 20       several kills and resumes in a row, with other starters and numbers of processes
-    faults.py stop            SIGSTOP for 10 seconds, and for good
-    faults.py failures        a full disk, no memory, a loss that is not finite
     faults.py short           two kills and a chain, for CI
 
 DLPRIM_TOOLS is the folder of dlprim_train, FAULTS_SEED what random moments are drawn from. Each start takes some
 seconds, on the host device. The exit code is 0 if nothing was wrong; what is wrong is printed. Beside it,
-links.py cuts and slows links, and slurm.py starts Slurm.
+failing.py stops processes and takes disk and memory from them, links.py cuts and slows links, and slurm.py starts Slurm.
 """
 
 from __future__ import annotations
@@ -198,7 +196,7 @@ def chains(folder: pathlib.Path, turns: int) -> int:
 def main() -> int:
     """Runs what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["kills", "chains", "stop", "failures", "short"])
+    parser.add_argument("what", choices=["kills", "chains", "short"])
     parser.add_argument("turns", type=int, nargs="?", default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dlprim-faults-") as name:

@@ -166,8 +166,9 @@ def requeued(cluster: Cluster, kind: str, config: pathlib.Path, whole: str) -> b
     good = state is not None and state.group(1) == "COMPLETED" and (out / "model.h5").exists() and bits(out) == whole
     good = good and restarts is not None and restarts.group(1) == "1" and "ended without a word in step" in text
     told_lines = [line for line in text.splitlines() if re.search("dlprim_train: |srun|attempt|resum", line)]
-    print(f"sbatch, --mpi={kind}, rank 1 killed: {time.monotonic() - began:.1f} s to the end; "
-          f"{'the bits of one process' if good else 'WRONG ' + told}; its log says:", *told_lines, sep="\n    ", flush=True)
+    how = "the bits of one process" if good else f"WRONG {told}"
+    print(f"sbatch, --mpi={kind}, rank 1 killed: {time.monotonic() - began:.1f} s to the end; {how}; its log says:",
+          *told_lines, sep="\n    ", flush=True)
     return good and not finder.found()
 
 
