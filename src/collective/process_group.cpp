@@ -17,6 +17,7 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <system_error>
 #include <thread>
 
 namespace dlprim {
@@ -111,11 +112,15 @@ ProcessGroup::ProcessGroup(const RankPlace& place, Seconds deadline)
         [transport = transport_.get(), ended = ended_, lost = lost_](const Failure& failure) {
             *ended = true;
             transport->cancel();
-            std::thread([lost, failure] {
-                std::unique_lock lock(lost->mutex);
-                if (lost->changed.wait_for(lock, grace, [&] { return lost->left; })) return;
-                if (lost->call) lost->call(failure);
-            }).detach();
+            try {
+                std::thread([lost, failure] {
+                    std::unique_lock lock(lost->mutex);
+                    if (lost->changed.wait_for(lock, grace, [&] { return lost->left; })) return;
+                    if (lost->call) lost->call(failure);
+                }).detach();
+            } catch (const std::system_error&) {
+                // There are no more threads. The process ends when its own thread notices.
+            }
         });
     host_ = std::make_unique<SharedHost>(
         rank(), names_,

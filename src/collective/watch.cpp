@@ -284,7 +284,10 @@ void Watch::Impl::take(Peer& peer, const Frame& frame) {
 void Watch::Impl::lost(Peer& peer, const std::string& how) {
     peer.gone = true;
     if (peer.rank < 0 || peer.left || left_) return;
-    const std::uint64_t step = steps_[static_cast<std::size_t>(peer.rank)];
+    // What it has said may be a second old. Steps need the sums of all, so that it was in the step
+    // of this process, or in the one before or behind.
+    const std::uint64_t step = std::max(steps_[static_cast<std::size_t>(peer.rank)],
+                                        steps_[static_cast<std::size_t>(options_.rank)]);
     decide({peer.rank, step, lost_code, cat(name(peer.rank), " ", how, " in step ", step)});
 }
 
