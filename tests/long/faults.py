@@ -9,7 +9,8 @@
 
 DLPRIM_TOOLS is the folder of dlprim_train, FAULTS_SEED what random moments are drawn from. Each start takes some
 seconds, on the host device. The exit code is 0 if nothing was wrong; what is wrong is printed. Beside it,
-failing.py stops processes and takes disk and memory from them, links.py cuts and slows links, and slurm.py starts Slurm.
+failing.py stops processes and takes disk and memory from them, links.py cuts and slows links, and slurm.py starts
+Slurm.
 """
 
 from __future__ import annotations
