@@ -159,10 +159,12 @@ void* ProcessGroup::open(const dlprim_transport& plugin, const std::string& addr
     start.get = get_from_store;
     std::array<char, 400> text{};
     void* const self = plugin.open(&start, {text.data(), text.size()});
-    if (self == nullptr)
-        fail(ErrorKind::device, plugin.name, " does not connect this process, rank ", place_.rank,
-             " of a run started by ", place_.starter, ": ", text.data());
-    return self;
+    if (self != nullptr) return self;
+    // It may be for want of a process that was lost meanwhile.
+    const auto lost = watch_ ? watch_->wait_for_failure(Seconds(1)) : std::nullopt;
+    if (lost) throw Error(ErrorKind::device, lost->text);
+    fail(ErrorKind::device, plugin.name, " does not connect this process, rank ", place_.rank,
+         " of a run started by ", place_.starter, ": ", text.data());
 }
 
 void ProcessGroup::meet_by_address(const dlprim_transport& plugin) {

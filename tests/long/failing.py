@@ -144,7 +144,7 @@ def memory(runs: Runs) -> None:
         took = start.wait_until_gone(60)
         codes, errors = [process.poll() for process in start.processes], start.errors()
         start.kill()
-        named = all(re.search("rank 1|ranks 1|does not begin", text) for text in errors[::2])
+        named = all(re.search(r"rank 1\b", text) for text in errors[::2])
         good = took is not None and (codes == [0, 0, 0] or (named and codes[::2] == [LOST] * 2))
         runs.tell(good, f"rank 1 under ulimit -v of {share * peak / 1024:.0f} MiB: all ended after {took or -1:.1f} s, "
                         f"codes {codes}; {errors}")
@@ -164,7 +164,7 @@ def memory(runs: Runs) -> None:
             start.kill()
             codes = [process.returncode for process in start.processes]
             killed = codes[1] == -signal.SIGKILL and took is not None
-            named = all(re.search("rank 1|ranks 1|does not begin", text) for text in errors[::2])
+            named = all(re.search(r"rank 1\b", text) for text in errors[::2])
             runs.tell(named if killed else took is None, f"rank 1 in a cgroup of {mebibytes} MiB: "
                       f"{f'all ended after {took:.1f} s' if took else 'it runs'}, codes {codes}; {errors}")
             start.forget()

@@ -101,7 +101,7 @@ def judge(start: Start, starter: str, victim: int, name: str) -> str:
         if rank == victim:
             continue
         check(len(text.splitlines()) == 1, told)
-        if "have not come within" in text or "does not begin within" in text or "does not answer at" in text:
+        if "not come within" in text or "does not begin within" in text or "does not answer at" in text:
             return "before it had met the others"
         check(bool(re.search(rf"^dlprim_train: .*rank {victim}\b", text)), told)
         check("in step" in text or f"rank {victim} (" in text, told)
