@@ -4,12 +4,12 @@
 
     failing.py stop      SIGSTOP for 10 seconds, which only costs time, and for good
     failing.py disk      the folder of results is on a small file system that becomes full (needs root)
-    failing.py memory    a process under ulimit -v, and one in a cgroup whose memory ends (needs root and cgroup v1 or v2)
+    failing.py memory    a process under ulimit -v, and one in a cgroup whose memory ends (needs root and cgroups)
     failing.py nan       a loss that is not finite
     failing.py all
 
-DLPRIM_TOOLS is the folder of dlprim_train. The exit code is 0 if all processes ended within a minute, and named the first
-that failed.
+DLPRIM_TOOLS is the folder of dlprim_train. The exit code is 0 if all processes ended within a minute, and named the
+first that failed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import tempfile
 import time
 from typing import Any
 
-from faults import EPOCHS, LOST, TRANSPORTS
-from training import TRAIN, Start, bits, write_training
+from faults import EPOCHS, LOST
+from training import TRAIN, TRANSPORTS, Start, bits, write_training
 
 FOREVER = 100000
 
@@ -44,7 +44,8 @@ class Runs:
         """Starts them; `before` are words before the command of each."""
         config = write_training(self.folder, epochs, **more)
         count = 1 if starter == "one" else 3
-        return Start(starter, count, [str(config), "-d", "cpu", "--out", str(self.folder / out), "--replace"], None, before)
+        arguments = [str(config), "-d", "cpu", "--out", str(self.folder / out), "--replace"]
+        return Start(starter, count, arguments, None, before)
 
     def tell(self, good: bool, what: str) -> None:
         """Prints a result."""
@@ -58,7 +59,9 @@ class Runs:
         start.forget()
         return bits(self.folder / "alone")
 
-    def end(self, start: Start, victim: int, pattern: str, what: str, codes: set[int], but: tuple[int, ...] = ()) -> None:
+    def end(
+        self, start: Start, victim: int, pattern: str, what: str, codes: set[int], but: tuple[int, ...] = ()
+    ) -> None:
         """Waits for the end of all, which must come within a minute; the others must name the victim by the pattern."""
         took = start.wait_until_gone(60, but)
         errors = start.errors()
@@ -100,8 +103,9 @@ def stop(runs: Runs) -> None:
             until(start, "epoch 2/")
             process = start.ranks()[victim]
             os.kill(process, signal.SIGSTOP)
-            runs.end(start, victim, rf"rank {victim} \(process {process} on '.*'\) has not answered for \d+ seconds in step",
-                     f"{starter}: rank {victim} stopped for good", {LOST}, (process,) if starter == "gloo" else ())
+            named = rf"rank {victim} \(process {process} on '.*'\) has not answered for \d+ seconds in step"
+            runs.end(start, victim, named, f"{starter}: rank {victim} stopped for good", {LOST},
+                     (process,) if starter == "gloo" else ())
 
 
 def disk(runs: Runs) -> None:

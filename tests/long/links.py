@@ -149,8 +149,9 @@ class Runs:
         """Starts four processes."""
         own = [{"DLPRIM_HOST": f"host{host}", "DLPRIM_START_SECONDS": "60", "LOCAL_RANK": str(HOSTS[:rank].count(host)),
                 "LOCAL_WORLD_SIZE": str(HOSTS.count(host))} for rank, host in enumerate(HOSTS)]
-        return Start("gloo", len(HOSTS), [str(config), "-d", "cpu", "--out", str(self.folder / "out"), "--replace"], own,
-                     [["ip", "netns", "exec", network.own[host]] for host in HOSTS], "10.77.0.1")
+        arguments = [str(config), "-d", "cpu", "--out", str(self.folder / "out"), "--replace"]
+        before = [["ip", "netns", "exec", network.own[host]] for host in HOSTS]
+        return Start("gloo", len(HOSTS), arguments, own, before, "10.77.0.1")
 
     def tell(self, good: bool, what: str) -> None:
         """Prints a result."""

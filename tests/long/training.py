@@ -3,7 +3,8 @@
 the bits of its result, and what it has left behind when it has ended.
 
 All processes of a start have a variable FAULTS_MARK, by which /proc tells them from others, and a folder of their own
-for temporary files. DLPRIM_TOOLS is the folder of dlprim_train.
+for temporary files. DLPRIM_TOOLS is the folder of dlprim_train, DLPRIM_TEST_PLUGINS that of the plugins by which
+processes exchange data.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", pathlib.Path(__file__).resolve().parents[2] / "build/tools"))
+PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS.parent / "lib/dlprim-0"))
 TRAIN = str(TOOLS / "dlprim_train")
 QUIET = {
     "DLPRIM_THREADS": "1",
@@ -41,6 +43,11 @@ STARTERS = {
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"],
     "mpich": ["mpiexec.mpich", "-n"],
 }
+TRANSPORTS = [
+    name
+    for name in ("gloo", "openmpi", "mpich")
+    if (PLUGINS / f"dlprim_{name}.so").exists() and shutil.which(STARTERS.get(name, ["true"])[0])
+]
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
 SHARDS = 4
 
