@@ -90,8 +90,11 @@ def judge(start: Start, starter: str, victim: int, name: str) -> str:
         by_starter = re.search(rf"rank {victim} .*exited on signal 9|EXIT CODE: 9",
                                all_errors + start.text())
         check(codes[0] != 0, told)
-        check(bool(by_watch or by_starter), told)
-        return "named by us" if by_watch else "named by the starter alone"
+        if by_watch or by_starter:
+            return "named by us" if by_watch else "named by the starter alone"
+        # mpirun ends the others at once, and its own report may be cut short while MPI starts.
+        check("exchange their sums" not in start.text() and "dlprim_train: " not in all_errors, told)
+        return "not named, while MPI started"
     others = [code for rank, code in enumerate(codes) if rank != victim]
     if all(code == 0 for code in others):
         return "the others had finished"
@@ -107,12 +110,15 @@ def judge(start: Start, starter: str, victim: int, name: str) -> str:
     return "named by us"
 
 
-def kill_once(work: Work, chance: random.Random, starter: str, count: int, out: str) -> tuple[str, float]:
-    """Kills a process of a start at a random moment; what became of it, and after how many seconds all had ended."""
+def kill_once(
+    work: Work, chance: random.Random, starter: str, count: int, out: str, share: float = 1
+) -> tuple[str, float]:
+    """Kills a process of a start at a random moment, in this share of the time of a whole run; what became of it, and
+    after how many seconds all had ended."""
     before = shared_memory()
     start = work.start(starter, count, out, "--resume", "latest")
     victim = chance.randrange(count) if count > 1 else 0
-    moment = chance.uniform(0, work.seconds[starter])
+    moment = chance.uniform(0, share * work.seconds[starter])
     name = f"{starter}, rank {victim} of {count}, after {moment:.2f} s"
     try:
         time.sleep(moment)
@@ -130,9 +136,13 @@ def kill_once(work: Work, chance: random.Random, starter: str, count: int, out: 
               f"{start.errors()}")
         left = start.left_behind()
         check(not left, f"{name}: left behind {left}")
-        new = shared_memory() - before
-        check(not [word for word in new if "dlprim" in word or "vader" in word or "mpich" in word.lower()],
-              f"{name}: left in /dev/shm {new}")
+        new = [file for file in shared_memory() - before if re.search("dlprim|vader|mpich", file)]
+        # MPICH makes such a file while it starts, and removes its name only later.
+        of_mpich = [file for file in new if starter == "mpich" and file.startswith("mpich_shar_tmp")]
+        check(new == of_mpich, f"{name}: left in /dev/shm {new}")
+        kind += ", MPICH left a file in /dev/shm" if of_mpich else ""
+        for file in of_mpich:
+            pathlib.Path("/dev/shm", file).unlink(missing_ok=True)
         return kind, took or 0.0
     finally:
         start.kill()
@@ -172,14 +182,15 @@ def chains(work: Work, turns: int) -> int:
     """Kills and resumes in a row; returns how many chains were wrong."""
     chance = random.Random(int(os.environ.get("FAULTS_SEED", "24")))
     ways = [("one", 1), *((name, count) for name in TRANSPORTS for count in (2, 3, 4))]
-    wrong = 0
+    wrong = killed = 0
     for turn in range(turns):
         shutil.rmtree(work.folder / "out", ignore_errors=True)
         told: list[str] = []
         try:
             for _ in range(chance.randint(2, 5)):
                 starter, count = chance.choice(ways)
-                kind, took = kill_once(work, chance, starter, count, "out")
+                kind, took = kill_once(work, chance, starter, count, "out", 0.7)
+                killed += kind != FINISHED
                 told.append(f"{starter} x {count} ({kind}, {took:.1f} s)")
             starter, count = chance.choice(ways)
             work.finish(starter, count, "out")
@@ -187,7 +198,7 @@ def chains(work: Work, turns: int) -> int:
         except (Trouble, TimeoutError, OSError) as error:
             wrong += 1
             print(f"chain {turn + 1}: WRONG: {', '.join(told)}: {error}", flush=True)
-    print(f"{turns} chains, {wrong} wrong", flush=True)
+    print(f"{turns} chains with {killed} kills, {wrong} wrong", flush=True)
     return wrong
 
 
