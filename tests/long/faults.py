@@ -5,12 +5,13 @@
     faults.py kills 200       kill -9 of a random process at a random moment, by Gloo, Open MPI and MPICH in turn;
                               then a resume with another number of processes, to the bits of an uninterrupted run
     faults.py chains 20       several kills and resumes in a row, with other starters and numbers of processes
+    faults.py torchrun 5      kills of a process that torchrun --max-restarts starts again
     faults.py short           two kills and a chain, for CI
 
-DLPRIM_TOOLS is the folder of dlprim_train, FAULTS_SEED what random moments are drawn from. Each start takes some
-seconds, on the host device. The exit code is 0 if nothing was wrong; what is wrong is printed. Beside it,
-failing.py stops processes and takes disk and memory from them, links.py cuts and slows links, and slurm.py starts
-Slurm.
+DLPRIM_TOOLS is the folder of dlprim_train, FAULTS_SEED what random moments are drawn from, and DLPRIM_TEST_TORCHRUN
+what starts torchrun. Each start takes some seconds, on the host device. The exit code is 0 if nothing was wrong; what
+is wrong is printed. Beside it, failing.py stops processes and takes disk and memory from them, links.py cuts and slows
+links, and slurm.py starts Slurm.
 """
 
 from __future__ import annotations
@@ -202,10 +203,36 @@ def chains(work: Work, turns: int) -> int:
     return wrong
 
 
+def torchrun(work: Work, turns: int) -> int:
+    """Kills a process in the middle; torchrun begins again by itself. Returns how many turns were wrong."""
+    chance = random.Random(int(os.environ.get("FAULTS_SEED", "25")))
+    wrong = 0
+    for turn in range(turns):
+        out = work.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        start = work.start("torchrun", 3, "out", "--resume", "latest")
+        while not list(out.glob("checkpoint_*.h5")) and start.wait_until_gone(0.02) is None:
+            pass
+        time.sleep(chance.uniform(0, work.seconds["gloo"] / 2))
+        victim = chance.randrange(3)
+        running = start.ranks()
+        if victim in running:
+            os.kill(running[victim], signal.SIGKILL)
+        ended = start.ended(180)
+        seconds = time.monotonic() - start.begun
+        good = ended.codes == [0] and bits(out) == work.bits
+        wrong += not good
+        told = re.findall("dlprim_train: rank.*", ended.errors)
+        print(f"{turn + 1}: rank {victim} {'killed' if victim in running else 'had ended'}, codes {ended.codes}, "
+              f"{seconds:.1f} s, {'the bits of one process' if good else 'WRONG ' + ended.errors}: {told}", flush=True)
+        start.forget()
+    return wrong
+
+
 def main() -> int:
     """Runs what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["kills", "chains", "short"])
+    parser.add_argument("what", choices=["kills", "chains", "torchrun", "short"])
     parser.add_argument("turns", type=int, nargs="?", default=2)
     given = parser.parse_args()
     if not TRANSPORTS:
@@ -215,7 +242,7 @@ def main() -> int:
         work = Work(pathlib.Path(name))
         if given.what == "short":
             return min(1, kills(work, 2) + chains(work, 1))
-        return min(1, {"kills": kills, "chains": chains}[given.what](work, given.turns))
+        return min(1, {"kills": kills, "chains": chains, "torchrun": torchrun}[given.what](work, given.turns))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ BATCH = """#!/bin/bash
 srun {options} -n $SLURM_NTASKS {command}
 code=$?
 echo "attempt ${{SLURM_RESTART_COUNT:-0}}: srun has ended with $code"
-if [ $code = 75 ] || [ $code -gt 128 ]; then scontrol requeue $SLURM_JOB_ID; fi
+if [ $code = 75 ] || [ $code = 137 ]; then scontrol requeue $SLURM_JOB_ID; fi
 exit $code
 """
 
@@ -158,6 +158,7 @@ def requeued(cluster: Cluster, kind: str, config: pathlib.Path, whole: str) -> b
         restarts = re.search(r"Restarts=(\d+)", told)
         if restarts and restarts.group(1) == "1" and state and state.group(1) == "PENDING" and not released:
             # Slurm waits for two minutes before it begins a job again.
+            print(*re.findall(r"Reason=\S+|EligibleTime=\S+|StartTime=\S+", told), time.strftime("now %T"))
             released = cluster.call("scontrol", "update", f"JobId={job}", "StartTime=now").returncode == 0
         if state and state.group(1) in ("COMPLETED", "FAILED", "CANCELLED"):
             break

@@ -43,6 +43,13 @@ STARTERS = {
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"],
     "mpich": ["mpiexec.mpich", "-n"],
 }
+if "DLPRIM_TEST_TORCHRUN" in os.environ:
+    STARTERS["torchrun"] = [
+        *os.environ["DLPRIM_TEST_TORCHRUN"].split(),
+        "--standalone",
+        "--no-python",
+        *("--max-restarts", "3", "--nproc-per-node"),
+    ]
 TRANSPORTS = [
     name
     for name in ("gloo", "openmpi", "mpich")
@@ -139,7 +146,7 @@ class Ended:
 
 
 class Start:
-    """Processes of one start of the training by `starter`: gloo (by hand), openmpi, mpich, or one."""
+    """Processes of one start of the training by `starter`: gloo (by hand), openmpi, mpich, torchrun, or one."""
 
     def __init__(
         self, starter: str, count: int, arguments: list[str], environment: list[dict[str, str]] | None = None,
