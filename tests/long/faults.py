@@ -163,6 +163,7 @@ def kills(work: Work, turns: int) -> int:
             while kind == FINISHED:  # the moment was too late: another is drawn
                 shutil.rmtree(work.folder / "out", ignore_errors=True)
                 kind, took = kill_once(work, chance, starter, 3, "out")
+                work.seconds[starter] *= 0.9 if kind == FINISHED else 1
             seen[starter].append((kind, took))
             again = chance.choice([("one", 1), *((name, count) for name in TRANSPORTS for count in (2, 4))])
             work.finish(*again, "out")
