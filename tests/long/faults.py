@@ -8,7 +8,7 @@
     faults.py torchrun 5      kills of a process that torchrun --max-restarts starts again
     faults.py short           two kills and a chain, for CI
 
-DLPRIM_TOOLS is the folder of dlprim_train, FAULTS_SEED what random moments are drawn from, and DLPRIM_TEST_TORCHRUN
+DLPRIM_TOOLS is the folder of dlprim_train, DLPRIM_TEST_SEED what random moments are drawn from, DLPRIM_TEST_TORCHRUN
 what starts torchrun. Each start takes some seconds, on the host device. The exit code is 0 if nothing was wrong; what
 is wrong is printed. Beside it, failing.py stops processes and takes disk and memory from them, links.py cuts and slows
 links, and slurm.py starts Slurm.
@@ -152,7 +152,7 @@ def kill_once(
 
 def kills(work: Work, turns: int) -> int:
     """Prints a table; returns how many turns were wrong."""
-    chance = random.Random(int(os.environ.get("FAULTS_SEED", "23")))
+    chance = random.Random(int(os.environ.get("DLPRIM_TEST_SEED", "23")))
     turns_of = [name for other in TRANSPORTS[1:] for name in ("gloo", other)] or TRANSPORTS
     seen: dict[str, list[tuple[str, float]]] = collections.defaultdict(list)
     wrong = 0
@@ -182,7 +182,7 @@ def kills(work: Work, turns: int) -> int:
 
 def chains(work: Work, turns: int) -> int:
     """Kills and resumes in a row; returns how many chains were wrong."""
-    chance = random.Random(int(os.environ.get("FAULTS_SEED", "24")))
+    chance = random.Random(int(os.environ.get("DLPRIM_TEST_SEED", "24")))
     ways = [("one", 1), *((name, count) for name in TRANSPORTS for count in (2, 3, 4))]
     wrong = killed = 0
     for turn in range(turns):
@@ -206,7 +206,7 @@ def chains(work: Work, turns: int) -> int:
 
 def torchrun(work: Work, turns: int) -> int:
     """Kills a process in the middle; torchrun begins again by itself. Returns how many turns were wrong."""
-    chance = random.Random(int(os.environ.get("FAULTS_SEED", "25")))
+    chance = random.Random(int(os.environ.get("DLPRIM_TEST_SEED", "25")))
     wrong = 0
     for turn in range(turns):
         out = work.folder / "out"
