@@ -8,8 +8,8 @@
     faults.py torchrun 5      kills of a process that torchrun --max-restarts starts again
     faults.py short           two kills and a chain, for CI
 
-DLPRIM_TOOLS is the folder of dlprim_train, DLPRIM_TEST_SEED what random moments are drawn from, DLPRIM_TEST_TORCHRUN
-what starts torchrun. Each start takes some seconds, on the host device. The exit code is 0 if nothing was wrong; what
+DLPRIM_TOOLS is the folder of dlprim_train, DLPRIM_TEST_SEED what random moments are drawn from, and
+DLPRIM_TEST_TORCHRUN what starts torchrun. Each start takes some seconds. The exit code is 0 if nothing was wrong; what
 is wrong is printed. Beside it, failing.py stops processes and takes disk and memory from them, links.py cuts and slows
 links, and slurm.py starts Slurm.
 """
