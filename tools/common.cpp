@@ -18,6 +18,7 @@
 #include <memory>
 #include <new>
 #include <set>
+#include <system_error>
 
 namespace dlprim::tools {
 
@@ -132,12 +133,25 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
             throw Error(ErrorKind::io,
                         std::string("standard output cannot be written: ") + std::strerror(errno));
         return 0;
-    } catch (const std::bad_alloc&) {
-        std::fprintf(stderr, "%s: host memory does not suffice\n", app.get_name().c_str());
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), one_line(error.what()).c_str());
+        std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), one_line(text_of(error)).c_str());
     }
     return 1;
+}
+
+bool lacks_resources(const std::exception& error) {
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+    const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
+    return of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+}
+
+std::string text_of(const std::exception& error) {
+    if (!lacks_resources(error)) return error.what();
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+        return "host memory does not suffice";
+    return std::string("the system starts no more threads (") + error.what() +
+           "): a limit of memory (ulimit -v), of processes (ulimit -u) or of a control group is "
+           "reached";
 }
 
 void add_device_option(CLI::App& app, std::string& device, bool required, bool placed) {

@@ -6,6 +6,7 @@
 #include <dlprim/dlprim.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ extern const char* const commit;
 /// with one line on stderr that says what is wrong; 2 for wrong usage, with at most three lines.
 /// Warnings of the library's log are printed on stderr, one per line, as they occur.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
+
+/// Whether an exception says that the system had no memory, or no thread, at that moment: another
+/// start may go better.
+bool lacks_resources(const std::exception& error);
+/// What an exception says, in words that help where those of the standard library do not.
+std::string text_of(const std::exception& error);
 
 /// Adds the option -d, or the argument DEVICE, for the device that a command uses. Also adds
 /// --list, which prints the available devices instead of running the command. `placed`: the command

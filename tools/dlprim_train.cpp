@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <new>
 
 using namespace dlprim;
 
@@ -99,6 +98,9 @@ Processes join(double deadline_seconds, int& code) {
     } catch (const Error& error) {
         code = exit_code_of(error);
         throw;
+    } catch (const std::exception& error) {
+        if (tools::lacks_resources(error)) code = restart_code;
+        throw;
     }
 }
 
@@ -123,10 +125,8 @@ void run_among(Processes& processes, int& code, const std::function<void()>& wor
         processes.leave();
     } catch (const Error& error) {
         end(error.what(), exit_code_of(error));
-    } catch (const std::bad_alloc&) {
-        end("host memory does not suffice", restart_code);
     } catch (const std::exception& error) {
-        end(error.what(), 1);
+        end(tools::text_of(error), tools::lacks_resources(error) ? restart_code : 1);
     }
 }
 

@@ -26,8 +26,7 @@ std::vector<Groups> levels_in(const std::string& setting, std::size_t processes)
     std::size_t size = 1;
     for (const std::string& word : split(setting, ',')) {
         const auto each = leading_number<std::size_t>(word, 0);
-        require(each > 0 && each <= processes && std::to_string(each) == word, "DLPRIM_LEVELS is '",
-                setting,
+        require(each > 0 && each <= processes && cat(each) == word, "DLPRIM_LEVELS is '", setting,
                 "': it must be numbers of processes, of groups of them, and so on, as 8,16");
         size *= each;
         Groups groups(processes);

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <system_error>
 #include <thread>
 
 namespace dlprim {
@@ -111,11 +112,15 @@ ProcessGroup::ProcessGroup(const RankPlace& place, Seconds deadline)
         [transport = transport_.get(), ended = ended_, lost = lost_](const Failure& failure) {
             *ended = true;
             transport->cancel();
-            std::thread([lost, failure] {
-                std::unique_lock lock(lost->mutex);
-                if (lost->changed.wait_for(lock, grace, [&] { return lost->left; })) return;
-                if (lost->call) lost->call(failure);
-            }).detach();
+            try {
+                std::thread([lost, failure] {
+                    std::unique_lock lock(lost->mutex);
+                    if (lost->changed.wait_for(lock, grace, [&] { return lost->left; })) return;
+                    if (lost->call) lost->call(failure);
+                }).detach();
+            } catch (const std::system_error&) {
+                // There are no more threads. The process ends when its own thread notices.
+            }
         });
     host_ = std::make_unique<SharedHost>(
         rank(), names_,
@@ -154,10 +159,12 @@ void* ProcessGroup::open(const dlprim_transport& plugin, const std::string& addr
     start.get = get_from_store;
     std::array<char, 400> text{};
     void* const self = plugin.open(&start, {text.data(), text.size()});
-    if (self == nullptr)
-        fail(ErrorKind::device, plugin.name, " does not connect this process, rank ", place_.rank,
-             " of a run started by ", place_.starter, ": ", text.data());
-    return self;
+    if (self != nullptr) return self;
+    // It may be for want of a process that was lost meanwhile.
+    const auto lost = watch_ ? watch_->wait_for_failure(Seconds(1)) : std::nullopt;
+    if (lost) throw Error(ErrorKind::device, lost->text);
+    fail(ErrorKind::device, plugin.name, " does not connect this process, rank ", place_.rank,
+         " of a run started by ", place_.starter, ": ", text.data());
 }
 
 void ProcessGroup::meet_by_address(const dlprim_transport& plugin) {

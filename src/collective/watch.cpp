@@ -284,7 +284,10 @@ void Watch::Impl::take(Peer& peer, const Frame& frame) {
 void Watch::Impl::lost(Peer& peer, const std::string& how) {
     peer.gone = true;
     if (peer.rank < 0 || peer.left || left_) return;
-    const std::uint64_t step = steps_[static_cast<std::size_t>(peer.rank)];
+    // What it has said may be a second old. Steps need the sums of all, so that it was in the step
+    // of this process, or in the one before or behind.
+    const std::uint64_t step = std::max(steps_[static_cast<std::size_t>(peer.rank)],
+                                        steps_[static_cast<std::size_t>(options_.rank)]);
     decide({peer.rank, step, lost_code, cat(name(peer.rank), " ", how, " in step ", step)});
 }
 
@@ -410,9 +413,15 @@ std::vector<std::string> Watch::wait_for_all() {
     if (!impl_->is_first())
         fail(ErrorKind::io, "the first process of the run does not begin within ",
              impl_->options_.start.count(), " seconds; others are missing");
-    fail(ErrorKind::io, missing.size() == 1 ? "rank " : "ranks ", join(missing, ", "), " of ",
-         impl_->options_.size, " have not come within ", impl_->options_.start.count(),
-         " seconds: were they started, and do they reach this host?");
+    const bool one = missing.size() == 1;
+    const std::string text =
+        cat(one ? "rank " : "ranks ", join(missing, ", "), " of ", impl_->options_.size,
+            one ? " has" : " have", " not come within ", impl_->options_.start.count(),
+            " seconds: were they started, and do they reach this host?");
+    // Those that have come hear of it, too.
+    impl_->decide({leading_number(missing.at(0), 0), 0, lost_code, text});
+    impl_->wake();
+    throw Error(ErrorKind::io, text);
 }
 
 void Watch::set(const std::string& key, const std::string& value) {

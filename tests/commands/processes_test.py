@@ -431,6 +431,13 @@ class Faults(Runs):
             self.refuse(["cannot listen on port"], "train", *arguments,
                         **(place | {"MASTER_PORT": str(taken.getsockname()[1])}), code=75)
 
+    def test_who_does_not_come_is_named_by_all(self):
+        group = Group(3, [self.config(shards=4), "-d", "cpu", "--out", self.folder / "no"],
+                      lambda rank: (["--version"] if rank == 1 else [], {"DLPRIM_START_SECONDS": "2"}))
+        for code, _, errors in group.wait()[::2]:
+            self.assertEqual(code, 75, errors)
+            self.assertRegex(errors, r"^dlprim_train: rank 1 of 3 has not come within 2 seconds: .*\n$")
+
     def test_an_mpi_of_another_family(self):
         if not {"openmpi", "mpich"} <= set(TRANSPORTS):
             self.skipTest("there is one MPI, or none")
