@@ -45,8 +45,8 @@ struct TeamOptions {
     /// shards.
     double deadline_seconds = 600;
     /// Gradients leave a device in ranges of about so many bytes, each as soon as the backward part
-    /// has completed it. The last ones of a step, beside which there is little left to compute, have
-    /// down to an eighth.
+    /// has completed it. The last ones of a step, beside which there is little left to compute,
+    /// have down to an eighth.
     std::uint64_t range_bytes = 32 << 20;
     /// Whether each device keeps a part of the solver's state (moments, averages) and updates that
     /// part of the parameters, which then travel to the others. It takes less memory, has the same
