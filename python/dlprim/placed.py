@@ -31,8 +31,9 @@ class PlacedNet(_core.PlacedNet):
         solver: options of the PlacedSolver that is going to train the net: its memory counts for automatic placement.
         options: those of a Net, but for output_gradients and memory_limit.
 
-    Raises: what a Net does, InvalidArgumentError for names that are not bound, and OutOfMemoryError where automatic
-        placement finds no room.
+    Raises:
+        InvalidArgumentError: a name is not bound, or what Net raises for.
+        OutOfMemoryError: automatic placement finds no room.
     """
 
     def __init__(

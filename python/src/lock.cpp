@@ -76,6 +76,7 @@ ContextLock::~ContextLock() = default;
 
 ContextLocks::ContextLocks(const std::vector<Context>& contexts) {
     std::vector<std::recursive_mutex*> mutexes;
+    mutexes.reserve(contexts.size());
     for (const Context& context : contexts) mutexes.push_back(&mutex_of(context));
     std::sort(mutexes.begin(), mutexes.end(), std::less<>());
     mutexes.erase(std::unique(mutexes.begin(), mutexes.end()), mutexes.end());

@@ -21,7 +21,7 @@ using Memory = std::vector<std::uint64_t>;
 struct Whereabouts {
     std::uint16_t home = 0, last = 0;
     std::uint32_t holders = 0;
-    auto operator<=>(const Whereabouts&) const = default;
+    auto operator<=>(const Whereabouts&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 /// Of the values that operators to come read, by their index.
 using Live = std::map<std::size_t, Whereabouts>;

@@ -26,6 +26,7 @@ Tensor gradients_of(const SolverImpl& solver) {
 /// What the program makes of each tensor, one after the other. Devices work at once.
 std::vector<float> results(const char* program, const std::vector<Tensor>& tensors) {
     std::vector<Tensor> made;
+    made.reserve(tensors.size());
     for (const Tensor& tensor : tensors) made.push_back(ops::pointwise(program, {tensor}).at(0));
     std::vector<float> all;
     for (const Tensor& tensor : made) {
