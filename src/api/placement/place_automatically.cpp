@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,12 +25,6 @@ void place_stuck(PlacementProblem& problem) {
             any = any || op.seconds[d] < PlacementProblem::never || op.bytes[d] > problem.limits[d];
         if (!any) op.seconds.front() = 0;
     }
-}
-
-std::string fixed(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.3f", value);
-    return text;
 }
 
 }  // namespace
@@ -107,8 +100,8 @@ void PlacedNetImpl::note_choice(const PlacementEstimate& estimate,
         notes_.push_back(cat("part ", i + 1, " of ", cut_.parts.size(), " runs on device '",
                              devices_[cut_.parts[i].device].name, "': operators '",
                              all.front().name, "' to '", all.back().name, "', about ",
-                             fixed(part.seconds * 1e3), " ms and ",
-                             fixed(static_cast<double>(part.bytes) / (1 << 20)), " MiB"));
+                             fixed(part.seconds * 1e3, 3), " ms and ",
+                             fixed(static_cast<double>(part.bytes) / (1 << 20), 3), " MiB"));
         estimates_.push_back(part);
     }
 }
