@@ -7,6 +7,7 @@
 #include "api/placement/placed_net_impl.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
+#include "graph/operator.hpp"
 #include "runtime/access.hpp"
 #include "runtime/context_impl.hpp"
 

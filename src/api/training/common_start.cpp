@@ -5,6 +5,8 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "collective/process_group.hpp"
+#include "runtime/access.hpp"
 
 #include <dlprim/version.hpp>
 

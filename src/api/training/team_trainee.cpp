@@ -81,9 +81,9 @@ class TeamTrainee : public Trainee {
         Shape shape = steppers_.front().scores_shape();
         std::int64_t rows = 0;
         for (const Stepper& stepper : steppers_) rows += stepper.scores_shape()[0];
-        int own = 0;  // shards of this process
-        for (int rank = 0; rank < team_->size(); ++rank) own += team_->shards(rank);
-        if (group_ != nullptr && rows > 0) rows = rows / own * shards();
+        int own = team_->shards(0);  // shards of this process
+        for (int rank = 1; rank < team_->size(); ++rank) own += team_->shards(rank);
+        if (group_ != nullptr && rows > 0) rows = rows / std::max(own, 1) * shards();
         return steppers_.size() == 1 && group_ == nullptr ? shape : shape.with(0, rows);
     }
     void call_off(int steps) override { team_->call_off(steps); }
@@ -91,7 +91,7 @@ class TeamTrainee : public Trainee {
         for (int shard = 0; shard < shards(); ++shard) {
             feeder.upload(team_->net(0), shard, shards());
             Access::impl(team_->solver(0)).repeat_shard(shard);
-            const std::string origin = team_->net(0).first_nan();
+            std::string origin = team_->net(0).first_nan();
             if (!origin.empty()) return origin;
         }
         return {};

@@ -14,7 +14,8 @@
 namespace dlprim {
 
 const Graph& TrainedNet::graph() const {
-    return placed_ != nullptr ? Access::impl(*placed_).graph() : Access::impl(*one_).base_graph();
+    // It has one of both.
+    return one_ != nullptr ? Access::impl(*one_).base_graph() : Access::impl(*placed_).graph();
 }
 
 Precision TrainedNet::precision() const {
