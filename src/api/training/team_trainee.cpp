@@ -8,6 +8,7 @@
 
 #include <dlprim/team.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
