@@ -160,9 +160,11 @@ void* ProcessGroup::open(const dlprim_transport& plugin, const std::string& addr
     std::array<char, 400> text{};
     void* const self = plugin.open(&start, {text.data(), text.size()});
     if (self != nullptr) return self;
-    // It may be for want of a process that was lost meanwhile.
+    // It may be for want of a process that was lost or has failed meanwhile. The kind of the error
+    // gives this process the exit code of that one.
     const auto lost = watch_ ? watch_->wait_for_failure(Seconds(1)) : std::nullopt;
-    if (lost) throw Error(ErrorKind::device, lost->text);
+    if (lost)
+        throw Error(lost->code == 1 ? ErrorKind::invalid_argument : ErrorKind::device, lost->text);
     fail(ErrorKind::device, plugin.name, " does not connect this process, rank ", place_.rank,
          " of a run started by ", place_.starter, ": ", text.data());
 }
