@@ -210,13 +210,7 @@ void TeamImpl::introduce_parts() {
 
 void TeamImpl::connect(int shards) {
     if (parts.size() > 1)
-        exchange = std::make_shared<Exchange>(
-            devices, shards, parts, barrier,
-            [sum = std::make_shared<LinkSum>()](const Tensor& left, const Tensor& right,
-                                                const std::vector<Tensor>& outs, double factor) {
-                (*sum)(left, right, outs, factor);
-            },
-            group);
+        exchange = std::make_shared<Exchange>(devices, shards, parts, barrier, link_sum(), group);
     if (exchange && any_order) exchange->allow_any_order();
 }
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
-// LinkSum.
+// link_sum: the kernel, by context and number of results.
 #include "exec/link_sum.hpp"
 
 #include "base/text.hpp"
+#include "engine/launch.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <dlprim/ops.hpp>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace dlprim {
 
@@ -38,7 +44,18 @@ std::string text_for(std::size_t outs) {
     return text;
 }
 
-}  // namespace
+class LinkSum {
+  public:
+    void operator()(const Tensor& left, const Tensor& right, const std::vector<Tensor>& outs,
+                    double factor);
+
+  private:
+    /// The kernel of a context that writes so many results.
+    KernelCall& call_for(ContextImpl& context, std::size_t outs);
+
+    std::mutex mutex_;
+    std::map<std::pair<ContextImpl*, std::size_t>, std::unique_ptr<KernelCall>> calls_;
+};
 
 KernelCall& LinkSum::call_for(ContextImpl& context, std::size_t outs) {
     const std::lock_guard lock(mutex_);
@@ -76,6 +93,15 @@ void LinkSum::operator()(const Tensor& left, const Tensor& right, const std::vec
     how.out = outs;
     ops::pointwise(code, {left, right},
                    factor == 1 ? std::vector<double>{} : std::vector<double>{factor}, how);
+}
+
+}  // namespace
+
+AddPair link_sum() {
+    return [sum = std::make_shared<LinkSum>()](const Tensor& left, const Tensor& right,
+                                               const std::vector<Tensor>& outs, double factor) {
+        (*sum)(left, right, outs, factor);
+    };
 }
 
 }  // namespace dlprim

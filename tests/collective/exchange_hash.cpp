@@ -9,6 +9,7 @@
 // those of the tree. CONTEXTS is how many ranks this process has, all on the device. Each of
 // ELEMENTS is the size of a tensor that leaves by itself.
 #include "collective/exchange.hpp"
+#include "exec/link_sum.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 
@@ -26,13 +27,6 @@
 using namespace dlprim;
 
 namespace {
-
-void add_tensors(const Tensor& left, const Tensor& right, const std::vector<Tensor>& outs,
-                 double factor) {
-    ops::CallOptions how;
-    how.out = outs;
-    ops::pointwise("y0 = (x0 + x1) * p0", {left, right}, {factor}, how);
-}
 
 struct Work {
     std::string device;
@@ -177,7 +171,7 @@ void run(const Work& work, const std::shared_ptr<ProcessGroup>& group) {
     const std::chrono::duration<double> deadline(60);
     const auto barrier = std::make_shared<Barrier>(names, deadline);
     const auto exchange = std::make_shared<Exchange>(
-        contexts, work.shards, parts_of(ranks, work.shards), barrier, add_tensors, group);
+        contexts, work.shards, parts_of(ranks, work.shards), barrier, link_sum(), group);
     if (work.any) exchange->allow_any_order();
     std::vector<std::unique_ptr<Rank>> all;
     for (std::size_t i = 0; i < contexts.size(); ++i)

@@ -5,19 +5,18 @@ hosts of equal and of unequal sizes, with and without memory that the processes 
 variable."""
 import os
 import pathlib
-import shutil
-import socket
 import subprocess
 import sys
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from starters import STARTERS, free_port, transports_in  # noqa: E402
+
 PROGRAM = os.environ["DLPRIM_EXCHANGE_HASH"]
 PLUGINS = pathlib.Path(os.environ["DLPRIM_PLUGINS"])
 QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
          "DLPRIM_AFFINITY": "0"}
-STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"],
-            "mpich": ["mpiexec.mpich", "-n"]}
 SHARDS, SIZES = 11, [300000, 8, 5000]
 # Each starts the program with the host's name and the levels of its rank.
 ON_HOST = ["sh", "-c", 'rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}; '
@@ -36,18 +35,7 @@ LAYOUTS = [  # hosts of the ranks, DLPRIM_LEVELS, what a note says of the levels
 ]
 
 
-def has(transport):
-    starter = STARTERS.get(transport, ["true"])[0]
-    return (PLUGINS / f"dlprim_{transport}.so").exists() and shutil.which(starter) is not None
-
-
-TRANSPORTS = [name for name in ("openmpi", "mpich", "gloo") if has(name)]
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+TRANSPORTS = transports_in(PLUGINS)
 
 
 def command(device, contexts):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LinkSum: sums that go to several vectors, by the kernel for links between GPUs and by Pointwise.
+// link_sum: sums that go to several vectors, by the kernel for links between GPUs and by Pointwise.
 #include "exec/link_sum.hpp"
 #include "collective/second_queue.hpp"
 #include "net/support.hpp"
@@ -27,7 +27,7 @@ Tensor part(const Tensor& whole, std::int64_t first, std::int64_t count) {
 
 void check_sums(const Context& context) {
     INFO(context.info().str());
-    LinkSum sum;
+    const AddPair sum = link_sum();
     for (const std::int64_t count : {1, 3, 4, 1030, 40000, 100003})
         for (const std::int64_t first : {0, 64, 65})  // 65: not at a multiple of 16 bytes
             for (const double factor : {1.0, 0.25, 1.0 / 3}) {

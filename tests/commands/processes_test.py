@@ -9,10 +9,10 @@ import pathlib
 import random
 import re
 import resource
-import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -21,29 +21,19 @@ import trace_test
 from commands import SECONDS, TOOLS, main
 from shards_test import SYNCHRONOUS, ShardRuns as Runs
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from starters import STARTERS, free_port, transports_in  # noqa: E402
+
 PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS))
 TRAIN = str(TOOLS / "dlprim_train")
 # Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
 QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
          "DLPRIM_AFFINITY": "0"}
 TEAM = os.environ.get("DLPRIM_TEAM_HASH", "")
-STARTERS = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"],
-            "mpich": ["mpiexec.mpich", "-n"]}
 KILLS = int(os.environ.get("DLPRIM_TEST_PROCESS_KILLS", "4"))
 
 
-def has(transport):
-    starter = STARTERS.get(transport, ["true"])[0]
-    return (PLUGINS / f"dlprim_{transport}.so").exists() and shutil.which(starter) is not None
-
-
-TRANSPORTS = [name for name in ("openmpi", "mpich", "gloo") if has(name)]
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+TRANSPORTS = transports_in(PLUGINS)
 
 
 @contextlib.contextmanager
