@@ -275,6 +275,12 @@ void close(void* self, int whole) {
     delete &transport_of(self);
 }
 
+/// MPI may say that a message was sent while it still needs calls of this process to leave.
+void progress(void* self) {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, transport_of(self).all, &found, MPI_STATUS_IGNORE);
+}
+
 constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
                                  family,
                                  open,
@@ -285,7 +291,8 @@ constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
                                  barrier,
                                  cancel,
                                  close,
-                                 allreduce};
+                                 allreduce,
+                                 progress};
 
 }  // namespace
 

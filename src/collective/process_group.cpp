@@ -250,7 +250,7 @@ void ProcessGroup::allreduce(float* values, std::uint64_t count, const std::stri
 }
 
 void ProcessGroup::meet_on_host(const std::string& what, std::uint64_t bytes) {
-    call([&] { host_->meet(what, bytes, deadline_); });
+    call([&] { host_->meet(what, bytes, deadline_, [&] { transport_->progress(); }); });
 }
 
 void ProcessGroup::await_broadcast(void* data, std::uint64_t bytes, const std::string& what) {

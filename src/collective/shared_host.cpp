@@ -161,7 +161,8 @@ SharedMemory::Part SharedHost::reach(std::size_t process, std::uint64_t bytes) {
 }
 
 void SharedHost::meet(const std::string& what, std::uint64_t bytes,
-                      std::chrono::duration<double> deadline) {
+                      std::chrono::duration<double> deadline,
+                      const std::function<void()>& meanwhile) {
     Control& own = control(rank_);
     Message& message = own.messages[number_ % 2];
     message = {};
@@ -170,13 +171,14 @@ void SharedHost::meet(const std::string& what, std::uint64_t bytes,
     own.reached.store(number_ + 1, std::memory_order_release);
     ::syscall(SYS_futex, &own.reached, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     for (const std::size_t process : mates_)
-        if (process != rank_) await(process, what, deadline);
+        if (process != rank_) await(process, what, meanwhile, deadline);
     for (const std::size_t process : mates_)
         if (process != rank_) compare(process);
     ++number_;
 }
 
 void SharedHost::await(std::size_t process, const std::string& what,
+                       const std::function<void()>& meanwhile,
                        std::chrono::duration<double> deadline) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
@@ -190,7 +192,8 @@ void SharedHost::await(std::size_t process, const std::string& what,
             fail(ErrorKind::device, names_[process], " did not come for ", what, " within ",
                  deadline.count(), " seconds: look after it, or set a longer deadline");
         // What ends the wait otherwise is looked after now and then.
-        const timespec moment{0, 20'000'000};
+        if (meanwhile) meanwhile();
+        const timespec moment{0, meanwhile ? 1'000'000 : 20'000'000};
         ::syscall(SYS_futex, &reached, FUTEX_WAIT, theirs, &moment, nullptr, 0);
     }
 }

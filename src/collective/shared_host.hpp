@@ -55,7 +55,8 @@ class SharedHost {
 
     /// Waits for all processes of the host. What they wrote to shared memory before can then be
     /// read. Throws Error(device).
-    void meet(const std::string& what, std::uint64_t bytes, std::chrono::duration<double> deadline);
+    void meet(const std::string& what, std::uint64_t bytes, std::chrono::duration<double> deadline,
+              const std::function<void()>& meanwhile = {});
 
   private:
     struct Control;
@@ -67,7 +68,7 @@ class SharedHost {
     std::string open_mates(const std::vector<std::string>& places);
     std::string check_answers() const;
     Control& control(std::size_t process) const;
-    void await(std::size_t process, const std::string& what,
+    void await(std::size_t process, const std::string& what, const std::function<void()>& meanwhile,
                std::chrono::duration<double> deadline);
     void compare(std::size_t process) const;
 

@@ -55,6 +55,10 @@ class Transport {
     bool can_add() const { return plugin_.allreduce != nullptr; }
     void allreduce(float* values, std::uint64_t count, const std::string& what, Deadline deadline);
 
+    /// Lets what was sent leave, where a process waits for something else than a call.
+    void progress() {
+        if (plugin_.progress != nullptr) plugin_.progress(self_);
+    }
     /// From any thread: ends the present call and all later ones.
     void cancel();
     /// Closes the connections, all processes at once. Without it the destructor leaves them as they

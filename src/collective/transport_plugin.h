@@ -79,6 +79,9 @@ struct dlprim_transport {
        their own. May be null. */
     int (*allreduce)(void* self, float* values, uint64_t count, double seconds,
                      struct dlprim_message message);
+    /* Sends on what earlier calls have left on its way, and returns at once. Called now and then
+       while the process waits for something else. May be null where nothing is left. */
+    void (*progress)(void* self);
 };
 
 typedef const struct dlprim_transport* (*dlprim_transport_plugin_function)(
