@@ -54,7 +54,7 @@ class SharedHost {
     SharedMemory::Part reach(std::size_t process, std::uint64_t bytes);
 
     /// Waits for all processes of the host. What they wrote to shared memory before can then be
-    /// read. Throws Error(device).
+    /// read. `meanwhile`, if given, is called every millisecond of the wait. Throws Error(device).
     void meet(const std::string& what, std::uint64_t bytes, std::chrono::duration<double> deadline,
               const std::function<void()>& meanwhile = {});
 
