@@ -403,8 +403,11 @@ int Watch::port() const {
 
 std::vector<std::string> Watch::wait_for_all() {
     std::unique_lock lock(impl_->mutex_);
-    impl_->changed_.wait_for(lock, impl_->options_.start,
-                             [&] { return impl_->started_ || impl_->failure_; });
+    // The first process knows who is missing, and may have begun to wait after this one did: the
+    // others give its word the time to arrive.
+    const Seconds most =
+        impl_->is_first() ? impl_->options_.start : impl_->options_.start + 2 * second_hand;
+    impl_->changed_.wait_for(lock, most, [&] { return impl_->started_ || impl_->failure_; });
     if (impl_->failure_) throw Error(ErrorKind::io, impl_->failure_->text);
     if (impl_->started_) return impl_->names_;
     std::vector<std::string> missing;

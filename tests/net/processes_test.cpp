@@ -371,6 +371,25 @@ TEST_CASE("processes that leave are not missed", "[processes]") {
     CHECK(!all[1]->wait_for_failure(std::chrono::milliseconds(500)));
 }
 
+TEST_CASE("the first process says who is missing, whoever began to wait before it", "[processes]") {
+    auto first_options = watch_options(0, 3), last_options = watch_options(2, 3);
+    first_options.start = last_options.start = std::chrono::seconds(1);
+    const auto first = Watch::listen(first_options, 0, true);
+    const auto last = Watch::connect(last_options, {"127.0.0.1"}, first->port());
+    std::string said;
+    std::thread begins_later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        try {
+            first->wait_for_all();
+        } catch (const Error& error) {
+            said = error.what();
+        }
+    });
+    CHECK_THROWS_WITH(last->wait_for_all(), ContainsSubstring("rank 1 of 3 has not come"));
+    begins_later.join();
+    CHECK_THAT(said, ContainsSubstring("rank 1 of 3 has not come"));
+}
+
 TEST_CASE("strangers are not let in", "[processes]") {
     const auto first = Watch::listen(watch_options(0, 2), 0, true);
     auto options = watch_options(1, 2);
