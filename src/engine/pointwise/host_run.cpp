@@ -277,13 +277,21 @@ class Worker {
     }
 };
 
+/// Stores results [begin, end), which are those of their parts together.
 template <typename T>
-void finish(const HostJob& host, std::span<const BufferRef> operands, std::vector<Sums<T>>& sums) {
+void finish(const HostJob& host, std::span<const BufferRef> operands,
+            const std::vector<Sums<T>>& sums, std::int64_t begin, std::int64_t end) {
     using A = Sum<T>;
     const Job& job = host.job();
     std::vector<double> scratch;
     std::vector<std::int64_t> coordinates(job.sizes.size(), 0);
-    for (std::int64_t r = 0; r < host.results(); ++r) {
+    std::int64_t rest = begin;
+    for (std::size_t d = job.sizes.size(); d-- > 0;) {
+        if (job.reduced[d]) continue;
+        coordinates[d] = rest % job.sizes[d];
+        rest /= job.sizes[d];
+    }
+    for (std::int64_t r = begin; r < end; ++r) {
         const auto offset = [&](int klass) {
             std::int64_t at = 0;
             for (std::size_t d = 0; d < job.sizes.size(); ++d)
@@ -359,7 +367,10 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
                 }
             });
     }
-    if (job.reduces()) finish<T>(host, operands, sums);
+    if (!job.reduces()) return;
+    pool.parallel_for(host.results(), 1024, [&](std::int64_t begin, std::int64_t end) {
+        finish<T>(host, operands, sums, begin, end);
+    });
 }
 
 }  // namespace

@@ -15,14 +15,6 @@
 #include <algorithm>
 
 namespace dlprim::pointwise {
-namespace {
-
-/// Steps of the main loop that are summed without compensation. The error grows with the square
-/// root of this number.
-constexpr int plain_steps = 32;
-
-}  // namespace
-
 VectorKernel::VectorKernel(const Job& job, const VectorShape& shape)
     : job_(job),
       shape_(shape),
@@ -43,10 +35,14 @@ void VectorKernel::write() {
     unit_position();
     row_position();
     accumulators();
-    out_.open("for (; row < row_end; ++row)");
-    row();
-    next_row();
-    out_.close();
+    if (shape_.single_row()) {
+        row();
+    } else {
+        out_.open("for (; row < row_end; ++row)");
+        row();
+        next_row();
+        out_.close();
+    }
     if (shape_.reduces) results();
     out_.close();
 }
@@ -86,18 +82,23 @@ std::string VectorKernel::channels_from(const std::string& offset, const std::st
 /// Names the numbers that every kernel has.
 void VectorKernel::counts() {
     numbers_.name("tasks", shape_.tasks);
+    numbers_.name("length", shape_.length);
+    if (shape_.single_row()) return;
     numbers_.name("parts", shape_.parts);
     numbers_.name("rows", shape_.all_rows);
     numbers_.name("segments", shape_.segments);
     numbers_.name("segment", shape_.segment);
-    numbers_.name("length", shape_.length);
 }
 
 /// Declares the part and the coordinates u<dim> of the unit. `first` and `vectors` are the unit's
 /// share of the last dimension.
 void VectorKernel::unit_position() {
-    out_.line("const long part = task % parts;");
-    out_.line("long unit = task / parts;");
+    if (shape_.single_row()) {
+        out_.line("long unit = task;");
+    } else {
+        out_.line("const long part = task % parts;");
+        out_.line("long unit = task / parts;");
+    }
     if (shape_.multi) {
         const std::string inner = size(shape_.last);
         numbers_.name("chunks", shape_.chunks);
@@ -105,18 +106,33 @@ void VectorKernel::unit_position() {
         out_.line("const int vectors = (int)((min(", inner, " - first, (long)", shape_.chunk(),
                   ") + ", shape_.width - 1, ") / ", shape_.width, ");");
     }
-    for (auto dim = shape_.units.rbegin(); dim != shape_.units.rend(); ++dim)
-        out_.line("const long u", *dim, " = unit % ", size(*dim), "; unit /= n", *dim, ";");
+    coordinates("const long u", shape_.units, "unit");
+}
+
+/// Declares the coordinates of position `rest` among those of `dims`. The outermost dimension needs
+/// no division, which would be most of the work of a short row.
+void VectorKernel::coordinates(const char* declared, const std::vector<int>& dims,
+                               const char* rest) {
+    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+        if (dim + 1 == dims.rend())
+            out_.line(declared, *dim, " = ", rest, ";");
+        else
+            out_.line(declared, *dim, " = ", rest, " % ", size(*dim), "; ", rest, " /= n", *dim,
+                      ";");
+    }
 }
 
 /// Declares the part's first row: its segment, its coordinates i<dim> and offsets r<class>.
 void VectorKernel::row_position() {
-    out_.line("long row = rows * part / parts;");
-    out_.line("const long row_end = rows * (part + 1) / parts;");
-    out_.line("long rest = row;");
-    out_.line("long piece = rest % segments; rest /= segments;");
-    for (auto dim = shape_.rows.rbegin(); dim != shape_.rows.rend(); ++dim)
-        out_.line("long i", *dim, " = rest % ", size(*dim), "; rest /= n", *dim, ";");
+    if (shape_.single_row()) {
+        for (const int dim : shape_.rows) out_.line("const long i", dim, " = 0;");
+    } else {
+        out_.line("long row = rows * part / parts;");
+        out_.line("const long row_end = rows * (part + 1) / parts;");
+        out_.line("long rest = row;");
+        out_.line("long piece = rest % segments; rest /= segments;");
+        coordinates("long i", shape_.rows, "rest");
+    }
     for (int c = 0; c < classes(); ++c) {
         std::string offset = unit_offset(c);
         for (const int dim : shape_.rows) offset += numbers_.step(cat("i", dim), c, dim);
@@ -127,7 +143,10 @@ void VectorKernel::row_position() {
 /// Writes the values that are constant in the row, and the main loop over it. Runs of steps are
 /// summed plainly and then added to the totals with compensation.
 void VectorKernel::row() {
-    out_.line("const long begin = piece * segment, stop = min(begin + segment, length);");
+    if (shape_.single_row())
+        out_.line("const long begin = 0, stop = length;");
+    else
+        out_.line("const long begin = piece * segment, stop = min(begin + segment, length);");
     if (pad_) numbers_.name("channels", job_.channels);
     if (pad_ && !pad_varies_ && !shape_.tail())
         out_.line("const int nv = ", channels_from(cat("r", job_.channel_class), cat(shape_.width)),
@@ -141,7 +160,7 @@ void VectorKernel::row() {
         out_.close();
         return;
     }
-    const std::int64_t run = plain_steps * shape_.loop_step;
+    const std::int64_t run = shape_.run();
     out_.open("for (long from = begin; from < stop; from += ", run, ")");
     out_.line("const long to = min(from + ", run, ", stop);");
     start_runs();

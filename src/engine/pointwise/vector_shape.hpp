@@ -49,6 +49,11 @@ struct VectorShape {
 
     /// Elements of the last dimension per unit, if `multi`.
     std::int64_t chunk() const { return std::int64_t{max_vectors} * width; }
+    /// Whether each result is that of one row.
+    bool single_row() const { return reduces && parts == 1 && all_rows == 1; }
+    /// Positions of the main loop that are summed without compensation. The error grows with the
+    /// square root of the number of steps.
+    std::int64_t run() const { return 32 * loop_step; }
     /// Whether results go to the workspace, one set per part.
     bool partial() const { return reduces && parts > 1; }
     /// Whether the last vector of the last dimension may be partial.

@@ -11,7 +11,8 @@
 namespace dlprim::pointwise {
 
 bool VectorKernel::compensated(std::size_t k) const {
-    return output(k).kind == Output::Kind::sum && !job_.is_whole();
+    const bool single_run = shape_.single_row() && shape_.length <= shape_.run();
+    return output(k).kind == Output::Kind::sum && !job_.is_whole() && !single_run;
 }
 
 bool VectorKernel::compensates() const {
