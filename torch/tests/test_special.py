@@ -172,8 +172,10 @@ def test_exact_quotients(dtype: torch.dtype, scale: float) -> None:
     divisors = torch.arange(1, 100, dtype=torch.float32) * scale
     dividends = (torch.arange(-300, 301, dtype=torch.float32)[:, None] * divisors).to(dtype)
     divisors = divisors.to(dtype).expand_as(dividends).contiguous()
-    # In 16 bits PyTorch truncates the quotient after it was rounded to them.
-    for rounding in (None, "trunc") if dtype == torch.float32 else (None,):
-        expected = torch.div(dividends, divisors, rounding_mode=rounding)
-        actual = torch.div(dividends.to("ocl"), divisors.to("ocl"), rounding_mode=rounding)
-        assert torch.equal(actual.cpu(), expected), rounding
+    # In 16 bits PyTorch truncates the quotient of tensors after it was rounded to them, that by a number before.
+    for divisor in (divisors, 7.0 * scale):
+        on_device = divisor.to("ocl") if isinstance(divisor, torch.Tensor) else divisor
+        for rounding in (None, "trunc"):
+            expected = torch.div(dividends, divisor, rounding_mode=rounding)
+            actual = torch.div(dividends.to("ocl"), on_device, rounding_mode=rounding)
+            assert torch.equal(actual.cpu(), expected), rounding

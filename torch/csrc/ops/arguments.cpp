@@ -31,12 +31,14 @@ bool holds(const Condition& condition, const Arguments& arguments, at::ScalarTyp
         if (value == "bool") return common == at::kBool;
         if (value == "integral") return at::isIntegralType(common, false);
         if (value == "double") return common == at::kDouble;
+        if (value == "half") return at::isReducedFloatingType(common);
         return at::isFloatingType(common);
     }
     const c10::IValue* const given = arguments.find(condition.argument);
     if (value == "none") return is_none(given);
     if (is_none(given)) return false;
     if (value == "some") return true;
+    if (value == "tensor") return given->isTensor() && !given->toTensor().is_cpu();
     if (given->isBool()) return given->toBool() == (value == "true");
     if (given->isScalar()) return given->toScalar().to<double>() == number_in(value);
     return given->isString() && given->toStringRef() == value;
@@ -189,9 +191,8 @@ at::ScalarType common_type(const Row& row, const Arguments& arguments) {
 
 Program program_of(const Row& row, const Arguments& arguments, const Circumstances& of) {
     const Variant& variant = variant_of(row, arguments, of.common);
-    Program program =
-        Writer(row, arguments, of).take(of.after_reduction ? variant.after : variant.pieces);
-    program.goes_on = !of.after_reduction && !variant.after.empty();
+    Program program = Writer(row, arguments, of).take(of.second ? variant.after : variant.pieces);
+    program.goes_on = !of.second && !variant.after.empty();
     return program;
 }
 

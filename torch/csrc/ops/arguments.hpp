@@ -35,11 +35,11 @@ class Arguments {
 
 /// What an expression needs to know of a call beside its arguments.
 struct Circumstances {
-    at::ScalarType common;         ///< the type in which operands meet
-    std::int64_t numel = 0;        ///< elements of the result: [numel]
-    std::string axes = {};         ///< what stands for [dim]
-    at::Tensor result = {};        ///< of the second expression of a reduction
-    bool after_reduction = false;  ///< whether that is wanted
+    at::ScalarType common;   ///< the type in which operands meet
+    std::int64_t numel = 0;  ///< elements of the result: [numel]
+    std::string axes = {};   ///< what stands for [dim]
+    at::Tensor result = {};  ///< what the row's second expression reads
+    bool second = false;     ///< whether that is wanted
 };
 
 /// The expression of a call, and what its x0, x1, ... and p0, p1, ... are.

@@ -27,6 +27,18 @@ at::TensorIterator iterator_of(at::ScalarType type, const Arguments& arguments,
     return config.build();
 }
 
+void compute(const Row& row, const Arguments& arguments, const std::vector<at::Tensor>& outs,
+             Circumstances of) {
+    Program program = program_of(row, arguments, of);
+    if (!program.goes_on)
+        return pointwise_into(outs, std::move(program.code), program.inputs, program.scalars);
+    of.second = true;
+    of.result = at::empty(outs.front().sizes(), outs.front().options().dtype(of.common));
+    pointwise_into({of.result}, std::move(program.code), program.inputs, program.scalars);
+    Program after = program_of(row, arguments, of);
+    pointwise_into(outs, std::move(after.code), after.inputs, after.scalars);
+}
+
 class Elementwise final : public c10::OperatorKernel {
   public:
     explicit Elementwise(const Row& row) : row_(row) {}
@@ -53,10 +65,7 @@ void run_elementwise(const Row& row, Arguments& arguments) {
         iterator_of(row.types == Types::boolean ? at::kBool : common, arguments, outs);
     for (std::size_t i = 0; i < outs.size(); ++i)
         outs[i] = iterator.output(static_cast<std::int64_t>(i));
-    if (outs.front().numel() > 0) {
-        Program program = program_of(row, arguments, {.common = common, .numel = iterator.numel()});
-        pointwise_into(outs, std::move(program.code), program.inputs, program.scalars);
-    }
+    if (outs.front().numel() > 0) compute(row, arguments, outs, {common, iterator.numel()});
     arguments.give_back(arguments.outs().empty() ? outs : arguments.outs());
 }
 

@@ -64,7 +64,7 @@ void reduce_into(const std::vector<at::Tensor>& outs, const Row& row, const Argu
                               plan.keep_dim);
     // What comes between is float, which holds more than the half that may be wanted.
     const at::ScalarType wide = plan.type == at::kDouble ? at::kDouble : at::kFloat;
-    of.after_reduction = true;
+    of.second = true;
     of.result = at::empty(plan.sizes, plan.self.options().dtype(wide));
     pointwise_into({of.result}, std::move(program.code), program.inputs, program.scalars,
                    plan.keep_dim);

@@ -41,15 +41,17 @@ struct Piece {
 struct Condition {
     /// An argument's name, or "common": the type in which operands meet.
     const char* argument;
-    /// "none", "some", the value of a text or a number, "true" and "false"; for "common" also
-    /// "bool", "integral" (without bool), "floating" and "double".
+    /// "none", "some", "tensor" (no number, and none that is a tensor of the CPU), the value of a
+    /// text or a number, "true" and "false"; for "common" also "bool", "integral" (without bool),
+    /// "floating", "half" (float16 and bfloat16) and "double".
     const char* value;
 };
 
 struct Variant {
     std::span<const Condition> conditions;
     std::span<const Piece> pieces;
-    /// Of reductions: what is made of the argument "result" then. Empty: nothing.
+    /// What is made of the argument "result" then, which a reduction holds in float, and a row
+    /// without one rounded to the type in which operands meet. Empty: nothing.
     std::span<const Piece> after;
 };
 
