@@ -223,6 +223,20 @@ def in_file(tensor: torch.Tensor) -> torch.Tensor:
     return mapped.view(tensor.shape).copy_(tensor)
 
 
+def kept_in_files(model: nn.Module) -> contextlib.AbstractContextManager[object]:
+    """While a forward runs, what its backward reads goes to files, where the model has so many parameters that both of
+    them do not fit into memory in float64."""
+    if sum(parameter.numel() for parameter in model.parameters()) < 4 * 10**8:
+        return contextlib.nullcontext()
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        stays = tensor.numel() < 2**16 or tensor.untyped_storage().data_ptr() in own
+        return tensor if stays else in_file(tensor)
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+
+
 def step(made: Made, device: str, dtype: torch.dtype, mode: TorchFunctionMode | None = None) -> dict[str, torch.Tensor]:
     """Loss and gradients, on the CPU; `mode` records or replaces decisions of the forward.
 
@@ -240,7 +254,8 @@ def step(made: Made, device: str, dtype: torch.dtype, mode: TorchFunctionMode | 
 
     for name, parameter in model.named_parameters():
         parameter.register_post_accumulate_grad_hook(functools.partial(keep, name))
-    with mode or contextlib.nullcontext():
+    files = kept_in_files(model) if device == "cpu" else contextlib.nullcontext()
+    with mode or contextlib.nullcontext(), files:
         loss = loss_of(model, moved)
     loss.backward()
     return {"loss": loss.detach().cpu()} | results
