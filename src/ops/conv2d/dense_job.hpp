@@ -21,6 +21,8 @@ struct DenseJob : Images {
     // + w*w_step.
     std::int64_t weight_group, weight_out, weight_in, weight_w, h0 = 0, h_step = 1, w0 = 0,
                                                                 w_step = 1;
+    // Whether rounding counts more than a few percent of the time (Problem::by_itself).
+    bool rounds_less = false;
 };
 
 /// The forward problem as one job. If the kernel is 1x1, images are flattened to a single row.

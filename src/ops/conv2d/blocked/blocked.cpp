@@ -88,7 +88,9 @@ class Blocked : public Engine {
     std::vector<DenseJob> jobs(const Problem& problem) const {
         const Geometry g = lying_geometry(problem);
         if (backward_) return backward_data_jobs(g);
-        return {forward_job(subsampled(g) ? without_stride(g) : g)};
+        DenseJob job = forward_job(subsampled(g) ? without_stride(g) : g);
+        job.rounds_less = problem.by_itself;
+        return {job};
     }
 
     // The products that are computed across groups, relative to those that the convolution needs.

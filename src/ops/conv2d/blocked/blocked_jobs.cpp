@@ -125,12 +125,13 @@ Chunks chunks_of(const Traits& device, const DenseJob& job, const Tile& tile, co
     // grows with its length: for 4608 terms in one sum it is four times that for 256. Products of
     // zeros do not count.
     const std::int64_t taps = std::max<std::int64_t>(job.kernel_h * job.kernel_w, 1);
+    const std::int64_t terms = job.rounds_less && job.group_in * taps > 256 ? 128 : 256;
     const std::int64_t in_blocks = reach.across ? reach.most_lanes / v + 2 : reach.in_blocks;
     const bool short_sums = reach.across && job.group_in * taps <= 256;
     const std::int64_t cached =
         (sharing.slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1);
     const std::int64_t most = std::clamp<std::int64_t>(
-        std::min(cached, short_sums ? in_blocks : 256 / (v * taps)), 1, in_blocks);
+        std::min(cached, short_sums ? in_blocks : terms / (v * taps)), 1, in_blocks);
     // The number of cache lines of the next chunk's weights that a tile prefetches at each kernel
     // position, so that all are loaded after the last tile. A small number of weights stays in the
     // L2 cache anyway.
