@@ -61,8 +61,10 @@ std::string address_towards(const std::string& other) {
     return {};
 }
 
-/// The functions of a Watch's store for a plugin, which must not throw through it.
+/// The functions of a Watch's store for a plugin, which must not throw through it. There is no
+/// store where the place has no address.
 int set_in_store(void* store, const char* key, const void* data, std::size_t bytes) {
+    if (store == nullptr) return 1;
     try {
         static_cast<Watch*>(store)->set(key, std::string(static_cast<const char*>(data), bytes));
         return 0;
@@ -72,6 +74,7 @@ int set_in_store(void* store, const char* key, const void* data, std::size_t byt
 }
 
 int get_from_store(void* store, const char* key, void* data, std::size_t room, std::size_t* bytes) {
+    if (store == nullptr) return 1;
     try {
         const std::string value = static_cast<Watch*>(store)->get(key);
         if (value.size() > room) return 1;
