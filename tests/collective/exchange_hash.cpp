@@ -111,6 +111,7 @@ class Rank {
                 exchange_.start(rank_, group, terms_[group], Access::impl(context_).record({}));
             }
             exchange_.finish(rank_);
+            if (step == 0 && rank_ == 0) std::fprintf(stderr, "the first step is done\n");
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             seconds.push_back(passed.count());
             seed = first;

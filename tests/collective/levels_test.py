@@ -92,7 +92,8 @@ class Levels(unittest.TestCase):
             words = command("cpu", 1)
             words[4] = "1000000"  # steps
             processes = start_by_hand("a a b b", words, {})
-            time.sleep(5)  # they have met and exchange
+            for process in processes:
+                self.assertEqual(process.stderr.readline(), "the first step is done\n")
             processes[victim].kill()
             died = time.monotonic()
             errors = [process.communicate(timeout=60)[1] for process in processes]

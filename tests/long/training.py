@@ -260,5 +260,11 @@ class Start:
 
 
 def shared_memory() -> set[str]:
-    """Names in /dev/shm."""
-    return set(os.listdir("/dev/shm"))
+    """Names in /dev/shm that no process uses. Other runs of this machine may have some in use."""
+    used = ""
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        try:
+            used += maps.read_text(errors="replace")
+        except OSError:
+            continue  # it has ended
+    return {name for name in os.listdir("/dev/shm") if f"/dev/shm/{name}\n" not in used}
