@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -62,6 +63,15 @@ TEST_CASE("all hear of the first failure", "[processes]") {
     while (called < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
+TEST_CASE("who fails while others come together gives them its exit code", "[processes]") {
+    for (const auto& [code, kind] : {std::pair(1, invalid), std::pair(75, ErrorKind::device)}) {
+        const auto first = Watch::listen(watch_options(0, 3), 0, true);
+        const auto second = Watch::connect(watch_options(1, 3), {"127.0.0.1"}, first->port());
+        second->report(code, "there is no file", true);
+        check_error(kind, {"rank 1", "there is no file"}, [&] { first->wait_for_all(); });
+    }
+}
+
 TEST_CASE("a process that ends without a word is noticed at once", "[processes]") {
     const std::size_t failing = GENERATE(0, 1, 2);
     auto all = watches(3);
@@ -109,7 +119,8 @@ TEST_CASE("strangers are not let in", "[processes]") {
     options.token = "another word";
     options.start = std::chrono::seconds(1);
     const auto stranger = Watch::connect(options, {"127.0.0.1"}, first->port());
-    check_error(ErrorKind::io, {"rank 0 ended without a word"}, [&] { stranger->wait_for_all(); });
+    check_error(ErrorKind::device, {"rank 0 ended without a word"},
+                [&] { stranger->wait_for_all(); });
     const auto second = Watch::connect(watch_options(1, 2), {"127.0.0.1"}, first->port());
     CHECK(second->wait_for_all() == first->wait_for_all());
 }
