@@ -5,6 +5,8 @@
 //   DLPRIM_ROUGH_DELAYS=300   sleeps up to 300 microseconds before and after every other call. As
 //                             LD_PRELOAD it does the same around the calls by which processes wait
 //                             for each other in shared memory (futex).
+//   DLPRIM_ROUGH_LOCKS=300    as LD_PRELOAD of any program: the same before every eighth lock of a
+//                             mutex, so that threads come to what they share in other orders
 //   DLPRIM_ROUGH_SEED=7       what random numbers begin with, besides the rank
 //   DLPRIM_ROUGH_FAULT=corrupt:1:40  changes what arrives at rank 1 as its message 40: "corrupt"
 //                             flips a bit, "shorten" leaves the second half out, "reorder" swaps
@@ -17,10 +19,12 @@
 
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -45,16 +49,20 @@ std::uint64_t number_in(const std::string& text) {
     return std::strtoull(text.c_str(), nullptr, 10);
 }
 
-/// Sleeps for a random time, every other call. Any thread.
-void delay() {
-    static const std::uint64_t longest = number_in(setting("DLPRIM_ROUGH_DELAYS"));
+/// Sleeps for a random time of up to so many microseconds, in one of `rarity` calls. Any thread.
+void sleep_at_random(std::uint64_t longest, std::uint64_t rarity) {
     static std::atomic<std::uint64_t> state{number_in(setting("DLPRIM_ROUGH_SEED")) * 7919 +
                                             static_cast<std::uint64_t>(::getpid())};
     if (longest == 0) return;
     const std::uint64_t random = (state.fetch_add(0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9) >> 32;
-    if (random % 2 == 0) return;
-    const timespec time{0, static_cast<long>((random / 2 % longest) * 1000)};
+    if (random % rarity != 0) return;
+    const timespec time{0, static_cast<long>(random / rarity % longest * 1000)};
     ::nanosleep(&time, nullptr);
+}
+
+void delay() {
+    static const std::uint64_t longest = number_in(setting("DLPRIM_ROUGH_DELAYS"));
+    sleep_at_random(longest, 2);
 }
 
 struct Rough {
@@ -244,6 +252,15 @@ extern "C" {
 
 __attribute__((visibility("default"))) const dlprim_transport* dlprim_transport_plugin(void) {
     return &plugin;
+}
+
+/// In place of libc's, for LD_PRELOAD.
+__attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+    static const auto next =
+        reinterpret_cast<int (*)(pthread_mutex_t*)>(::dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+    static const std::uint64_t longest = number_in(setting("DLPRIM_ROUGH_LOCKS"));
+    sleep_at_random(longest, 8);
+    return next(mutex);
 }
 
 /// In place of libc's, for LD_PRELOAD: delays waits in shared memory, and what ends them.

@@ -6,7 +6,8 @@
                               in the transport, around waits in shared memory, and before sums leave: the same bits
     rough.py faults 50        so many runs of each layout and fault, in which a transport corrupts, shortens, reorders
                               or repeats a random message: each is noticed, and no run ends with other bits
-    rough.py short            some of both, for CI
+    rough.py locks 30 PROGRAM WORD...   so many runs of a test program with random delays before locks of mutexes
+    rough.py short            some exchanges with delays and some with faults, for CI
 
 DLPRIM_EXCHANGE_HASH is the program that exchanges, DLPRIM_ROUGH the plugin, DLPRIM_PLUGINS the folder of the others,
 and DLPRIM_TEST_SEED what random choices begin with. The exit code is 0 if nothing was wrong; what is wrong is printed.
@@ -171,11 +172,35 @@ def faults(count: int, layouts: list[Layout]) -> list[str]:
     return wrong
 
 
+def locks(count: int, words: list[str]) -> list[str]:
+    """Runs of a program that must end well."""
+    wrong = []
+    longest = 0.0
+    for i in range(count):
+        delay = ("20", "300", "3000")[i % 3]
+        variables = {
+            "LD_PRELOAD": ROUGH,
+            "DLPRIM_ROUGH_LOCKS": delay,
+            "DLPRIM_ROUGH_SEED": str(random.randrange(10**6)),
+        }
+        began = time.monotonic()
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, env=os.environ | variables, timeout=900)
+            if done.returncode != 0:
+                wrong.append(f"{variables}: code {done.returncode}: {done.stdout[-3000:]} {done.stderr[-1000:]}")
+        except subprocess.TimeoutExpired:
+            wrong.append(f"{variables}: HANGS")
+        longest = max(longest, time.monotonic() - began)
+    print(f"{words}: {count} runs, the longest {longest:.1f} s; wrong: {len(wrong)}", flush=True)
+    return wrong
+
+
 def main() -> int:
     """Does what the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("delays", "faults", "short"))
+    parser.add_argument("what", choices=("delays", "faults", "locks", "short"))
     parser.add_argument("count", type=int, nargs="?", default=0)
+    parser.add_argument("words", nargs="*", help="the program of `locks`, and its arguments")
     parser.add_argument("--layout", help="only layouts whose names have this in them", default="")
     arguments = parser.parse_args()
     if not TRANSPORTS:
@@ -186,9 +211,11 @@ def main() -> int:
     if arguments.what == "short":
         layouts = [layout for layout in layouts if layout.name in SHORT]
     wrong = []
-    if arguments.what != "faults":
+    if arguments.what == "locks":
+        wrong += locks(arguments.count or 3, arguments.words)
+    if arguments.what in ("delays", "short"):
         wrong += delays(arguments.count or STEPS, layouts)
-    if arguments.what != "delays":
+    if arguments.what in ("faults", "short"):
         wrong += faults(arguments.count or 1, layouts)
     for each in wrong:
         print(each)
