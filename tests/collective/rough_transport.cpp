@@ -40,7 +40,7 @@ namespace {
 
 using Bytes = std::vector<char>;
 
-std::string setting(const char* name) {
+std::string env(const char* name) {
     const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
     return value == nullptr ? "" : value;
 }
@@ -51,7 +51,7 @@ std::uint64_t number_in(const std::string& text) {
 
 /// Sleeps for a random time of up to so many microseconds, in one of `rarity` calls. Any thread.
 void sleep_at_random(std::uint64_t longest, std::uint64_t rarity) {
-    static std::atomic<std::uint64_t> state{number_in(setting("DLPRIM_ROUGH_SEED")) * 7919 +
+    static std::atomic<std::uint64_t> state{number_in(env("DLPRIM_ROUGH_SEED")) * 7919 +
                                             static_cast<std::uint64_t>(::getpid())};
     if (longest == 0) return;
     const std::uint64_t random = (state.fetch_add(0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9) >> 32;
@@ -61,7 +61,7 @@ void sleep_at_random(std::uint64_t longest, std::uint64_t rarity) {
 }
 
 void delay() {
-    static const std::uint64_t longest = number_in(setting("DLPRIM_ROUGH_DELAYS"));
+    static const std::uint64_t longest = number_in(env("DLPRIM_ROUGH_DELAYS"));
     sleep_at_random(longest, 2);
 }
 
@@ -142,7 +142,7 @@ Rough& of(void* self) {
 }
 
 const dlprim_transport* wrapped() {
-    void* const library = ::dlopen(setting("DLPRIM_ROUGH_OF").c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const library = ::dlopen(env("DLPRIM_ROUGH_OF").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return nullptr;
     const auto function = reinterpret_cast<dlprim_transport_plugin_function>(
         ::dlsym(library, "dlprim_transport_plugin"));
@@ -153,9 +153,8 @@ void* open(const dlprim_transport_start* start, dlprim_message message) {
     const dlprim_transport* const plugin = wrapped();
     void* const self = plugin->open(start, message);
     if (self == nullptr) return nullptr;
-    auto* const rough =
-        new Rough{plugin, self, static_cast<std::size_t>(start->rank),
-                  static_cast<std::size_t>(start->size), setting("DLPRIM_ROUGH_FAULT")};
+    auto* const rough = new Rough{plugin, self, static_cast<std::size_t>(start->rank),
+                                  static_cast<std::size_t>(start->size), env("DLPRIM_ROUGH_FAULT")};
     const std::size_t first = rough->fault.find(':'), second = rough->fault.rfind(':');
     if (first != std::string::npos && number_in(rough->fault.substr(first + 1)) == rough->rank)
         rough->bad = number_in(rough->fault.substr(second + 1));
@@ -258,7 +257,7 @@ __attribute__((visibility("default"))) const dlprim_transport* dlprim_transport_
 __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     static const auto next =
         reinterpret_cast<int (*)(pthread_mutex_t*)>(::dlsym(RTLD_NEXT, "pthread_mutex_lock"));
-    static const std::uint64_t longest = number_in(setting("DLPRIM_ROUGH_LOCKS"));
+    static const std::uint64_t longest = number_in(env("DLPRIM_ROUGH_LOCKS"));
     sleep_at_random(longest, 8);
     return next(mutex);
 }
