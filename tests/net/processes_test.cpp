@@ -181,6 +181,16 @@ TEST_CASE("variables of mpirun, srun and torchrun say which process this is", "[
     CHECK(found->transport == "gloo");
     CHECK((found->address == "host" && found->port == 29500 && found->has_agent));
     CHECK(found->attempt == "x/2");
+    Variables file = torch;
+    file["DLPRIM_TRANSPORT"] = "/somewhere/dlprim_other.so";
+    found = place(file);
+    REQUIRE(found);
+    CHECK((found->transport == file["DLPRIM_TRANSPORT"] && found->port == 29500));
+    found = place({{"OMPI_COMM_WORLD_RANK", "0"},
+                   {"OMPI_COMM_WORLD_SIZE", "2"},
+                   {"DLPRIM_TRANSPORT", "/somewhere/dlprim_other.so"}});
+    REQUIRE(found);
+    CHECK((found->address.empty() && found->port == 0));
     Variables bad = torch;
     bad["MASTER_PORT"] = "70000";
     check_error(invalid, {"MASTER_PORT"}, [&] { place(bad); });
