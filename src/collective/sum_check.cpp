@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace dlprim {
 
@@ -15,24 +16,39 @@ namespace {
 
 constexpr std::uint64_t block = 4096;
 
-/// From 1 to 2. Of neighbours, and of elements at the same place of two halves, no two are alike.
-double weight(std::uint64_t index) {
-    return 1 + static_cast<double>(index % block * 1597 % block) / block;
+/// Weights of a block's elements, from 1 to 2. Of neighbours, and of elements at the same place of
+/// two halves, no two are alike.
+const std::array<double, block>& weights() {
+    static const std::array<double, block> all = [] {
+        std::array<double, block> weights{};
+        for (std::uint64_t i = 0; i < block; ++i)
+            weights[i] = 1 + static_cast<double>(i * 1597 % block) / block;
+        return weights;
+    }();
+    return all;
 }
 
 }  // namespace
 
 std::vector<double> SumCheck::of(const float* values, std::uint64_t count) {
+    // Several sums at once, so that compilers use vectors.
+    constexpr std::uint64_t lanes = 8;
+    const std::array<double, block>& weight = weights();
     std::vector<double> sums;
     for (std::uint64_t begin = 0; begin < count; begin += block) {
-        double sum = 0, magnitude = 0;
-        for (std::uint64_t i = begin; i < std::min(count, begin + block); ++i) {
-            const double value = weight(i) * static_cast<double>(values[i]);
-            sum += value;
-            magnitude += std::abs(value);
-        }
-        sums.push_back(sum);
-        sums.push_back(magnitude);
+        std::array<double, lanes> sum{}, magnitude{};
+        const auto add = [&](std::uint64_t i, std::uint64_t lane) {
+            const double value = weight[i] * static_cast<double>(values[begin + i]);
+            sum[lane] += value;
+            magnitude[lane] += std::abs(value);
+        };
+        const std::uint64_t size = std::min(count - begin, block);
+        std::uint64_t i = 0;
+        for (; i + lanes <= size; i += lanes)
+            for (std::uint64_t lane = 0; lane < lanes; ++lane) add(i + lane, lane);
+        for (; i < size; ++i) add(i, i % lanes);
+        sums.push_back(std::accumulate(sum.begin(), sum.end(), 0.0));
+        sums.push_back(std::accumulate(magnitude.begin(), magnitude.end(), 0.0));
     }
     return sums;
 }
