@@ -61,8 +61,10 @@ std::string address_towards(const std::string& other) {
     return {};
 }
 
-/// The functions of a Watch's store for a plugin, which must not throw through it.
+/// The functions of a Watch's store for a plugin, which must not throw through it. There is no
+/// store where the place has no address.
 int set_in_store(void* store, const char* key, const void* data, std::size_t bytes) {
+    if (store == nullptr) return 1;
     try {
         static_cast<Watch*>(store)->set(key, std::string(static_cast<const char*>(data), bytes));
         return 0;
@@ -72,6 +74,7 @@ int set_in_store(void* store, const char* key, const void* data, std::size_t byt
 }
 
 int get_from_store(void* store, const char* key, void* data, std::size_t room, std::size_t* bytes) {
+    if (store == nullptr) return 1;
     try {
         const std::string value = static_cast<Watch*>(store)->get(key);
         if (value.size() > room) return 1;
@@ -160,11 +163,9 @@ void* ProcessGroup::open(const dlprim_transport& plugin, const std::string& addr
     std::array<char, 400> text{};
     void* const self = plugin.open(&start, {text.data(), text.size()});
     if (self != nullptr) return self;
-    // It may be for want of a process that was lost or has failed meanwhile. The kind of the error
-    // gives this process the exit code of that one.
+    // It may be for want of a process that was lost or has failed meanwhile.
     const auto lost = watch_ ? watch_->wait_for_failure(Seconds(1)) : std::nullopt;
-    if (lost)
-        throw Error(lost->code == 1 ? ErrorKind::invalid_argument : ErrorKind::device, lost->text);
+    if (lost) throw lost->error();
     fail(ErrorKind::device, plugin.name, " does not connect this process, rank ", place_.rank,
          " of a run started by ", place_.starter, ": ", text.data());
 }
@@ -231,8 +232,8 @@ void ProcessGroup::call(const std::function<void()>& work) {
     }
     // Who failed first is known soon, if it is not this process that found it.
     if (!why.empty()) watch_->report(lost_code, why, false);
-    const std::optional<Failure> failure = watch_->failure();
-    fail(ErrorKind::device, failure ? failure->text : why);
+    if (const std::optional<Failure> failure = watch_->failure()) throw failure->error();
+    fail(ErrorKind::device, why);
 }
 
 void ProcessGroup::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,

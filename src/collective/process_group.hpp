@@ -39,7 +39,7 @@ class ProcessGroup {
     const char* transport() const { return transport_->name(); }
 
     /// As Transport's, with the group's deadline. Where another process has failed, they throw
-    /// Error(device) that names it.
+    /// Failure::error(), which names it.
     void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
                   const std::string& what);
     void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,

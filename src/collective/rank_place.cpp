@@ -89,7 +89,9 @@ std::optional<RankPlace> place_from_environment() {
             " says that this is process ", place->rank, " of ", place->size,
             ", which cannot be: the first is 0");
     if (const auto chosen = env("DLPRIM_TRANSPORT")) place->transport = *chosen;
-    if (place->transport != "gloo") return place;
+    // A file may be a plugin of either kind. With an address it need not find the others by itself.
+    const bool is_file = place->transport.find('/') != std::string::npos;
+    if (place->transport != "gloo" && !(is_file && env("MASTER_ADDR"))) return place;
     const std::optional<std::string> address = env("MASTER_ADDR");
     require(address.has_value(),
             "the variable MASTER_ADDR is not set: processes that are to meet by Gloo need the "

@@ -3,6 +3,7 @@
 #include "collective/transport.hpp"
 
 #include "base/text.hpp"
+#include "collective/sum_check.hpp"
 
 #include <array>
 #include <cstring>
@@ -278,9 +279,23 @@ void Transport::allreduce(float* values, std::uint64_t count, const std::string&
     Header mine = header(allreduce_call, what);
     mine.bytes = count * sizeof(float);
     meet_alike(mine, what, deadline);
+    const std::vector<double> given = SumCheck::of(values, count);
     Text text;
     check(plugin_.allreduce(self_, values, count, deadline.count(), text.message()),
           text.bytes.data(), what, deadline);
+    const std::string checks = "checks of " + what;
+    const std::uint64_t digest = SumCheck::digest(values, count);
+    std::vector<std::uint64_t> digests(names_.size());
+    allgather(&digest, sizeof(digest), digests.data(), checks, deadline);
+    for (std::size_t i = 0; i < digests.size(); ++i)
+        if (digests[i] != digest)
+            fail(ErrorKind::device, names_[i], " and ", names_[rank_], " do not get the same ",
+                 what, " from ", plugin_.name, ": the connection changes what it carries");
+    std::vector<double> all(given.size() * names_.size());
+    allgather(given.data(), given.size() * sizeof(double), all.data(), checks, deadline);
+    if (!SumCheck::agrees(values, count, all))
+        fail(ErrorKind::device, plugin_.name, " has not added up the ", what,
+             " of all processes: the connection changes what it carries");
 }
 
 void Transport::barrier(const std::string& what, Deadline deadline) {

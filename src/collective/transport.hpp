@@ -51,7 +51,9 @@ class Transport {
     void broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
                    Deadline deadline);
     void barrier(const std::string& what, Deadline deadline);
-    /// Adds up floats of all in an order that the plugin chooses, in place. Only where it can.
+    /// Adds up floats of all in an order that the plugin chooses, in place. Only where it can. All
+    /// get the same bits. A message that is changed on the way is noticed where it changes a sum by
+    /// more than rounding may (collective/sum_check.hpp), or not all sums alike.
     bool can_add() const { return plugin_.allreduce != nullptr; }
     void allreduce(float* values, std::uint64_t count, const std::string& what, Deadline deadline);
 

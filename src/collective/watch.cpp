@@ -408,7 +408,7 @@ std::vector<std::string> Watch::wait_for_all() {
     const Seconds most =
         impl_->is_first() ? impl_->options_.start : impl_->options_.start + 2 * second_hand;
     impl_->changed_.wait_for(lock, most, [&] { return impl_->started_ || impl_->failure_; });
-    if (impl_->failure_) throw Error(ErrorKind::io, impl_->failure_->text);
+    if (impl_->failure_) throw impl_->failure_->error();
     if (impl_->started_) return impl_->names_;
     std::vector<std::string> missing;
     for (std::size_t rank = 0; rank < impl_->names_.size(); ++rank)
@@ -440,7 +440,7 @@ std::string Watch::get(const std::string& key) {
     if (!impl_->is_first() && impl_->store_.count(key) == 0) impl_->send({get_value, key});
     impl_->changed_.wait_for(lock, impl_->options_.start,
                              [&] { return impl_->store_.count(key) > 0 || impl_->failure_; });
-    if (impl_->failure_) throw Error(ErrorKind::io, impl_->failure_->text);
+    if (impl_->failure_) throw impl_->failure_->error();
     if (impl_->store_.count(key) == 0)
         fail(ErrorKind::io, "no process of the run has set '", key, "' within ",
              impl_->options_.start.count(), " seconds");

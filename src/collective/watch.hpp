@@ -9,6 +9,8 @@
 // Threads: all functions may be called from any thread; a thread of the object's own does the work.
 #pragma once
 
+#include <dlprim/error.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +31,10 @@ struct Failure {
     std::uint64_t step = 0;  ///< that it was in
     int code = 0;            ///< the exit code that suits all processes
     std::string text;        ///< "rank 1 (process 12 on 'host') failed in step 5: ..."
+    /// As an error, whose kind gives this process the exit code of that one.
+    Error error() const {
+        return {code == 1 ? ErrorKind::invalid_argument : ErrorKind::device, text};
+    }
 };
 
 class Watch {

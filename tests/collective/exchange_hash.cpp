@@ -15,13 +15,16 @@
 
 #include <dlprim/dlprim.hpp>
 
+#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <map>
+#include <random>
 #include <thread>
 
 using namespace dlprim;
@@ -97,17 +100,21 @@ class Rank {
     void run() {
         for (int step = 0; step < work_.steps; ++step) {
             exchange_.begin(rank_);
-            unsigned seed = 0;
-            // Later steps have the first one's sums where only the time is wanted.
+            // A sum that is left from a step before would be noticed.
+            const unsigned first = static_cast<unsigned>(step) % different * 100;
+            unsigned seed = first;
             for (const std::vector<Exchange::Term>& terms : terms_)
                 for (const Exchange::Term& term : terms) fill(term, seed++);
             const auto begin = std::chrono::steady_clock::now();
-            for (std::size_t group = 0; group < terms_.size(); ++group)
+            for (std::size_t group = 0; group < terms_.size(); ++group) {
+                pause();
                 exchange_.start(rank_, group, terms_[group], Access::impl(context_).record({}));
+            }
             exchange_.finish(rank_);
+            if (step == 0 && rank_ == 0) std::fprintf(stderr, "the first step is done\n");
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
             seconds.push_back(passed.count());
-            seed = 0;
+            seed = first;
             for (const std::vector<Exchange::Term>& terms : terms_)
                 for (const Exchange::Term& term : terms) {
                     std::vector<float> values(static_cast<std::size_t>(term.mean.shape().numel()));
@@ -126,6 +133,17 @@ class Rank {
     std::vector<double> seconds;
 
   private:
+    static constexpr unsigned different = 3;  ///< steps, after which the same sums come again
+
+    /// Now and then for a random time, where tests ask for it
+    /// (tests/collective/rough_transport.cpp).
+    void pause() {
+        static const char* const longest = std::getenv("DLPRIM_ROUGH_DELAYS");
+        if (longest == nullptr || random_() % 4 != 0) return;
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(random_() % (1 + static_cast<unsigned>(std::atoi(longest)))));
+    }
+
     void fill(const Exchange::Term& term, unsigned seed) {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             auto& sum = sums_[{seed, i}];
@@ -151,6 +169,7 @@ class Rank {
     std::vector<ShardRange> nodes_;
     std::vector<std::vector<Exchange::Term>> terms_;
     std::map<std::pair<unsigned, std::size_t>, std::vector<float>> sums_;
+    std::minstd_rand random_{static_cast<unsigned>(::getpid()) + static_cast<unsigned>(rank_)};
 };
 
 void run(const Work& work, const std::shared_ptr<ProcessGroup>& group) {
@@ -176,10 +195,21 @@ void run(const Work& work, const std::shared_ptr<ProcessGroup>& group) {
     std::vector<std::unique_ptr<Rank>> all;
     for (std::size_t i = 0; i < contexts.size(); ++i)
         all.push_back(std::make_unique<Rank>(work, *exchange, contexts[i], i));
+    std::vector<std::exception_ptr> errors(all.size());
+    const auto run_rank = [&](std::size_t i) {
+        try {
+            all[i]->run();
+        } catch (const Error& error) {
+            errors[i] = std::current_exception();
+            barrier->fail(i, error);
+        }
+    };
     std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < all.size(); ++i) threads.emplace_back([&, i] { all[i]->run(); });
-    all[0]->run();
+    for (std::size_t i = 1; i < all.size(); ++i) threads.emplace_back(run_rank, i);
+    run_rank(0);
     for (std::thread& thread : threads) thread.join();
+    for (const std::exception_ptr& error : errors)
+        if (error) std::rethrow_exception(error);
     std::sort(all[0]->seconds.begin(), all[0]->seconds.end());
     for (const auto& rank : all)
         std::printf("%016llx\n", static_cast<unsigned long long>(rank->hash));

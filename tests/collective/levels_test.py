@@ -11,16 +11,9 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from starters import STARTERS, free_port, transports_in  # noqa: E402
+from exchanges import PROGRAM, QUIET, TRANSPORTS, run, start_by_hand  # noqa: E402
 
-PROGRAM = os.environ["DLPRIM_EXCHANGE_HASH"]
-PLUGINS = pathlib.Path(os.environ["DLPRIM_PLUGINS"])
-QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
-         "DLPRIM_AFFINITY": "0"}
 SHARDS, SIZES = 11, [300000, 8, 5000]
-# Each starts the program with the host's name and the levels of its rank.
-ON_HOST = ["sh", "-c", 'rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}; '
-           'set_host() { shift $rank; export DLPRIM_HOST=$1; }; set_host $HOSTS; exec "$0" "$@"']
 LAYOUTS = [  # hosts of the ranks, DLPRIM_LEVELS, what a note says of the levels
     ("a a", "", "among 2 ranks by pinned shared memory"),
     ("a a a a", "", "among 4 ranks by pinned shared memory"),
@@ -35,34 +28,8 @@ LAYOUTS = [  # hosts of the ranks, DLPRIM_LEVELS, what a note says of the levels
 ]
 
 
-TRANSPORTS = transports_in(PLUGINS)
-
-
 def command(device, contexts):
     return [PROGRAM, device, str(contexts), str(SHARDS), "3", *map(str, SIZES)]
-
-
-def start_by_hand(hosts, words, variables):
-    """Processes that exchange by Gloo."""
-    count = len(hosts.split())
-    place = {"HOSTS": hosts, "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
-             "MASTER_PORT": str(free_port())}
-    return [subprocess.Popen([*ON_HOST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True,
-                             env=os.environ | QUIET | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | variables)
-            for rank in range(count)]
-
-
-def run(transport, hosts, words, **variables):
-    """The code, and what all processes print."""
-    if transport != "gloo":
-        done = subprocess.run([*STARTERS[transport], str(len(hosts.split())), *ON_HOST, *words], capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=240,
-                              env=os.environ | QUIET | {"HOSTS": hosts} | variables)
-        return done.returncode, done.stdout, done.stderr
-    processes = start_by_hand(hosts, words, variables)
-    out, errors = zip(*(process.communicate(timeout=240) for process in processes))
-    return max(process.returncode for process in processes), "".join(out), "".join(errors)
 
 
 class Levels(unittest.TestCase):
@@ -125,7 +92,8 @@ class Levels(unittest.TestCase):
             words = command("cpu", 1)
             words[4] = "1000000"  # steps
             processes = start_by_hand("a a b b", words, {})
-            time.sleep(5)  # they have met and exchange
+            for process in processes:
+                self.assertEqual(process.stderr.readline(), "the first step is done\n")
             processes[victim].kill()
             died = time.monotonic()
             errors = [process.communicate(timeout=60)[1] for process in processes]

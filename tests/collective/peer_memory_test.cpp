@@ -9,7 +9,9 @@
 
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <thread>
 
 using namespace dlprim;
@@ -104,10 +106,13 @@ TEST_CASE("errors and hangs of a source are reasons", "[peer]") {
     const auto source = two_hosts();
     source->before_make = [] { throw Error(ErrorKind::out_of_memory, "no memory of a test"); };
     CHECK(probe(source).find("no memory of a test") != std::string::npos);
-    source->before_make = [] { std::this_thread::sleep_for(Seconds(1.5)); };
+    std::promise<void> judged;
+    source->before_make = [end = judged.get_future().share()] { end.wait(); };
     const std::string found = probe(source, Seconds(0.2));
     CHECK(found == "a probe of it has not ended after 0.2 seconds");
-    std::this_thread::sleep_for(Seconds(3.5));  // the thread that was left behind
+    judged.set_value();
+    // The thread that was left behind has the source until it ends.
+    while (source.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 TEST_CASE("what cannot import memory is told why", "[peer]") {

@@ -42,6 +42,9 @@ class ShardRuns(CommandTest):
         with open(self.folder / out / "metrics.csv", newline="") as file:
             return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
 
+    def bits(self, name):
+        return {key: values.tobytes() for key, values in self.read_tensors(name).items()}
+
     def assert_same_run(self, a, b):
         for name in ("model.h5", "checkpoint_2.h5"):
             first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")

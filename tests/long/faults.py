@@ -137,7 +137,8 @@ def kill_once(
               f"{start.errors()}")
         left = start.left_behind()
         check(not left, f"{name}: left behind {left}")
-        new = [file for file in shared_memory() - before if re.search("dlprim|vader|mpich", file)]
+        names = "dlprim|" + {"openmpi": "vader", "mpich": "mpich"}.get(starter, "dlprim")  # not of others' runs
+        new = [file for file in shared_memory() - before if re.search(names, file)]
         # MPICH makes such a file while it starts, and removes its name only later.
         of_mpich = [file for file in new if starter == "mpich" and file.startswith("mpich_shar_tmp")]
         check(new == of_mpich, f"{name}: left in /dev/shm {new}")

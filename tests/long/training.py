@@ -260,5 +260,15 @@ class Start:
 
 
 def shared_memory() -> set[str]:
-    """Names in /dev/shm."""
-    return set(os.listdir("/dev/shm"))
+    """Names in /dev/shm that no process uses. Other runs of this machine may have some in use."""
+    names = set(os.listdir("/dev/shm"))
+    for _ in range(3):  # what is just being made or removed is not mapped for a moment
+        used = ""
+        for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+            try:
+                used += maps.read_text(errors="replace")
+            except OSError:
+                continue  # it has ended
+        names = {name for name in names & set(os.listdir("/dev/shm")) if f"/dev/shm/{name}\n" not in used}
+        time.sleep(0.1)
+    return names
