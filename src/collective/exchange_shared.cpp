@@ -52,7 +52,8 @@ void Exchange::choose_levels() {
                     "the others";
         }
     }
-    const std::vector<LevelPlan::Groups> levels = levels_of(layout, setting);
+    process_levels_ = process_levels_of(layout, setting);
+    const std::vector<LevelPlan::Groups> levels = rank_levels_of(process_levels_, layout.ranks);
     plan_ = std::make_unique<LevelPlan>(levels, shards_, parts_);
     for (std::size_t q = 0; q < size(); ++q)
         if (levels[0][q] == levels[0][own_.begin]) memory_.push_back(q);

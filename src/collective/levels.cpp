@@ -40,7 +40,7 @@ std::vector<Groups> levels_in(const std::string& setting, std::size_t processes)
 
 }  // namespace
 
-std::vector<Groups> levels_of(const ProcessLayout& layout, const std::string& setting) {
+std::vector<Groups> process_levels_of(const ProcessLayout& layout, const std::string& setting) {
     const std::size_t processes = layout.ranks.size();
     Groups alone(processes);
     for (std::size_t i = 0; i < processes; ++i) alone[i] = i;
@@ -54,13 +54,18 @@ std::vector<Groups> levels_of(const ProcessLayout& layout, const std::string& se
                 "all");
         levels.push_back(std::move(level));
     }
-    for (Groups& level : levels) {
+    return levels;
+}
+
+std::vector<Groups> rank_levels_of(std::vector<Groups> of_processes,
+                                   const std::vector<std::size_t>& ranks) {
+    for (Groups& level : of_processes) {
         Groups of_ranks;
-        for (std::size_t i = 0; i < processes; ++i)
-            of_ranks.insert(of_ranks.end(), layout.ranks[i], level[i]);
+        for (std::size_t i = 0; i < ranks.size(); ++i)
+            of_ranks.insert(of_ranks.end(), ranks[i], level[i]);
         level = std::move(of_ranks);
     }
-    return levels;
+    return of_processes;
 }
 
 }  // namespace dlprim

@@ -18,11 +18,15 @@ struct ProcessLayout {
     bool shared = false;             ///< whether processes of a host share memory
 };
 
-/// Groups of ranks for a LevelPlan. The first level are ranks that share memory, also where each is
-/// alone. `setting` is empty, or numbers as "8,16,16": so many processes that follow each other are
-/// a group, so many of these groups one of the next level, and so on to one of all; groups within
-/// the ranks that share memory are left out. Throws Error(invalid_argument) where the product is
-/// not the number of processes, or a group has a part of such ranks.
-std::vector<LevelPlan::Groups> levels_of(const ProcessLayout& layout, const std::string& setting);
+/// Groups of processes. The first level are processes that share memory, also where each is alone.
+/// `setting` is empty, or numbers as "8,16,16": so many processes that follow each other are a
+/// group, so many of these groups one of the next level, and so on to one of all; groups within the
+/// processes that share memory are left out. Throws Error(invalid_argument) where the product is
+/// not the number of processes, or a group has a part of such processes.
+std::vector<LevelPlan::Groups> process_levels_of(const ProcessLayout& layout,
+                                                 const std::string& setting);
+/// The same groups, of ranks: for a LevelPlan.
+std::vector<LevelPlan::Groups> rank_levels_of(std::vector<LevelPlan::Groups> of_processes,
+                                              const std::vector<std::size_t>& ranks);
 
 }  // namespace dlprim

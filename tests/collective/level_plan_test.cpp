@@ -245,23 +245,24 @@ TEST_CASE("levels are the hosts of the processes, or what a setting says", "[lev
     using Levels = std::vector<Groups>;
     const std::vector<std::size_t> one(4, 1);
     const Groups each{0, 1, 2, 3}, all(4, 0), pairs{0, 0, 1, 1};
-    CHECK(levels_of({one, {0, 0, 0, 0}, true}, "") == Levels{all});
-    CHECK(levels_of({one, {0, 0, 0, 0}, false}, "") == Levels{each, all});
-    CHECK(levels_of({one, {0, 0, 1, 1}, true}, "") == Levels{pairs, all});
-    CHECK(levels_of({one, {0, 0, 1, 1}, false}, "") == Levels{each, pairs, all});
-    CHECK(levels_of({one, {0, 1, 0, 1}, true}, "") == Levels{{0, 1, 0, 1}, all});
-    CHECK(levels_of({one, each, false}, "") == Levels{each, all});
-    CHECK(levels_of({one, each, false}, "2,2") == Levels{each, pairs, all});
-    CHECK(levels_of({one, {0, 0, 1, 1}, true}, "1,2,2") == Levels{pairs, all});
-    CHECK(levels_of({one, {0, 0, 0, 0}, true}, "2,2") == Levels{all});
+    CHECK(process_levels_of({one, {0, 0, 0, 0}, true}, "") == Levels{all});
+    CHECK(process_levels_of({one, {0, 0, 0, 0}, false}, "") == Levels{each, all});
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, true}, "") == Levels{pairs, all});
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, false}, "") == Levels{each, pairs, all});
+    CHECK(process_levels_of({one, {0, 1, 0, 1}, true}, "") == Levels{{0, 1, 0, 1}, all});
+    CHECK(process_levels_of({one, each, false}, "") == Levels{each, all});
+    CHECK(process_levels_of({one, each, false}, "2,2") == Levels{each, pairs, all});
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, true}, "1,2,2") == Levels{pairs, all});
+    CHECK(process_levels_of({one, {0, 0, 0, 0}, true}, "2,2") == Levels{all});
     // Processes with several ranks.
-    CHECK(levels_of({{2, 1, 3, 1}, {0, 0, 1, 1}, true}, "") ==
+    CHECK(rank_levels_of(process_levels_of({{2, 1, 3, 1}, {0, 0, 1, 1}, true}, ""), {2, 1, 3, 1}) ==
           Levels{{0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0}});
-    CHECK(levels_of({{2, 1}, {0, 0}, false}, "") == Levels{{0, 0, 1}, {0, 0, 0}});
+    CHECK(rank_levels_of(process_levels_of({{2, 1}, {0, 0}, false}, ""), {2, 1}) ==
+          Levels{{0, 0, 1}, {0, 0, 0}});
     const auto refused = [&](const std::vector<std::size_t>& hosts, const char* setting,
                              const char* text) {
         check_error(ErrorKind::invalid_argument, {"DLPRIM_LEVELS", text}, [&] {
-            levels_of({one, hosts, true}, setting);
+            process_levels_of({one, hosts, true}, setting);
         });
     };
     refused(each, "2,3", "6 processes, and the run has 4");
