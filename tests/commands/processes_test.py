@@ -113,17 +113,19 @@ class Processes(Runs):
                         self.assert_same_run("one", "many")
 
     def test_each_writes_a_trace(self):
-        fetched = {"fetch sums of other processes", "fetch means of other processes"}
+        fetched = {"fetch sums of other processes", "fetch means of other processes", "fetch parameters of other processes"}
         for shared in (True, False):
             with with_variables(DLPRIM_SHARED=str(int(shared))):
-                self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
+                self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", states="sharded",
+                              **self.how)
             for rank in (0, 1):
                 trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
                 self.assertEqual(trace_test.problems_of(trace), [])
                 spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
                 self.assertEqual({event["pid"] for event in spans}, {rank})
                 moves = {event["name"] for event in spans if event["cat"] == "move"}
-                self.assertLessEqual({"send sums", "add slice", "receive means"}, moves)
+                self.assertLessEqual({"send sums", "add slice", "receive means", "give updated parameters",
+                                      "receive parameters"}, moves)
                 self.assertEqual(fetched & moves, set() if shared else fetched)
             self.assertFalse((self.folder / "trace.json").exists())
 
