@@ -209,8 +209,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Waits for the processes of the host, if they share memory.
     void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
                       const std::string& what);
-    /// Whether devices of all processes find in shared memory what others have written there.
-    bool shared_memory_works(bool pinned);
+    /// Whether devices of all processes of a host find in shared memory what others have written
+    /// there.
+    std::vector<bool> find_shared_memory();
+    /// For each process, of those whose hosts are to try it.
+    std::vector<bool> shared_memory_works(bool pinned, const std::vector<bool>& tried);
     std::byte check_shared(bool pinned);
     std::shared_ptr<std::byte> known_to_driver(SharedMemory::Part part, std::uint64_t bytes) const;
     /// Memory that the process shares for its ranks, and that others share for theirs.
@@ -253,6 +256,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::size_t> memory_;  ///< numbers of the ranks that share memory with this process
     bool shared_host_ = false;         ///< whether they are of several processes
     bool pins_shared_ = false;         ///< whether shared memory is made known to the driver
+    std::string shared_way_;           ///< of any processes of the run
     std::string no_shared_;
     bool any_order_ = false;  ///< whether the transport adds
     std::shared_ptr<Barrier> barrier_;

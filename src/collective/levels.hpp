@@ -15,7 +15,7 @@ namespace dlprim {
 struct ProcessLayout {
     std::vector<std::size_t> ranks;  ///< how many each process has; ranks follow each other
     std::vector<std::size_t> hosts;  ///< which host each is on
-    bool shared = false;             ///< whether processes of a host share memory
+    std::vector<bool> shared;        ///< whether each shares memory with the others of its host
 };
 
 /// Groups of processes. The first level are processes that share memory, also where each is alone.

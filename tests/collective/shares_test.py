@@ -45,9 +45,9 @@ def expected_bytes(kind, hosts, contexts):
 
 
 class Shares(unittest.TestCase):
-    def check(self, kind, transport, hosts, contexts=1, device="cpu", expected=None, **variables):
+    def check(self, kind, transport, hosts, contexts=1, device="cpu", expected=None, prefix=(), **variables):
         with self.subTest(kind=kind, transport=transport, hosts=hosts, contexts=contexts, device=device, **variables):
-            code, out, errors = run(transport, hosts, command(kind, device, contexts), **variables)
+            code, out, errors = run(transport, hosts, [*prefix, *command(kind, device, contexts)], **variables)
             self.assertEqual(code, 0, errors)
             if expected is None:
                 expected = expected_bytes(kind, hosts, contexts)
@@ -86,6 +86,16 @@ class Shares(unittest.TestCase):
         for kind in KINDS:
             for transport in TRANSPORTS:
                 self.check(kind, transport, "a a b b", DLPRIM_SHARED="0", expected=expected[kind])
+
+    def test_hosts_of_which_one_shares_no_memory(self):
+        """Processes of that one give each other what comes from the other host, which keeps its memory."""
+        own = slice_bytes(4)
+        words = ["sh", "-c", 'if [ $DLPRIM_HOST = b ]; then export DLPRIM_SHARED=0; fi; exec "$0" "$@"']
+        expected = {"values": [VALUES * 8] * 2 + [3 * VALUES * 8] * 2,
+                    "share": [own[0], own[1], 2 * own[2] + own[0], 2 * own[3] + own[1]],
+                    "broadcast": [ELEMENTS * 4, 0, ELEMENTS * 4, 0]}
+        for kind in KINDS:
+            self.check(kind, TRANSPORTS[0], "a a b b", prefix=words, expected=expected[kind])
 
     @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
     def test_processes_that_come_with_other_sizes(self):
