@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from levels_test import PLUGINS, TRANSPORTS, run, start_by_hand  # noqa: F401
+from levels_test import TRANSPORTS, run, start_by_hand
 
 PROGRAM = os.environ["DLPRIM_SHARE_HASH"]
 ELEMENTS, VALUES = 3_000_000, 700  # of floats, more than a part of a broadcast, and of doubles
