@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 
 import h5py
 import trace_test
@@ -225,6 +226,26 @@ class Processes(Runs):
 
     def bits(self, name):
         return {key: values.tobytes() for key, values in self.read_tensors(name).items()}
+
+    @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
+    def test_hosts_train_the_bits_of_one(self):
+        """Sums, parts of the state and statistics of batch norms go between hosts, which are names here, also where one of them
+        shares no memory."""
+        self.write("net.json", SYNCHRONOUS)
+        self.train("one", "-d", "cpu", **self.how)
+        for hosts, apart in (("aabb", ""), ("abab", ""), ("abbb", ""), ("aabb", "b")):
+            with self.subTest(hosts=hosts, apart=apart):
+                arguments = [self.config(states="sharded", **self.how), "-d", "cpu", "--out", self.folder / "many", "--replace",
+                             "--trace", self.folder / "trace.json"]
+                group = Group(4, arguments, lambda rank, hosts=hosts, apart=apart: (
+                    [], {"DLPRIM_HOST": hosts[rank], "DLPRIM_SHARED": str(int(hosts[rank] != apart))}))
+                for code, _, errors in group.wait(4 * SECONDS):
+                    self.assertEqual(code, 0, errors)
+                self.assert_same_run("one", "many")
+                for rank in range(4):
+                    trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
+                    self.assertEqual(trace_test.problems_of(trace), [])
+                    self.assertIn("fetch parameters of other processes", {event["name"] for event in trace["traceEvents"]})
 
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
