@@ -279,7 +279,9 @@ void Team::for_each(const std::function<void(int rank)>& work) {
 
 /// Batch norms with "sync" take their statistics in the middle of a step.
 void TeamImpl::meet_in_steps() {
-    const ShardValues values(barrier, group, counts);
+    const ShardValues values(
+        barrier, group, counts,
+        exchange ? exchange->process_levels() : std::vector<LevelPlan::Groups>{});
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         SolverImpl& solver = Access::impl(*ranks[i].solver);
         if (solver.synchronous.empty()) continue;

@@ -31,6 +31,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       waiting_(contexts_.size()),
       shared_(contexts_.size()),
       shared_size_(contexts_.size(), 0),
+      turns_(contexts_.size(), 0),
       finished_(contexts_.size()),
       staging_(contexts_.size()) {
     int next = 0;
@@ -50,6 +51,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
     choose_levels();
+    make_piece_exchanges();
     peers_ =
         group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
@@ -339,7 +341,7 @@ void Exchange::begin(std::size_t rank) {
 }
 
 void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices) {
-    if (group_) return share_by_transport(rank, tensor, slices);
+    if (group_) return share_among_processes(rank, tensor, slices);
     Queue& first = Access::impl(contexts_[rank]).queue();
     const auto part = [&](std::size_t q) {
         return elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size());
@@ -356,24 +358,6 @@ void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<S
         const Tensor theirs = part(q);
         first.write(place_of(theirs), shared_[q].data(), theirs.bytes(), false);
     }
-}
-
-void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
-    Queue& queue = Access::impl(contexts_[rank]).queue();
-    const bool is_first = number(rank) == 0;
-    TracePhases phases(trace_.get(), rank, TraceRow::host);
-    phases.next(TraceKind::move, "take parameters of the first device");
-    if (rank == 0 && broadcast_bytes_ < tensor.bytes()) {
-        broadcast_ = HostMemory(contexts_[0], tensor.bytes(), ways_[0]);
-        broadcast_bytes_ = tensor.bytes();
-    }
-    if (is_first) queue.read(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
-    barrier_->arrive(rank, "to share values of the first device");
-    if (group_ && rank == 0)
-        group_->await_broadcast(broadcast_.data(), tensor.bytes(), "values of the first device");
-    await_transport(rank, "values of the first device");
-    if (!is_first) queue.write(place_of(tensor), broadcast_.data(), tensor.bytes(), true);
-    barrier_->arrive(rank, "to go on with values of the first device");
 }
 
 }  // namespace dlprim

@@ -30,6 +30,7 @@
 #include "collective/level_plan.hpp"
 #include "collective/mover.hpp"
 #include "collective/peer_memory.hpp"
+#include "collective/piece_exchange.hpp"
 #include "collective/process_group.hpp"
 #include "collective/shelf.hpp"
 #include "collective/step_trace.hpp"
@@ -76,6 +77,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// sentences for notes.
     std::string levels() const;
     const std::string& no_shared() const { return no_shared_; }
+    /// The same groups, of processes: which share memory, and the levels above.
+    const std::vector<LevelPlan::Groups>& process_levels() const { return process_levels_; }
     /// Why kernels do not reach the memory of other devices; empty if they do or need not.
     const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
@@ -112,11 +115,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Waits until all groups of the step are added up and their means are where they were wanted.
     void finish(std::size_t rank);
 
-    /// Gives a tensor of rank 0 to `tensor` of every rank.
+    /// Gives a tensor of rank 0 to `tensor` of every rank. Processes wait without a deadline, since
+    /// the first one may take an unknown time before.
     void broadcast(std::size_t rank, const Tensor& tensor);
 
     using Slice = ElementRange;
-    /// Gives each rank's own slice of a tensor to all others. `slices` are by rank.
+    /// Gives each rank's own slice of a tensor to all others. `slices` are by rank, and follow each
+    /// other. Between two calls a rank adds up sums and waits for them by finish().
     void share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices);
 
   private:
@@ -133,8 +138,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::size_t process_of(std::size_t number) const;
     /// Where the other ranks of the process wait for what its first one exchanges for all.
     void await_transport(std::size_t rank, const std::string& what);
-    void share_by_transport(std::size_t rank, const Tensor& tensor,
-                            const std::vector<Slice>& slices);
+    /// Objects by which processes give each other what is not a sum.
+    void make_piece_exchanges();
+    PieceExchange::Memory piece_memory(std::size_t mates);
+    void share_among_processes(std::size_t rank, const Tensor& tensor,
+                               const std::vector<Slice>& slices);
     /// Parts of a tensor begin at multiples of so many elements.
     static constexpr std::int64_t grain = 1024;
     /// What a rank owns of a tensor that kernels of all reach, by its number.
@@ -201,8 +209,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Waits for the processes of the host, if they share memory.
     void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
                       const std::string& what);
-    /// Whether devices of all processes find in shared memory what others have written there.
-    bool shared_memory_works(bool pinned);
+    /// Whether devices of all processes of a host find in shared memory what others have written
+    /// there.
+    std::vector<bool> find_shared_memory();
+    /// For each process, of those whose hosts are to try it.
+    std::vector<bool> shared_memory_works(bool pinned, const std::vector<bool>& tried);
     std::byte check_shared(bool pinned);
     std::shared_ptr<std::byte> known_to_driver(SharedMemory::Part part, std::uint64_t bytes) const;
     /// Memory that the process shares for its ranks, and that others share for theirs.
@@ -240,10 +251,12 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     int shards_;
     std::vector<ShardRange> parts_;
     std::vector<std::vector<ShardRange>> pending_;  ///< by number
+    std::vector<LevelPlan::Groups> process_levels_;
     std::unique_ptr<LevelPlan> plan_;
     std::vector<std::size_t> memory_;  ///< numbers of the ranks that share memory with this process
     bool shared_host_ = false;         ///< whether they are of several processes
     bool pins_shared_ = false;         ///< whether shared memory is made known to the driver
+    std::string shared_way_;           ///< of any processes of the run
     std::string no_shared_;
     bool any_order_ = false;  ///< whether the transport adds
     std::shared_ptr<Barrier> barrier_;
@@ -257,12 +270,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
     /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
-    /// By rank: its slice in share(). With a group the first has the whole tensor, for all.
+    /// By rank: its slice in share() without a group.
     std::vector<HostMemory> shared_;
-    std::vector<std::int64_t> shared_size_;  ///< for how many elements there is memory
-    HostMemory broadcast_;
-    std::uint64_t broadcast_bytes_ = 0;
-    std::vector<std::unique_ptr<Line>> lines_;          ///< by rank
+    std::vector<std::int64_t> shared_size_;     ///< for how many elements there is memory
+    std::unique_ptr<PieceExchange> slices_;     ///< share() with a group: those of each process
+    std::unique_ptr<PieceExchange> firsts_[2];  ///< broadcast(): parts of a tensor, in turns
+    std::vector<std::size_t> turns_;            ///< by rank: parts so far
+    std::vector<std::unique_ptr<Line>> lines_;  ///< by rank
     std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
     std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
     std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first

@@ -34,7 +34,7 @@ constexpr std::uint64_t probe_bytes = 1 << 16;
 }  // namespace
 
 void Exchange::choose_levels() {
-    ProcessLayout layout{{contexts_.size()}, {0}, false};
+    ProcessLayout layout{{contexts_.size()}, {0}, {false}};
     std::string setting;
     if (group_) {
         setting = env("DLPRIM_LEVELS").value_or("");
@@ -42,17 +42,10 @@ void Exchange::choose_levels() {
         layout.ranks.clear();
         for (const Numbers& ranks : processes_) layout.ranks.push_back(ranks.end - ranks.begin);
         layout.hosts = group_->host().hosts();
-        no_shared_ = group_->host().reason();
-        if (group_->host().is_shared()) {
-            pins_shared_ = env_flag("DLPRIM_PINNED").value_or(true) && shared_memory_works(true);
-            layout.shared = pins_shared_ || shared_memory_works(false);
-            if (!layout.shared)
-                no_shared_ =
-                    "what devices of some process write there does not reach those of "
-                    "the others";
-        }
+        layout.shared = find_shared_memory();
     }
-    const std::vector<LevelPlan::Groups> levels = levels_of(layout, setting);
+    process_levels_ = process_levels_of(layout, setting);
+    const std::vector<LevelPlan::Groups> levels = rank_levels_of(process_levels_, layout.ranks);
     plan_ = std::make_unique<LevelPlan>(levels, shards_, parts_);
     for (std::size_t q = 0; q < size(); ++q)
         if (levels[0][q] == levels[0][own_.begin]) memory_.push_back(q);
@@ -70,30 +63,59 @@ std::string Exchange::levels() const {
             for (const LevelPlan::Addend& addend : plan_->addends(q, stage))
                 most = std::max(most, addend.member + 1);
         if (most == 1) continue;
-        texts.push_back(stage == 0 ? cat(most, " ranks by ", way(0))
-                                   : cat(most, texts.empty() ? " ranks" : " of these", " by ",
-                                         group_->transport()));
+        texts.push_back(
+            stage == 0
+                ? cat(most, " ranks by ", shared_way_.empty() ? way(0) : shared_way_)
+                : cat(most, texts.empty() ? " ranks" : " of these", " by ", group_->transport()));
     }
     return cat("sums are added among ", join(texts, ", then among "));
 }
 
-/// Whether the process's devices find what those of others have written. Every process passes the
-/// barrier, also where something fails, since the others wait there.
+std::vector<bool> Exchange::find_shared_memory() {
+    const SharedHost& host = group_->host();
+    no_shared_ = host.reason();
+    std::vector<bool> left = host.shared(), shared(left.size(), false);
+    const auto none = [](const std::vector<bool>& of) {
+        return std::find(of.begin(), of.end(), true) == of.end();
+    };
+    for (const bool pinned : {true, false}) {
+        if (none(left)) break;
+        const std::vector<bool> works = shared_memory_works(pinned, left);
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            if (!works[i]) continue;
+            shared[i] = true;
+            left[i] = false;
+        }
+        if (works[group_->rank()]) pins_shared_ = pinned;
+        if (!none(works)) shared_way_ = pinned ? "pinned shared memory" : "shared memory";
+    }
+    if (!none(left))
+        no_shared_ = "what devices of some process write there does not reach those of the others";
+    return shared;
+}
+
+/// Whether the process's devices find what those of others have written. Every process makes
+/// memory, passes the barrier and reaches memory of the others, also where something has failed:
+/// they wait for it, and memory has the same order in all of them.
 std::byte Exchange::check_shared(bool pinned) {
     SharedHost& host = group_->host();
     const std::uint64_t own = contexts_.size() * probe_bytes;
     std::vector<std::shared_ptr<std::byte>> memory(processes_.size());
-    bool good = true;
-    const auto attempt = [&](const auto& work) {
+    bool good = !pinned || env_flag("DLPRIM_PINNED").value_or(true);
+    const auto always = [&](const auto& work) {
         try {
-            if (good) work();
+            work();
         } catch (const Error&) {
             good = false;
         }
     };
+    const auto attempt = [&](const auto& work) {
+        if (good) always(work);
+    };
     pins_shared_ = pinned;
+    always([&] { memory[group_->rank()] = host.make(own); });
     attempt([&] {
-        memory[group_->rank()] = known_to_driver(host.make(own), own);
+        memory[group_->rank()] = known_to_driver(memory[group_->rank()], own);
         for (std::size_t rank = 0; rank < contexts_.size(); ++rank) {
             ContextImpl& sender = Access::impl(second_[rank]);
             const std::shared_ptr<Buffer> buffer = sender.allocate_cached(probe_bytes);
@@ -105,12 +127,14 @@ std::byte Exchange::check_shared(bool pinned) {
         }
     });
     group_->meet_on_host("a trial of shared memory", 0);
-    for (const std::size_t process : host.mates())
+    for (const std::size_t process : host.mates()) {
+        const Numbers& ranks = processes_[process];
+        const std::uint64_t bytes = (ranks.end - ranks.begin) * probe_bytes;
+        if (process != group_->rank())
+            always([&] { memory[process] = host.reach(process, bytes); });
         attempt([&] {
-            const Numbers& ranks = processes_[process];
-            const std::uint64_t bytes = (ranks.end - ranks.begin) * probe_bytes;
             if (process != group_->rank())
-                memory[process] = known_to_driver(host.reach(process, bytes), bytes);
+                memory[process] = known_to_driver(memory[process], bytes);
             for (const Context& context : second_) {
                 ContextImpl& receiver = Access::impl(context);
                 const std::shared_ptr<Buffer> buffer = receiver.allocate_cached(bytes);
@@ -122,15 +146,20 @@ std::byte Exchange::check_shared(bool pinned) {
                                                pattern_of(q, probe_bytes).data(), probe_bytes) == 0;
             }
         });
+    }
     return std::byte{good};
 }
 
-bool Exchange::shared_memory_works(bool pinned) {
-    const std::byte good = check_shared(pinned);
+std::vector<bool> Exchange::shared_memory_works(bool pinned, const std::vector<bool>& tried) {
+    const std::byte good = tried[group_->rank()] ? check_shared(pinned) : std::byte{0};
     std::vector<std::byte> all(group_->size());
     group_->allgather(&good, 1, all.data(), "whether devices find what others share");
-    return std::count(all.begin(), all.end(), std::byte{1}) ==
-           static_cast<std::ptrdiff_t>(all.size());
+    const std::vector<std::size_t>& hosts = group_->host().hosts();
+    std::vector<bool> works = tried;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::size_t mate = 0; mate < all.size(); ++mate)
+            if (hosts[mate] == hosts[i] && all[mate] != std::byte{1}) works[i] = false;
+    return works;
 }
 
 std::shared_ptr<std::byte> Exchange::known_to_driver(SharedMemory::Part part,

@@ -21,6 +21,23 @@ bool lies_within(const Groups& inner, const Groups& outer) {
     return true;
 }
 
+/// Processes that share memory, and those that are alone.
+Groups memory_groups(const ProcessLayout& layout) {
+    Groups groups;
+    std::map<std::size_t, std::size_t> of_hosts;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < layout.hosts.size(); ++i) {
+        const auto known = of_hosts.find(layout.hosts[i]);
+        if (layout.shared[i] && known != of_hosts.end()) {
+            groups.push_back(known->second);
+            continue;
+        }
+        if (layout.shared[i]) of_hosts[layout.hosts[i]] = count;
+        groups.push_back(count++);
+    }
+    return groups;
+}
+
 std::vector<Groups> levels_in(const std::string& setting, std::size_t processes) {
     std::vector<Groups> levels;
     std::size_t size = 1;
@@ -40,13 +57,11 @@ std::vector<Groups> levels_in(const std::string& setting, std::size_t processes)
 
 }  // namespace
 
-std::vector<Groups> levels_of(const ProcessLayout& layout, const std::string& setting) {
+std::vector<Groups> process_levels_of(const ProcessLayout& layout, const std::string& setting) {
     const std::size_t processes = layout.ranks.size();
-    Groups alone(processes);
-    for (std::size_t i = 0; i < processes; ++i) alone[i] = i;
     std::vector<Groups> wanted{layout.hosts, Groups(processes, 0)};
     if (!setting.empty()) wanted = levels_in(setting, processes);
-    std::vector<Groups> levels{layout.shared ? layout.hosts : alone};
+    std::vector<Groups> levels{memory_groups(layout)};
     for (Groups& level : wanted) {
         if (lies_within(level, levels.back())) continue;
         require(lies_within(levels.back(), level), "DLPRIM_LEVELS is '", setting,
@@ -54,13 +69,18 @@ std::vector<Groups> levels_of(const ProcessLayout& layout, const std::string& se
                 "all");
         levels.push_back(std::move(level));
     }
-    for (Groups& level : levels) {
+    return levels;
+}
+
+std::vector<Groups> rank_levels_of(std::vector<Groups> of_processes,
+                                   const std::vector<std::size_t>& ranks) {
+    for (Groups& level : of_processes) {
         Groups of_ranks;
-        for (std::size_t i = 0; i < processes; ++i)
-            of_ranks.insert(of_ranks.end(), layout.ranks[i], level[i]);
+        for (std::size_t i = 0; i < ranks.size(); ++i)
+            of_ranks.insert(of_ranks.end(), ranks[i], level[i]);
         level = std::move(of_ranks);
     }
-    return levels;
+    return of_processes;
 }
 
 }  // namespace dlprim

@@ -15,14 +15,18 @@ namespace dlprim {
 struct ProcessLayout {
     std::vector<std::size_t> ranks;  ///< how many each process has; ranks follow each other
     std::vector<std::size_t> hosts;  ///< which host each is on
-    bool shared = false;             ///< whether processes of a host share memory
+    std::vector<bool> shared;        ///< whether each shares memory with the others of its host
 };
 
-/// Groups of ranks for a LevelPlan. The first level are ranks that share memory, also where each is
-/// alone. `setting` is empty, or numbers as "8,16,16": so many processes that follow each other are
-/// a group, so many of these groups one of the next level, and so on to one of all; groups within
-/// the ranks that share memory are left out. Throws Error(invalid_argument) where the product is
-/// not the number of processes, or a group has a part of such ranks.
-std::vector<LevelPlan::Groups> levels_of(const ProcessLayout& layout, const std::string& setting);
+/// Groups of processes. The first level are processes that share memory, also where each is alone.
+/// `setting` is empty, or numbers as "8,16,16": so many processes that follow each other are a
+/// group, so many of these groups one of the next level, and so on to one of all; groups within the
+/// processes that share memory are left out. Throws Error(invalid_argument) where the product is
+/// not the number of processes, or a group has a part of such processes.
+std::vector<LevelPlan::Groups> process_levels_of(const ProcessLayout& layout,
+                                                 const std::string& setting);
+/// The same groups, of ranks: for a LevelPlan.
+std::vector<LevelPlan::Groups> rank_levels_of(std::vector<LevelPlan::Groups> of_processes,
+                                              const std::vector<std::size_t>& ranks);
 
 }  // namespace dlprim

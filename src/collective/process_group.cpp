@@ -254,6 +254,15 @@ void ProcessGroup::meet_on_host(const std::string& what, std::uint64_t bytes) {
     call([&] { host_->meet(what, bytes, deadline_, [&] { transport_->progress(); }); });
 }
 
+void ProcessGroup::await_exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                                  const std::string& what) {
+    call([&] { transport_->exchange(to, from, what, unlimited); });
+}
+
+void ProcessGroup::await_on_host(const std::string& what, std::uint64_t bytes) {
+    call([&] { host_->meet(what, bytes, unlimited, [&] { transport_->progress(); }); });
+}
+
 void ProcessGroup::await_broadcast(void* data, std::uint64_t bytes, const std::string& what) {
     call([&] { transport_->broadcast(0, data, bytes, what, unlimited); });
 }

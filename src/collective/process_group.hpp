@@ -50,8 +50,13 @@ class ProcessGroup {
     SharedHost& host() { return *host_; }
     /// As SharedHost's, with the group's deadline, likewise.
     void meet_on_host(const std::string& what, std::uint64_t bytes);
+    /// As Transport's.
+    std::uint64_t sent() const { return transport_->sent(); }
     /// What follows waits without a deadline, since it may take the first process an unknown time.
     /// The watch still ends it.
+    void await_exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                        const std::string& what);
+    void await_on_host(const std::string& what, std::uint64_t bytes);
     void await_broadcast(void* data, std::uint64_t bytes, const std::string& what);
     void allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what);
     void barrier(const std::string& what);

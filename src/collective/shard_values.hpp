@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // ShardValues: small values that the ranks of a team, each with one shard of the batch, give each
-// other in the middle of a step. In the memory of the process, and between processes by their
-// transport.
+// other in the middle of a step: in the memory of the process, and among processes as
+// PieceExchange gives pieces.
 #pragma once
 
 #include "collective/barrier.hpp"
+#include "collective/piece_exchange.hpp"
 #include "collective/process_group.hpp"
 #include "runtime/shard_meeting.hpp"
 
@@ -19,10 +20,11 @@ namespace dlprim {
 class ShardValues {
   public:
     /// The ranks of this process are those of the barrier, whose lane Barrier::middle it uses. With
-    /// a group, `counts` says how many ranks each process has, and nothing else may use the group
-    /// meanwhile.
+    /// a group, `counts` says how many ranks each process has, `levels` are Exchange's
+    /// process_levels(), and nothing else may use the group meanwhile.
     explicit ShardValues(std::shared_ptr<Barrier> barrier, std::shared_ptr<ProcessGroup> group = {},
-                         std::vector<std::size_t> counts = {});
+                         std::vector<std::size_t> counts = {},
+                         const std::vector<LevelPlan::Groups>& levels = {});
 
     /// For the thread of one rank of this process.
     std::unique_ptr<ShardMeeting> meeting(std::size_t rank) const;

@@ -87,20 +87,11 @@ SharedHost::SharedHost(std::size_t rank, std::vector<std::string> names, const G
         cat(name_of_host(), " ", ::getpid(), " ", descriptor, " ", number), "where they run");
     find_hosts(places);
     // Each opens the memory of the others and answers there; then each looks for their answers.
-    const auto agree = [&] {
-        for (const std::string& each : gather(trouble, "whether they share memory"))
-            if (reason_.empty()) reason_ = each;
-        return reason_.empty();
-    };
-    if (trouble.empty()) trouble = open_mates(places);
-    if (agree()) {
-        trouble = check_answers();
-        agree();
-    }
-    const bool several = *std::max_element(hosts_.begin(), hosts_.end()) + 1 < hosts_.size();
-    is_shared_ = several && reason_.empty();
-    if (!several) reason_.clear();
-    if (!is_shared_) all_.clear();
+    if (trouble.empty() && is_shared()) trouble = open_mates(places);
+    agree(gather(trouble, "whether they open each other's memory"));
+    if (is_shared()) trouble = check_answers();
+    agree(gather(trouble, "whether they share memory"));
+    if (!is_shared()) all_.clear();
 }
 
 SharedHost::~SharedHost() = default;
@@ -115,6 +106,19 @@ void SharedHost::find_hosts(const std::vector<std::string>& places) {
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i)
         if (hosts_[i] == hosts_[rank_]) mates_.push_back(i);
+    for (const std::size_t host : hosts_)
+        shared_.push_back(std::count(hosts_.begin(), hosts_.end(), host) > 1);
+}
+
+/// Takes back that a host shares memory where one of its processes has trouble.
+void SharedHost::agree(const std::vector<std::string>& troubles) {
+    const std::vector<bool> before = shared_;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+        if (troubles[i].empty() || !before[i]) continue;
+        if (reason_.empty()) reason_ = troubles[i];
+        for (std::size_t mate = 0; mate < hosts_.size(); ++mate)
+            if (hosts_[mate] == hosts_[i]) shared_[mate] = false;
+    }
 }
 
 SharedHost::Control& SharedHost::control(std::size_t process) const {

@@ -4,7 +4,7 @@
 //
 // Two processes are on one host if the system was started once for both (boot_id). That they reach
 // each other's memory is found out by doing it: containers of a host may not let them. Where any
-// two of a host do not, no process of the run shares memory.
+// two of a host do not, no process of this host shares memory.
 //
 // A barrier carries a message: its number, what it is for, and how many bytes are to be read.
 // Processes that do not come for the same end with an error.
@@ -40,9 +40,11 @@ class SharedHost {
 
     /// For each process the number of its host. Numbers begin with 0 for the first process's.
     const std::vector<std::size_t>& hosts() const { return hosts_; }
-    /// Whether processes share memory: those of a host, where any host has several.
-    bool is_shared() const { return is_shared_; }
-    /// Why not, where a host has several processes.
+    /// Whether each process of the run shares memory with the others of its host, if there are any.
+    const std::vector<bool>& shared() const { return shared_; }
+    /// Whether this one does.
+    bool is_shared() const { return shared_[rank_]; }
+    /// Why those of some host do not, where it has several. The same in all processes.
     const std::string& reason() const { return reason_; }
     /// The processes of this host, itself among them.
     const std::vector<std::size_t>& mates() const { return mates_; }
@@ -65,6 +67,7 @@ class SharedHost {
         SharedMemory::Part control;
     };
     void find_hosts(const std::vector<std::string>& places);
+    void agree(const std::vector<std::string>& troubles);
     std::string open_mates(const std::vector<std::string>& places);
     std::string check_answers() const;
     Control& control(std::size_t process) const;
@@ -76,9 +79,9 @@ class SharedHost {
     const std::vector<std::string> names_;
     const std::shared_ptr<const std::atomic<bool>> ended_;
     std::vector<std::size_t> hosts_, mates_;
-    bool is_shared_ = false;
+    std::vector<bool> shared_;
     std::string reason_;
-    std::vector<Mate> all_;  ///< by process; empty for other hosts
+    std::vector<Mate> all_;  ///< by process; empty for other hosts, and where nothing is shared
     std::uint32_t number_ = 0;
 };
 

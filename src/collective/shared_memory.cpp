@@ -60,12 +60,14 @@ SharedMemory::Part SharedMemory::follow(std::uint64_t bytes) {
 }
 
 SharedMemory::Part SharedMemory::map(std::uint64_t bytes) {
+    // Also where it is not mapped, so that the next part is the same one in all processes.
+    const std::uint64_t begin = size_;
+    size_ += bytes;
     void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
-                              static_cast<off_t>(size_));
+                              static_cast<off_t>(begin));
     if (data == MAP_FAILED)
         fail(ErrorKind::out_of_memory, "shared memory of ", bytes,
              " bytes cannot be mapped: ", std::strerror(errno));
-    size_ += bytes;
     return {static_cast<std::byte*>(data), [bytes](std::byte* at) { ::munmap(at, bytes); }};
 }
 

@@ -224,6 +224,7 @@ void Transport::move(const std::vector<Pieces>& to, const std::vector<Pieces>& f
                  ", and ", names_[rank_], " expects ", bytes_of(from[i]),
                  ": the processes do not compute the same network");
         any = any || own[k].bytes + theirs[k].bytes > 0;
+        sent_ += own[k].bytes;
         out.set(i, to[i]);
         in.set(i, from[i]);
     }

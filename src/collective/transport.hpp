@@ -67,6 +67,8 @@ class Transport {
     /// are.
     void close();
     const char* name() const { return plugin_.name; }
+    /// Bytes that alltoall() and exchange() have sent to other processes, without headers.
+    std::uint64_t sent() const { return sent_; }
 
   private:
     struct Header;
@@ -94,7 +96,7 @@ class Transport {
     void* self_;
     const std::size_t rank_;
     const std::vector<std::string> names_;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0, sent_ = 0;
     bool closed_ = false;
 };
 

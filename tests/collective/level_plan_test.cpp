@@ -244,24 +244,31 @@ TEST_CASE("levels that do not nest are refused", "[level_plan]") {
 TEST_CASE("levels are the hosts of the processes, or what a setting says", "[level_plan]") {
     using Levels = std::vector<Groups>;
     const std::vector<std::size_t> one(4, 1);
+    const std::vector<bool> shared(4, true), apart(4, false);
     const Groups each{0, 1, 2, 3}, all(4, 0), pairs{0, 0, 1, 1};
-    CHECK(levels_of({one, {0, 0, 0, 0}, true}, "") == Levels{all});
-    CHECK(levels_of({one, {0, 0, 0, 0}, false}, "") == Levels{each, all});
-    CHECK(levels_of({one, {0, 0, 1, 1}, true}, "") == Levels{pairs, all});
-    CHECK(levels_of({one, {0, 0, 1, 1}, false}, "") == Levels{each, pairs, all});
-    CHECK(levels_of({one, {0, 1, 0, 1}, true}, "") == Levels{{0, 1, 0, 1}, all});
-    CHECK(levels_of({one, each, false}, "") == Levels{each, all});
-    CHECK(levels_of({one, each, false}, "2,2") == Levels{each, pairs, all});
-    CHECK(levels_of({one, {0, 0, 1, 1}, true}, "1,2,2") == Levels{pairs, all});
-    CHECK(levels_of({one, {0, 0, 0, 0}, true}, "2,2") == Levels{all});
+    CHECK(process_levels_of({one, {0, 0, 0, 0}, shared}, "") == Levels{all});
+    CHECK(process_levels_of({one, {0, 0, 0, 0}, apart}, "") == Levels{each, all});
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, shared}, "") == Levels{pairs, all});
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, apart}, "") == Levels{each, pairs, all});
+    CHECK(process_levels_of({one, {0, 1, 0, 1}, shared}, "") == Levels{{0, 1, 0, 1}, all});
+    CHECK(process_levels_of({one, each, apart}, "") == Levels{each, all});
+    CHECK(process_levels_of({one, each, apart}, "2,2") == Levels{each, pairs, all});
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, shared}, "1,2,2") == Levels{pairs, all});
+    CHECK(process_levels_of({one, {0, 0, 0, 0}, shared}, "2,2") == Levels{all});
+    // One host shares no memory.
+    CHECK(process_levels_of({one, {0, 0, 1, 1}, {true, true, false, false}}, "") ==
+          Levels{{0, 0, 1, 2}, pairs, all});
+    CHECK(process_levels_of({one, {0, 1, 0, 1}, {false, true, false, true}}, "") ==
+          Levels{{0, 1, 2, 1}, {0, 1, 0, 1}, all});
     // Processes with several ranks.
-    CHECK(levels_of({{2, 1, 3, 1}, {0, 0, 1, 1}, true}, "") ==
-          Levels{{0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0}});
-    CHECK(levels_of({{2, 1}, {0, 0}, false}, "") == Levels{{0, 0, 1}, {0, 0, 0}});
+    CHECK(rank_levels_of(process_levels_of({{2, 1, 3, 1}, {0, 0, 1, 1}, shared}, ""),
+                         {2, 1, 3, 1}) == Levels{{0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0}});
+    CHECK(rank_levels_of(process_levels_of({{2, 1}, {0, 0}, {false, false}}, ""), {2, 1}) ==
+          Levels{{0, 0, 1}, {0, 0, 0}});
     const auto refused = [&](const std::vector<std::size_t>& hosts, const char* setting,
                              const char* text) {
         check_error(ErrorKind::invalid_argument, {"DLPRIM_LEVELS", text}, [&] {
-            levels_of({one, hosts, true}, setting);
+            process_levels_of({one, hosts, shared}, setting);
         });
     };
     refused(each, "2,3", "6 processes, and the run has 4");

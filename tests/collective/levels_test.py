@@ -33,12 +33,13 @@ def command(device, contexts):
 
 
 class Levels(unittest.TestCase):
-    def check(self, expected, transport, hosts, contexts=1, device="cpu", levels="", note="added among ", **variables):
+    def check(self, expected, transport, hosts, contexts=1, device="cpu", levels="", note="added among ", prefix=(),
+              **variables):
         with self.subTest(transport=transport, hosts=hosts, contexts=contexts, device=device, levels=levels,
                           **variables):
             if levels:
                 variables["DLPRIM_LEVELS"] = levels
-            code, out, errors = run(transport, hosts, command(device, contexts), **variables)
+            code, out, errors = run(transport, hosts, [*prefix, *command(device, contexts)], **variables)
             self.assertEqual(code, 0, errors)
             self.assertEqual(out.split(), [expected] * (contexts * len(hosts.split())), errors)
             self.assertRegex(errors, note)
@@ -59,6 +60,22 @@ class Levels(unittest.TestCase):
         expected = self.bits_of_one("cpu")
         for i, (hosts, levels, _) in enumerate(LAYOUTS):
             self.check(expected, TRANSPORTS[i % len(TRANSPORTS)], hosts, levels=levels, DLPRIM_SHARED="0")
+
+    def test_hosts_of_which_one_shares_no_memory(self):
+        expected = self.bits_of_one("cpu")
+        words = ["sh", "-c", 'if [ $DLPRIM_HOST = b ]; then export DLPRIM_SHARED=0; fi; exec "$0" "$@"']
+        note = "among 2 ranks by pinned shared memory, then among 2 of these by .*, then among 2 of these by "
+        for transport in TRANSPORTS:
+            for hosts in ("a a b b", "b a b a"):
+                self.check(expected, transport, hosts, prefix=words, note=note)
+
+    def test_memory_that_one_process_does_not_make_known(self):
+        """All of its host then use it as it is; another host need not."""
+        expected = self.bits_of_one("cpu")
+        words = ["sh", "-c", 'case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}} in 1) export DLPRIM_PINNED=0;; esac; exec "$0" "$@"']
+        for hosts, note in (("a a", "among 2 ranks by shared memory"), ("a a a", "among 3 ranks by shared memory"),
+                            ("a a b b", "among 2 ranks by shared memory, then among 2 of these by ")):
+            self.check(expected, TRANSPORTS[0], hosts, prefix=words, note=note)
 
     def test_processes_with_several_ranks(self):
         expected = self.bits_of_one("cpu")

@@ -120,12 +120,33 @@ TEST_CASE("processes of other hosts are not waited for", "[shared_host]") {
     const auto thrown =
         among(4,
               [](SharedHost& host, std::size_t rank) {
-                  if (host.hosts() != std::vector<std::size_t>{0, 1, 0, 2} || !host.is_shared() ||
+                  if (host.hosts() != std::vector<std::size_t>{0, 1, 0, 2} ||
+                      host.shared() != std::vector<bool>{true, false, true, false} ||
                       host.mates().size() != (rank % 2 == 0 ? 2 : 1))
                       throw Error(ErrorKind::device, "OTHER HOSTS");
-                  host.meet("something", rank % 2, soon);
+                  if (host.is_shared()) host.meet("something", rank % 2, soon);
               },
               {1, 3});
+    for (const std::string& error : thrown) CHECK(error.empty());
+}
+
+TEST_CASE("a host that shares no memory leaves others theirs", "[shared_host]") {
+    const auto thrown = among(
+        4,
+        [](SharedHost& host, std::size_t rank) {
+            if (host.shared() != std::vector<bool>{true, true, false, false} ||
+                host.reason().find("does not reach memory of process 3") == std::string::npos)
+                throw Error(ErrorKind::device, "OTHER HOSTS");
+            if (rank < 2) host.meet("something", 8, soon);
+        },
+        {},
+        [](std::vector<std::string>& places) {
+            // The last two are on a host of their own, and the last one is not found there.
+            for (const std::size_t i : {2, 3}) places[i] = "other" + places[i];
+            std::vector<std::string> words = split(places[3], ' ');
+            words[1] = "1999999999";
+            places[3] = join(words, " ");
+        });
     for (const std::string& error : thrown) CHECK(error.empty());
 }
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 
 import h5py
 import trace_test
@@ -123,17 +124,19 @@ class Processes(Runs):
                         self.assert_same_run("one", "many")
 
     def test_each_writes_a_trace(self):
-        fetched = {"fetch sums of other processes", "fetch means of other processes"}
+        fetched = {"fetch sums of other processes", "fetch means of other processes", "fetch parameters of other processes"}
         for shared in (True, False):
             with with_variables(DLPRIM_SHARED=str(int(shared))):
-                self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", **self.how)
+                self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", states="sharded",
+                              **self.how)
             for rank in (0, 1):
                 trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
                 self.assertEqual(trace_test.problems_of(trace), [])
                 spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
                 self.assertEqual({event["pid"] for event in spans}, {rank})
                 moves = {event["name"] for event in spans if event["cat"] == "move"}
-                self.assertLessEqual({"send sums", "add slice", "receive means"}, moves)
+                self.assertLessEqual({"send sums", "add slice", "receive means", "give updated parameters",
+                                      "receive parameters"}, moves)
                 self.assertEqual(fetched & moves, set() if shared else fetched)
             self.assertFalse((self.folder / "trace.json").exists())
 
@@ -230,6 +233,26 @@ class Processes(Runs):
         self.assert_same_run("one", "two")
         self.train("whole", "-d", "opencl", "--resume", self.folder / "two/checkpoint_1_7.h5", **how)
         self.assert_same_run("one", "whole")
+
+    @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
+    def test_hosts_train_the_bits_of_one(self):
+        """Sums, parts of the state and statistics of batch norms go between hosts, which are names here, also where one of them
+        shares no memory."""
+        self.write("net.json", SYNCHRONOUS)
+        self.train("one", "-d", "cpu", **self.how)
+        for hosts, apart in (("aabb", ""), ("abab", ""), ("abbb", ""), ("aabb", "b")):
+            with self.subTest(hosts=hosts, apart=apart):
+                arguments = [self.config(states="sharded", **self.how), "-d", "cpu", "--out", self.folder / "many", "--replace",
+                             "--trace", self.folder / "trace.json"]
+                group = Group(4, arguments, lambda rank, hosts=hosts, apart=apart: (
+                    [], {"DLPRIM_HOST": hosts[rank], "DLPRIM_SHARED": str(int(hosts[rank] != apart))}))
+                for code, _, errors in group.wait(4 * SECONDS):
+                    self.assertEqual(code, 0, errors)
+                self.assert_same_run("one", "many")
+                for rank in range(4):
+                    trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
+                    self.assertEqual(trace_test.problems_of(trace), [])
+                    self.assertIn("fetch parameters of other processes", {event["name"] for event in trace["traceEvents"]})
 
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")
