@@ -86,6 +86,12 @@ Tensors rows_of(OpType operation, const at::Tensor& tensor, std::vector<std::int
     return tensor.split_with_sizes(sizes);
 }
 
+std::vector<Prepared> prepared(const Tensors& tensors) {
+    std::vector<Prepared> all;
+    for (const at::Tensor& tensor : tensors) all.push_back(dlprim_torch::prepared(tensor));
+    return all;
+}
+
 void check_root(OpType operation, std::int64_t root, int ranks) {
     TORCH_CHECK_VALUE(root >= 0 && root < ranks, c10d::opTypeToString(operation), " got the root ",
                       root, " in a group of ", ranks, " ranks.");
@@ -135,6 +141,12 @@ void OclBackend::shutdown() {
     collectives_.stop(patience);
     const std::lock_guard lock(mutex_);
     for (auto& [key, lane] : peers_) lane->stop(patience);
+    host_->leave();
+}
+
+void OclBackend::abort() {
+    host_->leave();
+    shutdown();
 }
 
 milliseconds OclBackend::limit(milliseconds asked) const {
@@ -150,7 +162,7 @@ Result OclBackend::collective(OpType operation, milliseconds timeout, Tensors re
     }
     const c10::Device device = device_of(results);
     auto work = c10::make_intrusive<Work>(getRank(), operation, std::move(results));
-    return start(collectives_, std::move(work), Exchange(gloo_, operation, own), device,
+    return start(collectives_, std::move(work), Exchange(gloo_, host_, operation, own), device,
                  std::move(body));
 }
 
@@ -159,7 +171,9 @@ Result OclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opt
     check_root(OpType::BROADCAST, options.rootRank, getSize());
     const int root = static_cast<int>(options.rootRank);
     return collective(OpType::BROADCAST, options.timeout, {tensor},
-                      [=](Exchange& e) { dlprim_torch::broadcast(e, tensor, root); });
+                      [=, ready = dlprim_torch::prepared(tensor)](Exchange& e) {
+                          dlprim_torch::broadcast(e, ready, root);
+                      });
 }
 
 Result OclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
@@ -167,7 +181,9 @@ Result OclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opt
     const Reduction reduction = options.reduceOp;
     check_reduction(reduction, tensors.front());
     return collective(OpType::ALLREDUCE, options.timeout, tensors,
-                      [=](Exchange& e) { all_reduce(e, tensors.front(), reduction); });
+                      [=, ready = dlprim_torch::prepared(tensors.front())](Exchange& e) {
+                          all_reduce(e, ready, reduction);
+                      });
 }
 
 Result OclBackend::allreduce_coalesced(Tensors& tensors,
@@ -175,9 +191,10 @@ Result OclBackend::allreduce_coalesced(Tensors& tensors,
     check_tensors(OpType::ALLREDUCE_COALESCED, tensors);
     const Reduction reduction = options.reduceOp;
     for (const at::Tensor& tensor : tensors) check_reduction(reduction, tensor);
-    return collective(OpType::ALLREDUCE_COALESCED, options.timeout, tensors, [=](Exchange& e) {
-        for (const at::Tensor& tensor : tensors) all_reduce(e, tensor, reduction);
-    });
+    return collective(OpType::ALLREDUCE_COALESCED, options.timeout, tensors,
+                      [=, ready = prepared(tensors)](Exchange& e) {
+                          for (const Prepared& one : ready) all_reduce(e, one, reduction);
+                      });
 }
 
 Result OclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
@@ -200,9 +217,13 @@ Result OclBackend::gather_all(OpType operation, Tensors inputs, std::vector<Tens
         check_list(operation, outputs[i], inputs[i], getSize());
         results.insert(results.end(), outputs[i].begin(), outputs[i].end());
     }
-    return collective(operation, timeout, results, [=](Exchange& e) {
-        for (std::size_t i = 0; i < inputs.size(); ++i) all_gather(e, inputs[i], outputs[i]);
-    });
+    std::vector<std::vector<Prepared>> into;
+    for (const Tensors& list : outputs) into.push_back(prepared(list));
+    return collective(operation, timeout, results,
+                      [into = std::move(into), from = prepared(inputs)](Exchange& e) {
+                          for (std::size_t i = 0; i < from.size(); ++i)
+                              all_gather(e, from[i], into[i]);
+                      });
 }
 
 Result OclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -331,7 +352,7 @@ Result OclBackend::send(Tensors& tensors, int to, int tag) {
     const at::Tensor tensor = only(OpType::SEND, tensors);
     check_root(OpType::SEND, to, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::SEND, Tensors{});
-    return start(lane_of(true, to, tag), work, Exchange(gloo_, OpType::SEND, options_->timeout),
+    return start(lane_of(true, to, tag), work, Exchange(gloo_, host_, OpType::SEND, options_->timeout),
                  tensor.device(), [=](Exchange& e) { dlprim_torch::send(e, tensor, to, tag); });
 }
 
@@ -340,7 +361,7 @@ Result OclBackend::recv(Tensors& tensors, int from, int tag) {
     check_root(OpType::RECV, from, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECV, tensors);
     Work* const own = work.get();  // which the lane's job keeps alive
-    return start(lane_of(false, from, tag), work, Exchange(gloo_, OpType::RECV, options_->timeout),
+    return start(lane_of(false, from, tag), work, Exchange(gloo_, host_, OpType::RECV, options_->timeout),
                  tensor.device(),
                  [=](Exchange& e) { own->set_source(receive(e, tensor, from, tag)); });
 }
@@ -350,7 +371,7 @@ Result OclBackend::recvAnysource(Tensors& tensors, int tag) {
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECVANYSOURCE, tensors);
     Work* const own = work.get();
     return start(lane_of(false, -1, tag), work,
-                 Exchange(gloo_, OpType::RECVANYSOURCE, options_->timeout), tensor.device(),
+                 Exchange(gloo_, host_, OpType::RECVANYSOURCE, options_->timeout), tensor.device(),
                  [=](Exchange& e) { own->set_source(receive(e, tensor, -1, tag)); });
 }
 

@@ -120,9 +120,13 @@ void check_reduction(Reduction reduction, const at::Tensor& tensor) {
     TORCH_CHECK_TYPE(!tensor.is_complex() || !ordered, "Complex numbers have no minimum and no maximum.");
 }
 
-void all_reduce(Exchange& exchange, const at::Tensor& tensor, Reduction reduction) {
-    exchange.agree(terms_of(tensor, reduction));
+void all_reduce(Exchange& exchange, const Prepared& prepared, Reduction reduction) {
+    const at::Tensor& tensor = prepared.tensor;
+    Terms terms = terms_of(tensor, reduction);
+    terms.shares = HostWay::can_reduce(tensor, reduction);
+    const bool shared = exchange.agree(terms);
     if (tensor.numel() == 0 || exchange.size() == 1) return;
+    if (shared) return exchange.all_reduce(prepared, reduction);
     const at::Tensor slice = reduced_slice(exchange, tensor, reduction);
     const at::Tensor all = pinned_bytes(slice.numel() * exchange.size());
     exchange.all_gather(slice, all);
@@ -149,19 +153,31 @@ void reduce_scatter(Exchange& exchange, const Tensors& inputs, const at::Tensor&
     output.copy_(reduce_bytes(parts, exchange.size(), output, reduction).view(output.sizes()));
 }
 
-void broadcast(Exchange& exchange, const at::Tensor& tensor, int root) {
-    exchange.agree(terms_of(tensor, Reduction::UNUSED, root));
+void broadcast(Exchange& exchange, const Prepared& prepared, int root) {
+    const at::Tensor& tensor = prepared.tensor;
+    Terms terms = terms_of(tensor, Reduction::UNUSED, root);
+    terms.shares = true;
+    const bool shared = exchange.agree(terms);
+    if (tensor.numel() == 0) return;
+    if (shared) return exchange.broadcast(prepared, root);
     const bool here = exchange.rank() == root;
     const at::Tensor bytes = here ? to_host(tensor) : pinned_bytes(size_of(tensor));
     exchange.broadcast(bytes, root);
     if (!here) from_host(bytes, tensor);
 }
 
-void all_gather(Exchange& exchange, const at::Tensor& input, const Tensors& outputs) {
-    exchange.agree(terms_of(input, Reduction::UNUSED));
-    const at::Tensor all = pinned_bytes(size_of(input) * exchange.size());
-    exchange.all_gather(to_host(input), all);
-    from_host(all, outputs);
+void all_gather(Exchange& exchange, const Prepared& input, const std::vector<Prepared>& outputs) {
+    const at::Tensor& own = input.tensor;
+    Terms terms = terms_of(own, Reduction::UNUSED);
+    terms.shares = HostWay::can_gather(input, outputs);
+    const bool shared = exchange.agree(terms);
+    if (own.numel() == 0) return;
+    if (shared) return exchange.all_gather(input, outputs);
+    const at::Tensor all = pinned_bytes(size_of(own) * exchange.size());
+    exchange.all_gather(to_host(own), all);
+    Tensors results;
+    for (const Prepared& output : outputs) results.push_back(output.tensor);
+    from_host(all, results);
 }
 
 void gather(Exchange& exchange, const at::Tensor& input, const Tensors& outputs, int root) {
