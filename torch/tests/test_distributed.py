@@ -270,6 +270,96 @@ def test_subgroup(ranks: Ranks) -> None:
         assert torch.equal(x, values(rank, 5))
 
 
+# Memory that ranks of one host share.
+
+
+def written() -> int:
+    """Bytes that this process has written to files and sockets."""
+    lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(lines["wchar"])
+
+
+def memories() -> int:
+    """How many parts of shared memory this process has mapped, and has open."""
+    mapped = Path("/proc/self/maps").read_text().count("/memfd:dlprim")
+    return mapped + sum("memfd:dlprim" in os.readlink(f"/proc/self/fd/{fd}") for fd in open_files())
+
+
+def open_files() -> list[str]:
+    """Descriptors of this process that are still open when they are looked at."""
+    return [fd for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
+
+
+def sums_and_moves() -> tuple[list[Tensor], int]:
+    """A rank's part of test_shared_memory: results of each type and size, and the bytes that sockets took for them."""
+    count = 1 << 21  # of several chunks
+    sums = []
+    start = written()
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.uint8):
+        x = mine(1001, dtype)
+        distributed.all_reduce(x)
+        sums.append(x)
+        if dtype.is_floating_point:
+            y = mine(count if dtype == torch.float32 else 77, dtype)
+            distributed.all_reduce(y, distributed.ReduceOp.AVG)
+            sums.append(y)
+    x = mine(count)
+    distributed.broadcast(x, 1)
+    sums.append(x)
+    lists = [torch.empty(count, device="ocl") for _ in range(distributed.get_world_size())]
+    distributed.all_gather(lists, mine(count))
+    return [x.cpu() for x in (*sums, *lists)], written() - start
+
+
+def in_group_for_a_while() -> tuple[int, int, int]:
+    """A rank's part of test_shared_memory: parts of shared memory before, in and after a group of its own."""
+    before = memories()
+    group = distributed.new_group(backend="ocl")
+    distributed.all_reduce(mine(), group=group)
+    during = memories()
+    distributed.destroy_process_group(group)
+    return before, during, memories()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_shared_memory(tmp_path: Path, size: int) -> None:
+    """Ranks of a host send tensors by memory that they share, with the same bits as by Gloo, and keep none of it."""
+    found = []
+    for shared in ("1", "0"):
+        group = Ranks(tmp_path / shared, size, DLPRIM_SHARED=shared)
+        try:
+            found.append(group.call(sums_and_moves))
+            for before, during, after in group.call(in_group_for_a_while):
+                assert before == after
+                assert during > before if shared == "1" else during == before == 0
+        finally:
+            group.close()
+    for (shared_tensors, shared_bytes), (gloo_tensors, gloo_bytes) in zip(*found, strict=True):
+        for one, other in zip(shared_tensors, gloo_tensors, strict=True):
+            assert one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))
+        assert shared_bytes < 100_000 and gloo_bytes > 8_000_000
+
+
+def test_death_while_waited_for(tmp_path: Path) -> None:
+    """When a rank dies while others wait for it, they raise at once, and so does all that they try later."""
+    group = Ranks(tmp_path, 3)
+    try:
+        group.call(reduced, "SUM", torch.float32, 10)
+        for rank in (0, 1):
+            group.start(rank, reduced, "SUM", torch.float32, 10)
+        time.sleep(0.5)
+        start = time.monotonic()
+        group.processes[2].kill()
+        for _ in range(2):
+            for rank in (0, 1):
+                error = str(group.answer(rank)[1])
+                assert f"ALLREDUCE failed on rank {rank} of 3" in error and "has ended" in error
+                group.start(rank, reduced, "SUM", torch.float32, 10)
+        assert time.monotonic() - start < 5
+    finally:
+        group.close()
+
+
 # DistributedDataParallel.
 
 

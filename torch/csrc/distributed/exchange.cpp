@@ -118,8 +118,11 @@ bool Exchange::agree(const Terms& terms) {
              any ? terms.values.numel() : -1,
              terms.shares};
     std::vector<Card> all(static_cast<std::size_t>(size()));
-    const bool shared = host_->is_open(
-        rank(), size(), [this](const std::string& text) { return exchange_texts(text); });
+    bool shared = false;
+    share([&] {
+        shared = host_->is_open(rank(), size(),
+                                [this](const std::string& text) { return exchange_texts(text); });
+    });
     if (shared)
         share([&] {
             const std::string note(reinterpret_cast<const char*>(&own), sizeof own);

@@ -54,19 +54,32 @@ Prepared prepared(const at::Tensor& tensor) {
 }
 
 bool HostWay::is_open(int rank, int size, const Exchange& exchange) {
-    if (!group_) {
+    const auto is_known = [this] {
+        const std::lock_guard lock(mutex_);
+        return left_ || group_.has_value();
+    };
+    if (!is_known()) {
         dp::HostGroup made(rank, size, exchange);
         const std::lock_guard lock(mutex_);
-        if (left_) made.leave();
         group_ = std::move(made);
     }
-    return group_->is_shared();
+    return group().is_shared();
+}
+
+dp::HostGroup HostWay::group() const {
+    const std::lock_guard lock(mutex_);
+    if (left_) throw dp::Error(dp::ErrorKind::device, "this process has left the group");
+    return *group_;
 }
 
 void HostWay::leave() noexcept {
-    const std::lock_guard lock(mutex_);
-    left_ = true;
-    if (group_) group_->leave();
+    std::optional<dp::HostGroup> last;
+    {
+        const std::lock_guard lock(mutex_);
+        left_ = true;
+        last = std::exchange(group_, std::nullopt);
+    }
+    if (last) last->leave();
 }
 
 bool HostWay::can_reduce(const at::Tensor& tensor, Reduction reduction) {
@@ -83,25 +96,26 @@ bool HostWay::can_gather(const Prepared& own, const std::vector<Prepared>& all) 
 
 std::vector<std::string> HostWay::exchange_notes(const std::string& own,
                                                  std::chrono::milliseconds timeout) {
-    return group_->exchange_notes(own, timeout);
+    return group().exchange_notes(own, timeout);
 }
 
 void HostWay::all_reduce(const Prepared& tensor, Reduction reduction,
                          std::chrono::milliseconds timeout) {
-    group_->all_reduce(view_of(tensor.values), reduction_of(reduction), {tensor.ready, timeout});
+    group().all_reduce(view_of(tensor.values), reduction_of(reduction), {tensor.ready, timeout});
     tensor.give_back();
 }
 
 void HostWay::broadcast(const Prepared& tensor, int root, std::chrono::milliseconds timeout) {
-    group_->broadcast(bytes_of(tensor.values), root, {tensor.ready, timeout});
-    if (group_->rank() != root) tensor.give_back();
+    dp::HostGroup own = group();
+    own.broadcast(bytes_of(tensor.values), root, {tensor.ready, timeout});
+    if (own.rank() != root) tensor.give_back();
 }
 
 void HostWay::all_gather(const Prepared& own, const std::vector<Prepared>& all,
                          std::chrono::milliseconds timeout) {
     std::vector<dp::Tensor> bytes;
     for (const Prepared& one : all) bytes.push_back(bytes_of(one.values));
-    group_->all_gather(bytes_of(own.values), bytes, {own.ready, timeout});
+    group().all_gather(bytes_of(own.values), bytes, {own.ready, timeout});
     for (const Prepared& one : all) one.give_back();
 }
 

@@ -40,9 +40,10 @@ class HostWay {
     /// Gives a text of each rank to all.
     using Exchange = dp::HostGroup::Exchange;
 
-    /// Finds out whether ranks share memory, at the first call, which all ranks make at once.
+    /// Finds out whether ranks share memory, at the first call, which all ranks make at once. Throws
+    /// dlprim::Error behind leave().
     bool is_open(int rank, int size, const Exchange& exchange);
-    /// Waits of all ranks for this one end with an error.
+    /// Waits of all ranks for this one end with an error, and the memory goes.
     void leave() noexcept;
 
     /// Whether this rank can make such an operation. All ranks have to be asked.
@@ -59,7 +60,10 @@ class HostWay {
                     std::chrono::milliseconds timeout);
 
   private:
-    std::mutex mutex_;  ///< for the two that follow
+    /// A handle of its own, which outlives leave(). Throws dlprim::Error behind it.
+    dp::HostGroup group() const;
+
+    mutable std::mutex mutex_;  ///< for the two that follow
     std::optional<dp::HostGroup> group_;
     bool left_ = false;
 };
