@@ -77,8 +77,13 @@ void HostMoves::run(const Context& context, std::int64_t steps, const std::strin
         if (step == 0) board_.write_note(call);
         if (step == 1) compare_notes();
         HostSide& side = rooms_.side(context, board_.step());
-        work(side, step);
-        side.finish();
+        try {
+            work(side, step);
+            side.finish();
+        } catch (const std::exception&) {
+            side.drain();
+            throw;
+        }
         board_.end();
     }
 }

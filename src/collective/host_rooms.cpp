@@ -43,6 +43,14 @@ void HostSide::finish() {
     takes.finish();
 }
 
+void HostSide::drain() noexcept {
+    for (const Context& context : {up, down}) try {
+            Access::impl(context).queue().finish();
+        } catch (const std::exception&) {
+            // What has failed first is thrown.
+        }
+}
+
 std::uint64_t HostRooms::bytes(std::size_t processes) {
     return 2 * room_bytes(processes);
 }

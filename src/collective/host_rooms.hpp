@@ -33,6 +33,8 @@ struct HostSide {
     Tensor stage(std::int64_t elements, DType dtype);
     /// Hands the work of both queues to the device and waits for it.
     void finish();
+    /// The same where something has failed: memory that copies still use must not go.
+    void drain() noexcept;
 };
 
 class HostRooms {
