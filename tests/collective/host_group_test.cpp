@@ -180,13 +180,17 @@ TEST_CASE("what packed weights are made of may come from another rank", "[host_g
         const std::string id = device.info().id;
         check_all_well(among(2, [&](HostGroup& group) {
             const Context context(id);
-            const Tensor x(context, Shape{16, 64}, random_floats(16 * 64, 1));
-            const Tensor weight(context, Shape{64, 64}, values_of(group.rank(), 64 * 64));
-            // A weight that stays the same for some calls is packed.
-            for (int call = 0; call < 20; ++call) ops::matmul(x, weight);
+            const Shape shape{32, 16, 3, 3};
+            const auto count = static_cast<std::size_t>(shape.numel());
+            const Tensor x(context, Shape{1, 16, 8, 8}, random_floats(1024, 1));
+            const Tensor weight(context, shape, values_of(group.rank(), count));
+            const auto convolved = [&](const Tensor& by) {
+                return ops::conv2d(x, by, {.pad = 1}).to_floats();
+            };
+            convolved(weight);
+            convolved(weight);
             group.broadcast(weight, 0, {.ready = Event(context)});
-            const Tensor same(context, Shape{64, 64}, values_of(0, 64 * 64));
-            ensure(ops::matmul(x, weight).to_floats() == ops::matmul(x, same).to_floats(),
+            ensure(convolved(weight) == convolved(Tensor(context, shape, values_of(0, count))),
                    "an old weight is used");
         }));
     }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -280,14 +281,12 @@ def written() -> int:
 
 
 def memories() -> int:
-    """How many parts of shared memory this process has mapped, and has open."""
-    mapped = Path("/proc/self/maps").read_text().count("/memfd:dlprim")
-    return mapped + sum("memfd:dlprim" in os.readlink(f"/proc/self/fd/{fd}") for fd in open_files())
-
-
-def open_files() -> list[str]:
-    """Descriptors of this process that are still open when they are looked at."""
-    return [fd for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
+    """How many parts of shared memory this process has mapped, and how many it has open."""
+    names = Path("/proc/self/maps").read_text().splitlines()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the folder
+            names.append(os.readlink(descriptor))
+    return sum("/memfd:dlprim" in name for name in names)
 
 
 def sums_and_moves() -> tuple[list[Tensor], int]:
