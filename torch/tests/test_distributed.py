@@ -339,6 +339,27 @@ def test_shared_memory(tmp_path: Path, size: int) -> None:
         assert shared_bytes < 100_000 and gloo_bytes > 8_000_000
 
 
+def beside_products() -> tuple[bool, Tensor]:
+    """A rank's part of test_overlap: whether products that were enqueued after an operation were done before it was."""
+    x, matrix = mine(), torch.ones(1024, 1024, device="ocl")
+    distributed.all_reduce(mine())
+    torch.ocl.synchronize()
+    work = distributed.all_reduce(x, async_op=True)
+    for _ in range(40):
+        torch.mm(matrix, matrix)
+    done = torch.ocl.Event()
+    done.record()
+    work.wait()
+    return done.query(), x.cpu()
+
+
+def test_overlap(ranks: Ranks) -> None:
+    """An operation does not wait for what the program enqueues after it."""
+    for done, x in ranks.call(beside_products):
+        assert not done
+        torch.testing.assert_close(x, values(0) + values(1))
+
+
 def test_death_while_waited_for(tmp_path: Path) -> None:
     """When a rank dies while others wait for it, they raise at once, and so does all that they try later."""
     group = Ranks(tmp_path, 3)
