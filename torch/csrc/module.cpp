@@ -5,6 +5,7 @@
 #include "device/errors.hpp"
 #include "device/generator.hpp"
 #include "distributed/backend.hpp"
+#include "distributed/lane.hpp"
 #include "fallback/fallback.hpp"
 #include "ops/row.hpp"
 
@@ -74,6 +75,11 @@ c10::intrusive_ptr<c10d::Backend> distributed_backend(
     return c10::make_intrusive<OclBackend>(gloo, std::chrono::milliseconds(timeout_ms));
 }
 
+void end() {
+    stop_lanes(std::chrono::seconds(2));
+    shut_down();
+}
+
 std::vector<std::string> row_overloads() {
     std::vector<std::string> all;
     for (const Row& row : all_rows())
@@ -95,7 +101,7 @@ PYBIND11_MODULE(_C, m) {
     m.def("synchronize", &synchronize, no_gil);
     m.def("empty_cache", &let_caches_go, no_gil);
     m.def("in_bad_fork", &in_bad_fork);
-    m.def("shut_down", &shut_down, no_gil);
+    m.def("shut_down", &end, no_gil);
     m.def("device_name",
           [](int device) { return devices().at(static_cast<std::size_t>(device)).name; });
     m.def("properties", &properties);
