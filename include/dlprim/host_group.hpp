@@ -62,7 +62,7 @@ class HostGroup {
 
     /// A group of this process alone, which shares nothing.
     HostGroup() = default;
-    /// Called by all processes at once, which exchange texts three times. Where they cannot share
+    /// Called by all processes at once, which exchange some texts. Where they cannot share
     /// memory, because they are on several hosts or in containers, or because the environment
     /// variable DLPRIM_SHARED is 0 in one of them, all of them get a group that is not shared.
     /// Throws what `exchange` throws, and Error(invalid_argument) for a rank that is not below

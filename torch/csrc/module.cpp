@@ -13,7 +13,8 @@
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
-PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>, true)  // as torch's own module holds backends
+PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>,
+                             true)  // as torch's own module holds backends
 
 namespace dlprim_torch {
 namespace {
@@ -70,8 +71,8 @@ void manual_seed(int device, std::uint64_t seed) {
     own.set_current_seed(seed);
 }
 
-c10::intrusive_ptr<c10d::Backend> distributed_backend(
-    const c10::intrusive_ptr<c10d::Backend>& gloo, std::int64_t timeout_ms) {
+c10::intrusive_ptr<c10d::Backend> distributed_backend(const c10::intrusive_ptr<c10d::Backend>& gloo,
+                                                      std::int64_t timeout_ms) {
     return c10::make_intrusive<OclBackend>(gloo, std::chrono::milliseconds(timeout_ms));
 }
 

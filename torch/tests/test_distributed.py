@@ -305,6 +305,10 @@ def sums_and_moves() -> tuple[list[Tensor], int]:
     x = mine(count)
     distributed.broadcast(x, 1)
     sums.append(x)
+    for dtype in (torch.complex64, torch.bool, torch.int16):
+        x = mine(100, dtype).view(4, 25).t()
+        distributed.broadcast(x, 1)
+        sums.append(x.contiguous())
     lists = [torch.empty(count, device="ocl") for _ in range(distributed.get_world_size())]
     distributed.all_gather(lists, mine(count))
     return [x.cpu() for x in (*sums, *lists)], written() - start
@@ -336,6 +340,7 @@ def test_shared_memory(tmp_path: Path, size: int) -> None:
     for (shared_tensors, shared_bytes), (gloo_tensors, gloo_bytes) in zip(*found, strict=True):
         for one, other in zip(shared_tensors, gloo_tensors, strict=True):
             assert one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))
+        assert torch.equal(shared_tensors[-size - 1], values(1, 100, torch.int16).view(4, 25).t())
         assert shared_bytes < 100_000 and gloo_bytes > 8_000_000
 
 

@@ -20,7 +20,8 @@ constexpr milliseconds patience(2000);
 void check_tensor(OpType operation, const at::Tensor& tensor) {
     TORCH_CHECK_VALUE(tensor.device().type() == c10::DeviceType::PrivateUse1,
                       c10d::opTypeToString(operation), " of the backend \"ocl\" got a tensor on ",
-                      tensor.device(), ". Move it to the device \"ocl\" first; for tensors of the "
+                      tensor.device(),
+                      ". Move it to the device \"ocl\" first; for tensors of the "
                       "CPU, start the group with the backend \"cpu:gloo,ocl:ocl\".");
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, c10d::opTypeToString(operation),
                                 " of the backend \"ocl\" is for dense tensors, not for ",
@@ -40,16 +41,17 @@ const at::Tensor& only(OpType operation, const Tensors& tensors) {
 
 /// Checks a list that has a tensor like `one` for each of so many ranks.
 void check_list(OpType operation, const Tensors& list, const at::Tensor& one, int ranks) {
-    TORCH_CHECK_VALUE(list.size() == static_cast<std::size_t>(ranks),
-                      c10d::opTypeToString(operation), " needs a list with a tensor for each of the ",
-                      ranks, " ranks, not ", list.size(), ".");
+    TORCH_CHECK_VALUE(
+        list.size() == static_cast<std::size_t>(ranks), c10d::opTypeToString(operation),
+        " needs a list with a tensor for each of the ", ranks, " ranks, not ", list.size(), ".");
     check_tensors(operation, list);
     for (const at::Tensor& tensor : list)
         TORCH_CHECK_VALUE(
             tensor.numel() == one.numel() && tensor.scalar_type() == one.scalar_type(),
-            c10d::opTypeToString(operation), " needs tensors of one type and number of elements in ",
-            "its lists: there are ", tensor.numel(), " elements of ", tensor.scalar_type(),
-            " where ", one.numel(), " of ", one.scalar_type(), " were expected.");
+            c10d::opTypeToString(operation),
+            " needs tensors of one type and number of elements in ", "its lists: there are ",
+            tensor.numel(), " elements of ", tensor.scalar_type(), " where ", one.numel(), " of ",
+            one.scalar_type(), " were expected.");
 }
 
 /// Cuts a tensor in equal parts, one for each rank. The parts are views where it is row-major.
@@ -69,7 +71,7 @@ Tensors parts_of(OpType operation, const at::Tensor& tensor, const at::Tensor& o
 
 /// Cuts a tensor along its first dimension: into equal parts where no sizes are given.
 Tensors rows_of(OpType operation, const at::Tensor& tensor, std::vector<std::int64_t> sizes,
-              int ranks) {
+                int ranks) {
     check_tensor(operation, tensor);
     TORCH_CHECK_VALUE(tensor.dim() > 0 && tensor.is_contiguous(), c10d::opTypeToString(operation),
                       " needs contiguous tensors of at least one dimension.");
@@ -352,8 +354,9 @@ Result OclBackend::send(Tensors& tensors, int to, int tag) {
     const at::Tensor tensor = only(OpType::SEND, tensors);
     check_root(OpType::SEND, to, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::SEND, Tensors{});
-    return start(lane_of(true, to, tag), work, Exchange(gloo_, host_, OpType::SEND, options_->timeout),
-                 tensor.device(), [=](Exchange& e) { dlprim_torch::send(e, tensor, to, tag); });
+    return start(lane_of(true, to, tag), work,
+                 Exchange(gloo_, host_, OpType::SEND, options_->timeout), tensor.device(),
+                 [=](Exchange& e) { dlprim_torch::send(e, tensor, to, tag); });
 }
 
 Result OclBackend::recv(Tensors& tensors, int from, int tag) {
@@ -361,8 +364,8 @@ Result OclBackend::recv(Tensors& tensors, int from, int tag) {
     check_root(OpType::RECV, from, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECV, tensors);
     Work* const own = work.get();  // which the lane's job keeps alive
-    return start(lane_of(false, from, tag), work, Exchange(gloo_, host_, OpType::RECV, options_->timeout),
-                 tensor.device(),
+    return start(lane_of(false, from, tag), work,
+                 Exchange(gloo_, host_, OpType::RECV, options_->timeout), tensor.device(),
                  [=](Exchange& e) { own->set_source(receive(e, tensor, from, tag)); });
 }
 
@@ -376,8 +379,7 @@ Result OclBackend::recvAnysource(Tensors& tensors, int tag) {
 }
 
 Result OclBackend::barrier(const c10d::BarrierOptions& options) {
-    return collective(OpType::BARRIER, options.timeout, {},
-                      [](Exchange& e) { e.agree({}); });
+    return collective(OpType::BARRIER, options.timeout, {}, [](Exchange& e) { e.agree({}); });
 }
 
 }  // namespace dlprim_torch

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The backend "ocl" of torch.distributed: process groups whose tensors lie on the device.
 //
-// Operations check their arguments and return at once; a lane makes them (lane.hpp). Every rank is a
-// process with one device. Between processes of one host tensors go by memory that these share
+// Operations check their arguments and return at once; a lane makes them (lane.hpp). Every rank is
+// a process with one device. Between processes of one host tensors go by memory that these share
 // (host_way.hpp); else bytes of the host go by a process group of Gloo over the same ranks, which
 // the backend owns.
 //
@@ -62,8 +62,8 @@ class OclBackend final : public c10d::Backend {
                                 const c10d::ReduceScatterOptions& options) override;
     Result reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                            const c10d::ReduceScatterOptions& options) override;
-    Result alltoall_base(at::Tensor& output, at::Tensor& input,
-                         std::vector<int64_t>& output_sizes, std::vector<int64_t>& input_sizes,
+    Result alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
+                         std::vector<int64_t>& input_sizes,
                          const c10d::AllToAllOptions& options) override;
     Result alltoall(Tensors& outputs, Tensors& inputs,
                     const c10d::AllToAllOptions& options) override;

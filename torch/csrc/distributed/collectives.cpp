@@ -61,13 +61,26 @@ void from_host(const at::Tensor& bytes, const Tensors& tensors) {
 /// a = a op b
 void combine(at::Tensor& a, const at::Tensor& b, Reduction reduction) {
     switch (reduction) {
-        case Reduction::PRODUCT: a.mul_(b); break;
-        case Reduction::MIN: at::minimum_out(a, a, b); break;
-        case Reduction::MAX: at::maximum_out(a, a, b); break;
-        case Reduction::BAND: a.bitwise_and_(b); break;
-        case Reduction::BOR: a.bitwise_or_(b); break;
-        case Reduction::BXOR: a.bitwise_xor_(b); break;
-        default: a.add_(b);
+        case Reduction::PRODUCT:
+            a.mul_(b);
+            break;
+        case Reduction::MIN:
+            at::minimum_out(a, a, b);
+            break;
+        case Reduction::MAX:
+            at::maximum_out(a, a, b);
+            break;
+        case Reduction::BAND:
+            a.bitwise_and_(b);
+            break;
+        case Reduction::BOR:
+            a.bitwise_or_(b);
+            break;
+        case Reduction::BXOR:
+            a.bitwise_xor_(b);
+            break;
+        default:
+            a.add_(b);
     }
 }
 
@@ -81,8 +94,8 @@ at::Tensor reduce_rows(const at::Tensor& parts, Reduction reduction) {
     return rows[0];
 }
 
-/// Reduces rows of `like`'s type that lie on the host: on the device, and complex numbers, for which
-/// it has no arithmetic, on the host.
+/// Reduces rows of `like`'s type that lie on the host: on the device, and complex numbers, for
+/// which it has no arithmetic, on the host.
 at::Tensor reduce_bytes(const at::Tensor& bytes, std::int64_t ranks, const at::Tensor& like,
                         Reduction reduction) {
     const at::Tensor parts = bytes.view(like.scalar_type()).view({ranks, -1});
@@ -110,14 +123,18 @@ Terms terms_of(const at::Tensor& values, Reduction reduction, int root = -1) {
 
 void check_reduction(Reduction reduction, const at::Tensor& tensor) {
     TORCH_CHECK_NOT_IMPLEMENTED(reduction <= Reduction::BXOR,
-        "The backend \"ocl\" has no PREMUL_SUM. Multiply the tensor and take ReduceOp.SUM instead.");
+                                "The backend \"ocl\" has no PREMUL_SUM. Multiply the tensor and "
+                                "take ReduceOp.SUM instead.");
     const bool whole = at::isIntegralType(tensor.scalar_type(), true);
-    TORCH_CHECK_TYPE(whole || reduction < Reduction::BAND, "ReduceOp.BAND, BOR and BXOR are for integers, not for ",
-                     tensor.scalar_type(), ".");
-    TORCH_CHECK_TYPE(!whole || reduction != Reduction::AVG, "ReduceOp.AVG is for floating-point numbers, not for ",
-                     tensor.scalar_type(), ". Take ReduceOp.SUM and divide.");
+    TORCH_CHECK_TYPE(whole || reduction < Reduction::BAND,
+                     "ReduceOp.BAND, BOR and BXOR are for integers, not for ", tensor.scalar_type(),
+                     ".");
+    TORCH_CHECK_TYPE(!whole || reduction != Reduction::AVG,
+                     "ReduceOp.AVG is for floating-point numbers, not for ", tensor.scalar_type(),
+                     ". Take ReduceOp.SUM and divide.");
     const bool ordered = reduction == Reduction::MIN || reduction == Reduction::MAX;
-    TORCH_CHECK_TYPE(!tensor.is_complex() || !ordered, "Complex numbers have no minimum and no maximum.");
+    TORCH_CHECK_TYPE(!tensor.is_complex() || !ordered,
+                     "Complex numbers have no minimum and no maximum.");
 }
 
 void all_reduce(Exchange& exchange, const Prepared& prepared, Reduction reduction) {

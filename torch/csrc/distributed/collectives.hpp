@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Collective operations on tensors of the device: bytes go by the host, sums are made on the device.
-// Between ranks of one host all_reduce, broadcast and all_gather go by memory that they share, and
-// all else by Gloo.
+// Collective operations on tensors of the device: bytes go by the host, sums are made on the
+// device. Between ranks of one host all_reduce, broadcast and all_gather go by memory that they
+// share, and all else by Gloo.
 //
 // A reduction over ranks is one binary tree over the ranks' indices, in the tensor's type: (0+1) +
 // (2+3) and so on. Each rank owns one slice of the elements, gets all ranks' values of it, adds
@@ -9,7 +9,8 @@
 // run, also where ranks have different devices.
 //
 // All of these are called by all ranks of the group, wait for the others, and write results into
-// the tensors that they are given, whatever their strides. Errors: those of Exchange and of the device.
+// the tensors that they are given, whatever their strides. Errors: those of Exchange and of the
+// device.
 #pragma once
 
 #include "distributed/exchange.hpp"

@@ -19,8 +19,8 @@ struct Card {
     std::int64_t operation, reduction, root, type, count;
     std::int64_t shares;  ///< in which ranks may differ
     bool fits(const Card& other) const {
-        return operation == other.operation && reduction == other.reduction &&
-               root == other.root && type == other.type && count == other.count;
+        return operation == other.operation && reduction == other.reduction && root == other.root &&
+               type == other.type && count == other.count;
     }
 };
 
@@ -226,13 +226,13 @@ at::Tensor Exchange::receive(const at::Tensor& values, int& from, int tag) {
     std::array<std::int64_t, 2> card{};
     std::vector<at::Tensor> list{bytes_of(card.data(), sizeof card)};
     transfer([&] {
-        const auto work =
-            from < 0 ? gloo_->recvAnysource(list, tag) : gloo_->recv(list, from, tag);
+        const auto work = from < 0 ? gloo_->recvAnysource(list, tag) : gloo_->recv(list, from, tag);
         work->wait();
         if (from < 0) from = work->sourceRank();
     });
     const auto [type, count] = card;
-    const auto size = static_cast<std::int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
+    const auto size =
+        static_cast<std::int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
     list = {pinned_bytes(count * size)};
     if (count > 0) transfer([&] { gloo_->recv(list, from, tag)->wait(); });
     if (type != type_of(values) || count != values.numel())

@@ -19,9 +19,9 @@ namespace dlprim_torch {
 /// What all ranks have to give alike, or they would wait for bytes that never come.
 struct Terms {
     c10d::ReduceOp::RedOpType reduction = c10d::ReduceOp::UNUSED;
-    std::int64_t root = -1;      ///< the rank from or to which values go; -1: there is none
-    at::Tensor values;           ///< of its type and number of elements; undefined: of none
-    bool shares = false;         ///< whether this rank can do it in shared memory; may differ
+    std::int64_t root = -1;  ///< the rank from or to which values go; -1: there is none
+    at::Tensor values;       ///< of its type and number of elements; undefined: of none
+    bool shares = false;     ///< whether this rank can do it in shared memory; may differ
 };
 
 class Exchange {
@@ -47,8 +47,8 @@ class Exchange {
 
     /// `all` gets every rank's `own`, in the order of ranks.
     void all_gather(at::Tensor own, at::Tensor all);
-    /// Cuts `own` in equal pieces, one for each rank, and collects the pieces for this rank in `all`,
-    /// in the order of ranks.
+    /// Cuts `own` in equal pieces, one for each rank, and collects the pieces for this rank in
+    /// `all`, in the order of ranks.
     void all_to_all(at::Tensor own, at::Tensor all);
     /// As above, with pieces of so many bytes. Throws, on all ranks, where a rank sends another
     /// number of bytes than its receiver expects.

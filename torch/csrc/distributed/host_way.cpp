@@ -16,14 +16,22 @@ dp::HostGroup::Reduction reduction_of(HostWay::Reduction reduction) {
     using To = dp::HostGroup::Reduction;
     using From = HostWay::Reduction;
     switch (reduction) {
-        case From::AVG: return To::mean;
-        case From::PRODUCT: return To::product;
-        case From::MIN: return To::min;
-        case From::MAX: return To::max;
-        case From::BAND: return To::bit_and;
-        case From::BOR: return To::bit_or;
-        case From::BXOR: return To::bit_xor;
-        default: return To::sum;
+        case From::AVG:
+            return To::mean;
+        case From::PRODUCT:
+            return To::product;
+        case From::MIN:
+            return To::min;
+        case From::MAX:
+            return To::max;
+        case From::BAND:
+            return To::bit_and;
+        case From::BOR:
+            return To::bit_or;
+        case From::BXOR:
+            return To::bit_xor;
+        default:
+            return To::sum;
     }
 }
 
@@ -84,8 +92,8 @@ void HostWay::leave() noexcept {
 
 bool HostWay::can_reduce(const at::Tensor& tensor, Reduction reduction) {
     const at::ScalarType type = tensor.scalar_type();
-    return has_dtype(type) && dp::HostGroup::can_reduce(reduction_of(reduction), dtype_of(type),
-                                                        context_of(tensor));
+    return has_dtype(type) &&
+           dp::HostGroup::can_reduce(reduction_of(reduction), dtype_of(type), context_of(tensor));
 }
 
 bool HostWay::can_gather(const Prepared& own, const std::vector<Prepared>& all) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The way between ranks of one host: memory that they share (dlprim/host_group.hpp). A rank's device
-// copies to it and from it by queues of their own, so that an operation waits for what was enqueued
-// before the program called it, and for nothing that was enqueued later.
+// The way between ranks of one host: memory that they share (dlprim/host_group.hpp). A rank's
+// device copies to it and from it by queues of their own, so that an operation waits for what was
+// enqueued before the program called it, and for nothing that was enqueued later.
 //
 // Threads: prepared() may be called by any thread, and leave() too. All else is for the thread that
 // makes a process group's collective operations.
@@ -40,8 +40,8 @@ class HostWay {
     /// Gives a text of each rank to all.
     using Exchange = dp::HostGroup::Exchange;
 
-    /// Finds out whether ranks share memory, at the first call, which all ranks make at once. Throws
-    /// dlprim::Error behind leave().
+    /// Finds out whether ranks share memory, at the first call, which all ranks make at once.
+    /// Throws dlprim::Error behind leave().
     bool is_open(int rank, int size, const Exchange& exchange);
     /// Waits of all ranks for this one end with an error, and the memory goes.
     void leave() noexcept;

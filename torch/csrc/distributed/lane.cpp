@@ -68,7 +68,9 @@ Lane::Lane() : state_(std::make_shared<State>()) {
     std::thread([state = state_] { state->work(); }).detach();
 }
 
-Lane::~Lane() { stop(std::chrono::milliseconds(0)); }
+Lane::~Lane() {
+    stop(std::chrono::milliseconds(0));
+}
 
 void Lane::push(Job job) {
     {
@@ -82,7 +84,9 @@ void Lane::push(Job job) {
     job(true);
 }
 
-void Lane::stop(std::chrono::milliseconds patience) { state_->stop(patience); }
+void Lane::stop(std::chrono::milliseconds patience) {
+    state_->stop(patience);
+}
 
 void stop_lanes(std::chrono::milliseconds patience) {
     std::vector<std::weak_ptr<void>> all;

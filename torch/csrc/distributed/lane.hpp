@@ -36,8 +36,8 @@ class Lane {
     std::shared_ptr<State> state_;
 };
 
-/// Stops all lanes. Called before the interpreter ends: a thread that lets go of tensors then, which
-/// Python knows, would end the process with an error.
+/// Stops all lanes. Called before the interpreter ends: a thread that lets go of tensors then,
+/// which Python knows, would end the process with an error.
 void stop_lanes(std::chrono::milliseconds patience);
 
 }  // namespace dlprim_torch
