@@ -5,6 +5,7 @@
 #include "device/errors.hpp"
 #include "device/generator.hpp"
 #include "distributed/backend.hpp"
+#include "distributed/lane.hpp"
 #include "fallback/fallback.hpp"
 #include "ops/row.hpp"
 
@@ -12,7 +13,8 @@
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
-PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>, true)  // as torch's own module holds backends
+PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>,
+                             true)  // as torch's own module holds backends
 
 namespace dlprim_torch {
 namespace {
@@ -69,9 +71,14 @@ void manual_seed(int device, std::uint64_t seed) {
     own.set_current_seed(seed);
 }
 
-c10::intrusive_ptr<c10d::Backend> distributed_backend(
-    const c10::intrusive_ptr<c10d::Backend>& gloo, std::int64_t timeout_ms) {
+c10::intrusive_ptr<c10d::Backend> distributed_backend(const c10::intrusive_ptr<c10d::Backend>& gloo,
+                                                      std::int64_t timeout_ms) {
     return c10::make_intrusive<OclBackend>(gloo, std::chrono::milliseconds(timeout_ms));
+}
+
+void end() {
+    stop_lanes(std::chrono::seconds(2));
+    shut_down();
 }
 
 std::vector<std::string> row_overloads() {
@@ -95,7 +102,7 @@ PYBIND11_MODULE(_C, m) {
     m.def("synchronize", &synchronize, no_gil);
     m.def("empty_cache", &let_caches_go, no_gil);
     m.def("in_bad_fork", &in_bad_fork);
-    m.def("shut_down", &shut_down, no_gil);
+    m.def("shut_down", &end, no_gil);
     m.def("device_name",
           [](int device) { return devices().at(static_cast<std::size_t>(device)).name; });
     m.def("properties", &properties);

@@ -41,13 +41,17 @@ def _serve(rank: int, size: int, folder: str, backend: str, timeout: float, pipe
 
 
 class Ranks:
-    """A process group of so many processes."""
+    """A process group of so many processes, which get variables of the environment beside this process's."""
 
-    def __init__(self, folder: Path, size: int = 2, backend: str = "ocl", timeout: float = 60) -> None:
+    def __init__(
+        self, folder: Path, size: int = 2, backend: str = "ocl", timeout: float = 60, **environment: str
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         folder.mkdir(parents=True, exist_ok=True)
-        before = os.environ.get("POCL_DEVICES")
-        os.environ["POCL_DEVICES"] = " ".join(["pthread"] * size)  # PoCL then has a device for each rank
+        # PoCL then has a device for each rank.
+        environment = {"POCL_DEVICES": " ".join(["pthread"] * size), **environment}
+        before = {name: os.environ.get(name) for name in environment}
+        os.environ.update(environment)
         self.pipes, self.processes = [], []
         try:
             for rank in range(size):
@@ -60,10 +64,10 @@ class Ranks:
                 self.pipes.append(own)
                 self.processes.append(process)
         finally:
-            if before is None:
-                del os.environ["POCL_DEVICES"]
-            else:
-                os.environ["POCL_DEVICES"] = before
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
 
     def start(self, rank: int, work: Work, *arguments: object) -> None:
         """Makes one rank call `work`."""

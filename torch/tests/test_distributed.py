@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -268,6 +269,120 @@ def test_subgroup(ranks: Ranks) -> None:
     """A group of one rank leaves its tensor as it is."""
     for rank, x in enumerate(ranks.call(in_group)):
         assert torch.equal(x, values(rank, 5))
+
+
+# Memory that ranks of one host share.
+
+
+def written() -> int:
+    """Bytes that this process has written to files and sockets."""
+    lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(lines["wchar"])
+
+
+def memories() -> int:
+    """How many parts of shared memory this process has mapped, and how many it has open."""
+    names = Path("/proc/self/maps").read_text().splitlines()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the folder
+            names.append(os.readlink(descriptor))
+    return sum("/memfd:dlprim" in name for name in names)
+
+
+def sums_and_moves() -> tuple[list[Tensor], int]:
+    """A rank's part of test_shared_memory: results of each type and size, and the bytes that sockets took for them."""
+    count = 1 << 21  # of several chunks
+    sums = []
+    start = written()
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.uint8):
+        x = mine(1001, dtype)
+        distributed.all_reduce(x)
+        sums.append(x)
+        if dtype.is_floating_point:
+            y = mine(count if dtype == torch.float32 else 77, dtype)
+            distributed.all_reduce(y, distributed.ReduceOp.AVG)
+            sums.append(y)
+    x = mine(count)
+    distributed.broadcast(x, 1)
+    sums.append(x)
+    for dtype in (torch.complex64, torch.bool, torch.int16):
+        x = mine(100, dtype).view(4, 25).t()
+        distributed.broadcast(x, 1)
+        sums.append(x.contiguous())
+    lists = [torch.empty(count, device="ocl") for _ in range(distributed.get_world_size())]
+    distributed.all_gather(lists, mine(count))
+    return [x.cpu() for x in (*sums, *lists)], written() - start
+
+
+def in_group_for_a_while() -> tuple[int, int, int]:
+    """A rank's part of test_shared_memory: parts of shared memory before, in and after a group of its own."""
+    before = memories()
+    group = distributed.new_group(backend="ocl")
+    distributed.all_reduce(mine(), group=group)
+    during = memories()
+    distributed.destroy_process_group(group)
+    return before, during, memories()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_shared_memory(tmp_path: Path, size: int) -> None:
+    """Ranks of a host send tensors by memory that they share, with the same bits as by Gloo, and keep none of it."""
+    found = []
+    for shared in ("1", "0"):
+        group = Ranks(tmp_path / shared, size, DLPRIM_SHARED=shared)
+        try:
+            found.append(group.call(sums_and_moves))
+            for before, during, after in group.call(in_group_for_a_while):
+                assert before == after
+                assert during > before if shared == "1" else during == before == 0
+        finally:
+            group.close()
+    for (shared_tensors, shared_bytes), (gloo_tensors, gloo_bytes) in zip(*found, strict=True):
+        for one, other in zip(shared_tensors, gloo_tensors, strict=True):
+            assert one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))
+        assert torch.equal(shared_tensors[-size - 1], values(1, 100, torch.int16).view(4, 25).t())
+        assert shared_bytes < 100_000 and gloo_bytes > 8_000_000
+
+
+def beside_products() -> tuple[bool, Tensor]:
+    """A rank's part of test_overlap: whether products that were enqueued after an operation were done before it was."""
+    x, matrix = mine(), torch.ones(1024, 1024, device="ocl")
+    distributed.all_reduce(mine())
+    torch.ocl.synchronize()
+    work = distributed.all_reduce(x, async_op=True)
+    for _ in range(40):
+        torch.mm(matrix, matrix)
+    done = torch.ocl.Event()
+    done.record()
+    work.wait()
+    return done.query(), x.cpu()
+
+
+def test_overlap(ranks: Ranks) -> None:
+    """An operation does not wait for what the program enqueues after it."""
+    for done, x in ranks.call(beside_products):
+        assert not done
+        torch.testing.assert_close(x, values(0) + values(1))
+
+
+def test_death_while_waited_for(tmp_path: Path) -> None:
+    """When a rank dies while others wait for it, they raise at once, and so does all that they try later."""
+    group = Ranks(tmp_path, 3)
+    try:
+        group.call(reduced, "SUM", torch.float32, 10)
+        for rank in (0, 1):
+            group.start(rank, reduced, "SUM", torch.float32, 10)
+        time.sleep(0.5)
+        start = time.monotonic()
+        group.processes[2].kill()
+        for _ in range(2):
+            for rank in (0, 1):
+                error = str(group.answer(rank)[1])
+                assert f"ALLREDUCE failed on rank {rank} of 3" in error and "has ended" in error
+                group.start(rank, reduced, "SUM", torch.float32, 10)
+        assert time.monotonic() - start < 5
+    finally:
+        group.close()
 
 
 # DistributedDataParallel.

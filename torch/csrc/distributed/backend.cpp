@@ -20,7 +20,8 @@ constexpr milliseconds patience(2000);
 void check_tensor(OpType operation, const at::Tensor& tensor) {
     TORCH_CHECK_VALUE(tensor.device().type() == c10::DeviceType::PrivateUse1,
                       c10d::opTypeToString(operation), " of the backend \"ocl\" got a tensor on ",
-                      tensor.device(), ". Move it to the device \"ocl\" first; for tensors of the "
+                      tensor.device(),
+                      ". Move it to the device \"ocl\" first; for tensors of the "
                       "CPU, start the group with the backend \"cpu:gloo,ocl:ocl\".");
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, c10d::opTypeToString(operation),
                                 " of the backend \"ocl\" is for dense tensors, not for ",
@@ -40,16 +41,17 @@ const at::Tensor& only(OpType operation, const Tensors& tensors) {
 
 /// Checks a list that has a tensor like `one` for each of so many ranks.
 void check_list(OpType operation, const Tensors& list, const at::Tensor& one, int ranks) {
-    TORCH_CHECK_VALUE(list.size() == static_cast<std::size_t>(ranks),
-                      c10d::opTypeToString(operation), " needs a list with a tensor for each of the ",
-                      ranks, " ranks, not ", list.size(), ".");
+    TORCH_CHECK_VALUE(
+        list.size() == static_cast<std::size_t>(ranks), c10d::opTypeToString(operation),
+        " needs a list with a tensor for each of the ", ranks, " ranks, not ", list.size(), ".");
     check_tensors(operation, list);
     for (const at::Tensor& tensor : list)
         TORCH_CHECK_VALUE(
             tensor.numel() == one.numel() && tensor.scalar_type() == one.scalar_type(),
-            c10d::opTypeToString(operation), " needs tensors of one type and number of elements in ",
-            "its lists: there are ", tensor.numel(), " elements of ", tensor.scalar_type(),
-            " where ", one.numel(), " of ", one.scalar_type(), " were expected.");
+            c10d::opTypeToString(operation),
+            " needs tensors of one type and number of elements in ", "its lists: there are ",
+            tensor.numel(), " elements of ", tensor.scalar_type(), " where ", one.numel(), " of ",
+            one.scalar_type(), " were expected.");
 }
 
 /// Cuts a tensor in equal parts, one for each rank. The parts are views where it is row-major.
@@ -69,7 +71,7 @@ Tensors parts_of(OpType operation, const at::Tensor& tensor, const at::Tensor& o
 
 /// Cuts a tensor along its first dimension: into equal parts where no sizes are given.
 Tensors rows_of(OpType operation, const at::Tensor& tensor, std::vector<std::int64_t> sizes,
-              int ranks) {
+                int ranks) {
     check_tensor(operation, tensor);
     TORCH_CHECK_VALUE(tensor.dim() > 0 && tensor.is_contiguous(), c10d::opTypeToString(operation),
                       " needs contiguous tensors of at least one dimension.");
@@ -84,6 +86,12 @@ Tensors rows_of(OpType operation, const at::Tensor& tensor, std::vector<std::int
                       c10d::opTypeToString(operation), " needs sizes of parts for ", ranks,
                       " ranks, whose sum is ", tensor.size(0), ".");
     return tensor.split_with_sizes(sizes);
+}
+
+std::vector<Prepared> prepared(const Tensors& tensors) {
+    std::vector<Prepared> all;
+    for (const at::Tensor& tensor : tensors) all.push_back(dlprim_torch::prepared(tensor));
+    return all;
 }
 
 void check_root(OpType operation, std::int64_t root, int ranks) {
@@ -135,6 +143,12 @@ void OclBackend::shutdown() {
     collectives_.stop(patience);
     const std::lock_guard lock(mutex_);
     for (auto& [key, lane] : peers_) lane->stop(patience);
+    host_->leave();
+}
+
+void OclBackend::abort() {
+    host_->leave();
+    shutdown();
 }
 
 milliseconds OclBackend::limit(milliseconds asked) const {
@@ -150,7 +164,7 @@ Result OclBackend::collective(OpType operation, milliseconds timeout, Tensors re
     }
     const c10::Device device = device_of(results);
     auto work = c10::make_intrusive<Work>(getRank(), operation, std::move(results));
-    return start(collectives_, std::move(work), Exchange(gloo_, operation, own), device,
+    return start(collectives_, std::move(work), Exchange(gloo_, host_, operation, own), device,
                  std::move(body));
 }
 
@@ -159,7 +173,9 @@ Result OclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opt
     check_root(OpType::BROADCAST, options.rootRank, getSize());
     const int root = static_cast<int>(options.rootRank);
     return collective(OpType::BROADCAST, options.timeout, {tensor},
-                      [=](Exchange& e) { dlprim_torch::broadcast(e, tensor, root); });
+                      [=, ready = dlprim_torch::prepared(tensor)](Exchange& e) {
+                          dlprim_torch::broadcast(e, ready, root);
+                      });
 }
 
 Result OclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
@@ -167,7 +183,9 @@ Result OclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opt
     const Reduction reduction = options.reduceOp;
     check_reduction(reduction, tensors.front());
     return collective(OpType::ALLREDUCE, options.timeout, tensors,
-                      [=](Exchange& e) { all_reduce(e, tensors.front(), reduction); });
+                      [=, ready = dlprim_torch::prepared(tensors.front())](Exchange& e) {
+                          all_reduce(e, ready, reduction);
+                      });
 }
 
 Result OclBackend::allreduce_coalesced(Tensors& tensors,
@@ -175,9 +193,10 @@ Result OclBackend::allreduce_coalesced(Tensors& tensors,
     check_tensors(OpType::ALLREDUCE_COALESCED, tensors);
     const Reduction reduction = options.reduceOp;
     for (const at::Tensor& tensor : tensors) check_reduction(reduction, tensor);
-    return collective(OpType::ALLREDUCE_COALESCED, options.timeout, tensors, [=](Exchange& e) {
-        for (const at::Tensor& tensor : tensors) all_reduce(e, tensor, reduction);
-    });
+    return collective(OpType::ALLREDUCE_COALESCED, options.timeout, tensors,
+                      [=, ready = prepared(tensors)](Exchange& e) {
+                          for (const Prepared& one : ready) all_reduce(e, one, reduction);
+                      });
 }
 
 Result OclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
@@ -200,9 +219,13 @@ Result OclBackend::gather_all(OpType operation, Tensors inputs, std::vector<Tens
         check_list(operation, outputs[i], inputs[i], getSize());
         results.insert(results.end(), outputs[i].begin(), outputs[i].end());
     }
-    return collective(operation, timeout, results, [=](Exchange& e) {
-        for (std::size_t i = 0; i < inputs.size(); ++i) all_gather(e, inputs[i], outputs[i]);
-    });
+    std::vector<std::vector<Prepared>> into;
+    for (const Tensors& list : outputs) into.push_back(prepared(list));
+    return collective(operation, timeout, results,
+                      [into = std::move(into), from = prepared(inputs)](Exchange& e) {
+                          for (std::size_t i = 0; i < from.size(); ++i)
+                              all_gather(e, from[i], into[i]);
+                      });
 }
 
 Result OclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -331,8 +354,9 @@ Result OclBackend::send(Tensors& tensors, int to, int tag) {
     const at::Tensor tensor = only(OpType::SEND, tensors);
     check_root(OpType::SEND, to, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::SEND, Tensors{});
-    return start(lane_of(true, to, tag), work, Exchange(gloo_, OpType::SEND, options_->timeout),
-                 tensor.device(), [=](Exchange& e) { dlprim_torch::send(e, tensor, to, tag); });
+    return start(lane_of(true, to, tag), work,
+                 Exchange(gloo_, host_, OpType::SEND, options_->timeout), tensor.device(),
+                 [=](Exchange& e) { dlprim_torch::send(e, tensor, to, tag); });
 }
 
 Result OclBackend::recv(Tensors& tensors, int from, int tag) {
@@ -340,8 +364,8 @@ Result OclBackend::recv(Tensors& tensors, int from, int tag) {
     check_root(OpType::RECV, from, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECV, tensors);
     Work* const own = work.get();  // which the lane's job keeps alive
-    return start(lane_of(false, from, tag), work, Exchange(gloo_, OpType::RECV, options_->timeout),
-                 tensor.device(),
+    return start(lane_of(false, from, tag), work,
+                 Exchange(gloo_, host_, OpType::RECV, options_->timeout), tensor.device(),
                  [=](Exchange& e) { own->set_source(receive(e, tensor, from, tag)); });
 }
 
@@ -350,13 +374,12 @@ Result OclBackend::recvAnysource(Tensors& tensors, int tag) {
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECVANYSOURCE, tensors);
     Work* const own = work.get();
     return start(lane_of(false, -1, tag), work,
-                 Exchange(gloo_, OpType::RECVANYSOURCE, options_->timeout), tensor.device(),
+                 Exchange(gloo_, host_, OpType::RECVANYSOURCE, options_->timeout), tensor.device(),
                  [=](Exchange& e) { own->set_source(receive(e, tensor, -1, tag)); });
 }
 
 Result OclBackend::barrier(const c10d::BarrierOptions& options) {
-    return collective(OpType::BARRIER, options.timeout, {},
-                      [](Exchange& e) { e.agree({}); });
+    return collective(OpType::BARRIER, options.timeout, {}, [](Exchange& e) { e.agree({}); });
 }
 
 }  // namespace dlprim_torch

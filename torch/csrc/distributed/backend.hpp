@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The backend "ocl" of torch.distributed: process groups whose tensors lie on the device.
 //
-// Operations check their arguments and return at once; a lane makes them (lane.hpp). Every rank is a
-// process with one device. Between processes go bytes of the host, by a process group of Gloo over
-// the same ranks, which the backend owns.
+// Operations check their arguments and return at once; a lane makes them (lane.hpp). Every rank is
+// a process with one device. Between processes of one host tensors go by memory that these share
+// (host_way.hpp); else bytes of the host go by a process group of Gloo over the same ranks, which
+// the backend owns.
 //
 // Threads: as for every backend, all ranks make the same collective operations in the same order;
 // who calls them from several threads keeps that order.
@@ -26,6 +27,7 @@ class OclBackend final : public c10d::Backend {
     /// `gloo` has this rank and size. `timeout` is how long a step of an operation waits for other
     /// ranks, unless the operation's options say otherwise.
     OclBackend(c10::intrusive_ptr<c10d::Backend> gloo, std::chrono::milliseconds timeout);
+    ~OclBackend() override { host_->leave(); }
 
     const std::string getBackendName() const override { return "ocl"; }
     c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -34,7 +36,7 @@ class OclBackend final : public c10d::Backend {
     uint64_t getSequenceNumberForGroup() override;
     /// Cancel what has not started, and wait a moment for what has.
     void shutdown() override;
-    void abort() override { shutdown(); }
+    void abort() override;
 
     using Result = c10::intrusive_ptr<c10d::Work>;
     Result broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
@@ -60,8 +62,8 @@ class OclBackend final : public c10d::Backend {
                                 const c10d::ReduceScatterOptions& options) override;
     Result reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                            const c10d::ReduceScatterOptions& options) override;
-    Result alltoall_base(at::Tensor& output, at::Tensor& input,
-                         std::vector<int64_t>& output_sizes, std::vector<int64_t>& input_sizes,
+    Result alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
+                         std::vector<int64_t>& input_sizes,
                          const c10d::AllToAllOptions& options) override;
     Result alltoall(Tensors& outputs, Tensors& inputs,
                     const c10d::AllToAllOptions& options) override;
@@ -83,6 +85,7 @@ class OclBackend final : public c10d::Backend {
     Lane& lane_of(bool sends, int peer, int tag);
 
     c10::intrusive_ptr<c10d::Backend> gloo_;
+    std::shared_ptr<HostWay> host_ = std::make_shared<HostWay>();
     c10::intrusive_ptr<Options> options_;
     Lane collectives_;
     std::mutex mutex_;  ///< for what follows

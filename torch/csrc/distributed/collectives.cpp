@@ -61,13 +61,26 @@ void from_host(const at::Tensor& bytes, const Tensors& tensors) {
 /// a = a op b
 void combine(at::Tensor& a, const at::Tensor& b, Reduction reduction) {
     switch (reduction) {
-        case Reduction::PRODUCT: a.mul_(b); break;
-        case Reduction::MIN: at::minimum_out(a, a, b); break;
-        case Reduction::MAX: at::maximum_out(a, a, b); break;
-        case Reduction::BAND: a.bitwise_and_(b); break;
-        case Reduction::BOR: a.bitwise_or_(b); break;
-        case Reduction::BXOR: a.bitwise_xor_(b); break;
-        default: a.add_(b);
+        case Reduction::PRODUCT:
+            a.mul_(b);
+            break;
+        case Reduction::MIN:
+            at::minimum_out(a, a, b);
+            break;
+        case Reduction::MAX:
+            at::maximum_out(a, a, b);
+            break;
+        case Reduction::BAND:
+            a.bitwise_and_(b);
+            break;
+        case Reduction::BOR:
+            a.bitwise_or_(b);
+            break;
+        case Reduction::BXOR:
+            a.bitwise_xor_(b);
+            break;
+        default:
+            a.add_(b);
     }
 }
 
@@ -81,8 +94,8 @@ at::Tensor reduce_rows(const at::Tensor& parts, Reduction reduction) {
     return rows[0];
 }
 
-/// Reduces rows of `like`'s type that lie on the host: on the device, and complex numbers, for which
-/// it has no arithmetic, on the host.
+/// Reduces rows of `like`'s type that lie on the host: on the device, and complex numbers, for
+/// which it has no arithmetic, on the host.
 at::Tensor reduce_bytes(const at::Tensor& bytes, std::int64_t ranks, const at::Tensor& like,
                         Reduction reduction) {
     const at::Tensor parts = bytes.view(like.scalar_type()).view({ranks, -1});
@@ -110,19 +123,27 @@ Terms terms_of(const at::Tensor& values, Reduction reduction, int root = -1) {
 
 void check_reduction(Reduction reduction, const at::Tensor& tensor) {
     TORCH_CHECK_NOT_IMPLEMENTED(reduction <= Reduction::BXOR,
-        "The backend \"ocl\" has no PREMUL_SUM. Multiply the tensor and take ReduceOp.SUM instead.");
+                                "The backend \"ocl\" has no PREMUL_SUM. Multiply the tensor and "
+                                "take ReduceOp.SUM instead.");
     const bool whole = at::isIntegralType(tensor.scalar_type(), true);
-    TORCH_CHECK_TYPE(whole || reduction < Reduction::BAND, "ReduceOp.BAND, BOR and BXOR are for integers, not for ",
-                     tensor.scalar_type(), ".");
-    TORCH_CHECK_TYPE(!whole || reduction != Reduction::AVG, "ReduceOp.AVG is for floating-point numbers, not for ",
-                     tensor.scalar_type(), ". Take ReduceOp.SUM and divide.");
+    TORCH_CHECK_TYPE(whole || reduction < Reduction::BAND,
+                     "ReduceOp.BAND, BOR and BXOR are for integers, not for ", tensor.scalar_type(),
+                     ".");
+    TORCH_CHECK_TYPE(!whole || reduction != Reduction::AVG,
+                     "ReduceOp.AVG is for floating-point numbers, not for ", tensor.scalar_type(),
+                     ". Take ReduceOp.SUM and divide.");
     const bool ordered = reduction == Reduction::MIN || reduction == Reduction::MAX;
-    TORCH_CHECK_TYPE(!tensor.is_complex() || !ordered, "Complex numbers have no minimum and no maximum.");
+    TORCH_CHECK_TYPE(!tensor.is_complex() || !ordered,
+                     "Complex numbers have no minimum and no maximum.");
 }
 
-void all_reduce(Exchange& exchange, const at::Tensor& tensor, Reduction reduction) {
-    exchange.agree(terms_of(tensor, reduction));
+void all_reduce(Exchange& exchange, const Prepared& prepared, Reduction reduction) {
+    const at::Tensor& tensor = prepared.tensor;
+    Terms terms = terms_of(tensor, reduction);
+    terms.shares = HostWay::can_reduce(tensor, reduction);
+    const bool shared = exchange.agree(terms);
     if (tensor.numel() == 0 || exchange.size() == 1) return;
+    if (shared) return exchange.all_reduce(prepared, reduction);
     const at::Tensor slice = reduced_slice(exchange, tensor, reduction);
     const at::Tensor all = pinned_bytes(slice.numel() * exchange.size());
     exchange.all_gather(slice, all);
@@ -149,19 +170,31 @@ void reduce_scatter(Exchange& exchange, const Tensors& inputs, const at::Tensor&
     output.copy_(reduce_bytes(parts, exchange.size(), output, reduction).view(output.sizes()));
 }
 
-void broadcast(Exchange& exchange, const at::Tensor& tensor, int root) {
-    exchange.agree(terms_of(tensor, Reduction::UNUSED, root));
+void broadcast(Exchange& exchange, const Prepared& prepared, int root) {
+    const at::Tensor& tensor = prepared.tensor;
+    Terms terms = terms_of(tensor, Reduction::UNUSED, root);
+    terms.shares = true;
+    const bool shared = exchange.agree(terms);
+    if (tensor.numel() == 0) return;
+    if (shared) return exchange.broadcast(prepared, root);
     const bool here = exchange.rank() == root;
     const at::Tensor bytes = here ? to_host(tensor) : pinned_bytes(size_of(tensor));
     exchange.broadcast(bytes, root);
     if (!here) from_host(bytes, tensor);
 }
 
-void all_gather(Exchange& exchange, const at::Tensor& input, const Tensors& outputs) {
-    exchange.agree(terms_of(input, Reduction::UNUSED));
-    const at::Tensor all = pinned_bytes(size_of(input) * exchange.size());
-    exchange.all_gather(to_host(input), all);
-    from_host(all, outputs);
+void all_gather(Exchange& exchange, const Prepared& input, const std::vector<Prepared>& outputs) {
+    const at::Tensor& own = input.tensor;
+    Terms terms = terms_of(own, Reduction::UNUSED);
+    terms.shares = HostWay::can_gather(input, outputs);
+    const bool shared = exchange.agree(terms);
+    if (own.numel() == 0) return;
+    if (shared) return exchange.all_gather(input, outputs);
+    const at::Tensor all = pinned_bytes(size_of(own) * exchange.size());
+    exchange.all_gather(to_host(own), all);
+    Tensors results;
+    for (const Prepared& output : outputs) results.push_back(output.tensor);
+    from_host(all, results);
 }
 
 void gather(Exchange& exchange, const at::Tensor& input, const Tensors& outputs, int root) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "distributed/exchange.hpp"
 
+#include "device/errors.hpp"
 #include "memory/pinned.hpp"
 
 #include <algorithm>
@@ -16,7 +17,11 @@ namespace {
 /// Terms as they are sent.
 struct Card {
     std::int64_t operation, reduction, root, type, count;
-    bool operator==(const Card& other) const = default;
+    std::int64_t shares;  ///< in which ranks may differ
+    bool fits(const Card& other) const {
+        return operation == other.operation && reduction == other.reduction && root == other.root &&
+               type == other.type && count == other.count;
+    }
 };
 
 at::Tensor bytes_of(void* data, std::size_t size) {
@@ -45,15 +50,19 @@ std::string described(const Card& card) {
     return text.str();
 }
 
+const std::string no_exchange =
+    "the ranks could not exchange their values. Another rank has ended, or made no such operation "
+    "within the time that init_process_group(timeout=...) sets. ";
+
 std::int64_t type_of(const at::Tensor& values) {
     return static_cast<std::int64_t>(values.scalar_type());
 }
 
 }  // namespace
 
-Exchange::Exchange(c10::intrusive_ptr<c10d::Backend> gloo, c10d::OpType operation,
-                   std::chrono::milliseconds timeout)
-    : gloo_(std::move(gloo)), operation_(operation), timeout_(timeout) {}
+Exchange::Exchange(c10::intrusive_ptr<c10d::Backend> gloo, std::shared_ptr<HostWay> host,
+                   c10d::OpType operation, std::chrono::milliseconds timeout)
+    : gloo_(std::move(gloo)), host_(std::move(host)), operation_(operation), timeout_(timeout) {}
 
 void Exchange::fail(const std::string& problem) const {
     TORCH_CHECK_WITH(DistBackendError, false, c10d::opTypeToString(operation_), " failed on rank ",
@@ -73,26 +82,77 @@ void Exchange::transfer(Call&& call) {
     } catch (const std::exception& error) {
         problem = error.what();
     }
-    fail("the ranks could not exchange their values. Another rank has ended, or made no such "
-         "operation within the time that init_process_group(timeout=...) sets. Gloo reports: " +
-         problem);
+    fail(no_exchange + "Gloo reports: " + problem);
 }
 
-void Exchange::agree(const Terms& terms) {
+template <typename Call>
+void Exchange::share(Call&& call) {
+    try {
+        return call();
+    } catch (const dp::Error& error) {
+        if (error.kind() == dp::ErrorKind::out_of_memory) throw_translated(error);
+        fail(no_exchange + "Their shared memory reports: " + error.what());
+    }
+}
+
+std::vector<std::string> Exchange::exchange_texts(const std::string& own) {
+    struct Text {
+        std::uint64_t bytes;
+        char text[504];
+    };
+    Text mine{std::min(own.size(), sizeof mine.text), {}};
+    std::memcpy(mine.text, own.data(), mine.bytes);
+    std::vector<Text> all(static_cast<std::size_t>(size()));
+    all_gather(bytes_of(&mine, sizeof mine), bytes_of(all.data(), all.size() * sizeof mine));
+    std::vector<std::string> texts;
+    for (const Text& one : all) texts.emplace_back(one.text, one.bytes);
+    return texts;
+}
+
+bool Exchange::agree(const Terms& terms) {
     const bool any = terms.values.defined();
-    Card own{static_cast<std::int64_t>(operation_), static_cast<std::int64_t>(terms.reduction),
-             terms.root, any ? type_of(terms.values) : -1,
-             any ? terms.values.numel() : -1};
+    Card own{static_cast<std::int64_t>(operation_),
+             static_cast<std::int64_t>(terms.reduction),
+             terms.root,
+             any ? type_of(terms.values) : -1,
+             any ? terms.values.numel() : -1,
+             terms.shares};
     std::vector<Card> all(static_cast<std::size_t>(size()));
-    all_gather(bytes_of(&own, sizeof own), bytes_of(all.data(), all.size() * sizeof own));
-    const auto other = std::find_if(all.begin(), all.end(), [&](const Card& card) {
-        return card != all.front();
+    bool shared = false;
+    share([&] {
+        shared = host_->is_open(rank(), size(),
+                                [this](const std::string& text) { return exchange_texts(text); });
     });
-    if (other == all.end()) return;
+    if (shared)
+        share([&] {
+            const std::string note(reinterpret_cast<const char*>(&own), sizeof own);
+            const std::vector<std::string> notes = host_->exchange_notes(note, timeout_);
+            for (std::size_t q = 0; q < all.size(); ++q)
+                std::memcpy(&all[q], notes.at(q).data(), std::min(notes[q].size(), sizeof own));
+        });
+    else
+        all_gather(bytes_of(&own, sizeof own), bytes_of(all.data(), all.size() * sizeof own));
+    const auto other = std::find_if(all.begin(), all.end(),
+                                    [&](const Card& card) { return !card.fits(all.front()); });
+    if (other == all.end())
+        return shared &&
+               std::all_of(all.begin(), all.end(), [](const Card& card) { return card.shares; });
     fail("the ranks do not make the same operation. Rank 0 makes " + described(all.front()) +
          ", rank " + std::to_string(other - all.begin()) + " makes " + described(*other) +
          ". All ranks of a group make the same operations, in the same order and with tensors of "
          "the same type and number of elements.");
+}
+
+void Exchange::all_reduce(const Prepared& tensor, HostWay::Reduction reduction) {
+    share([&] { host_->all_reduce(tensor, reduction, timeout_); });
+}
+
+void Exchange::broadcast(const Prepared& tensor, int root) {
+    share([&] { host_->broadcast(tensor, root, timeout_); });
+}
+
+void Exchange::all_gather(const Prepared& own, const std::vector<Prepared>& all) {
+    share([&] { host_->all_gather(own, all, timeout_); });
 }
 
 void Exchange::all_gather(at::Tensor own, at::Tensor all) {
@@ -166,13 +226,13 @@ at::Tensor Exchange::receive(const at::Tensor& values, int& from, int tag) {
     std::array<std::int64_t, 2> card{};
     std::vector<at::Tensor> list{bytes_of(card.data(), sizeof card)};
     transfer([&] {
-        const auto work =
-            from < 0 ? gloo_->recvAnysource(list, tag) : gloo_->recv(list, from, tag);
+        const auto work = from < 0 ? gloo_->recvAnysource(list, tag) : gloo_->recv(list, from, tag);
         work->wait();
         if (from < 0) from = work->sourceRank();
     });
     const auto [type, count] = card;
-    const auto size = static_cast<std::int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
+    const auto size =
+        static_cast<std::int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
     list = {pinned_bytes(count * size)};
     if (count > 0) transfer([&] { gloo_->recv(list, from, tag)->wait(); });
     if (type != type_of(values) || count != values.numel())

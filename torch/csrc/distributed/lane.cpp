@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace dlprim_torch {
 
@@ -34,13 +35,42 @@ struct Lane::State {
             changed.notify_all();
         }
     }
+
+    void stop(std::chrono::milliseconds patience) {
+        std::unique_lock lock(mutex);
+        stopped = true;
+        changed.notify_all();
+        changed.wait_for(lock, patience, [&] { return !running && jobs.empty(); });
+    }
 };
 
+namespace {
+
+/// The states of lanes. Leaked, since lanes may go after static objects.
+struct Lanes {
+    std::mutex mutex;
+    std::vector<std::weak_ptr<void>> states;
+};
+
+Lanes& lanes() {
+    static auto* const made = new Lanes;
+    return *made;
+}
+
+}  // namespace
+
 Lane::Lane() : state_(std::make_shared<State>()) {
+    {
+        const std::lock_guard lock(lanes().mutex);
+        std::erase_if(lanes().states, [](const auto& state) { return state.expired(); });
+        lanes().states.push_back(state_);
+    }
     std::thread([state = state_] { state->work(); }).detach();
 }
 
-Lane::~Lane() { stop(std::chrono::milliseconds(0)); }
+Lane::~Lane() {
+    stop(std::chrono::milliseconds(0));
+}
 
 void Lane::push(Job job) {
     {
@@ -55,11 +85,18 @@ void Lane::push(Job job) {
 }
 
 void Lane::stop(std::chrono::milliseconds patience) {
-    std::unique_lock lock(state_->mutex);
-    state_->stopped = true;
-    state_->changed.notify_all();
-    state_->changed.wait_for(lock, patience,
-                             [&] { return !state_->running && state_->jobs.empty(); });
+    state_->stop(patience);
+}
+
+void stop_lanes(std::chrono::milliseconds patience) {
+    std::vector<std::weak_ptr<void>> all;
+    {
+        const std::lock_guard lock(lanes().mutex);
+        all = lanes().states;
+    }
+    for (const std::weak_ptr<void>& one : all)
+        if (const auto state = std::static_pointer_cast<Lane::State>(one.lock()))
+            state->stop(patience);
 }
 
 }  // namespace dlprim_torch

@@ -31,8 +31,13 @@ class Lane {
     void stop(std::chrono::milliseconds patience);
 
   private:
+    friend void stop_lanes(std::chrono::milliseconds patience);
     struct State;
     std::shared_ptr<State> state_;
 };
+
+/// Stops all lanes. Called before the interpreter ends: a thread that lets go of tensors then,
+/// which Python knows, would end the process with an error.
+void stop_lanes(std::chrono::milliseconds patience);
 
 }  // namespace dlprim_torch
