@@ -191,11 +191,17 @@ class PlacedSolver {
     ///
     /// With shards each call is for the next shard of a batch, whose inputs the net has. The calls
     /// before the last one only take these inputs. The last one computes all shards and makes the
-    /// update; outputs are then those of the last shard, but losses, gradients and running
-    /// statistics are means, as after Solver::step(). Where a device fails, that call throws its
-    /// first error, with the device's name, when all devices have stopped. The batch is then undone
-    /// as a whole; what failed may be mended, and the batch be fed again.
+    /// update; outputs are then those of the last shard (output_of_batch() has all), but losses,
+    /// gradients and running statistics are means, as after Solver::step(). Where a device fails,
+    /// that call throws its first error, with the device's name, when all devices have stopped. The
+    /// batch is then undone as a whole; what failed may be mended, and the batch be fed again.
     void step();
+    /// The tensor that holds this output of the whole batch after each later step: with S shards it
+    /// has S times as many rows, those of the shards in their order, in memory of the output's
+    /// device that is taken now, beside planned_peak_bytes(). Of a loss, which is a mean over the
+    /// shards, and without shards it is PlacedNet::output(). Throws Error(not_found), and
+    /// Error(invalid_argument) for an output without dimensions that is no loss.
+    Tensor output_of_batch(const std::string& name);
     void set_learning_rate(double rate);
     double learning_rate() const;
     std::uint64_t steps() const;  ///< updates so far

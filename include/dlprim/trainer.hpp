@@ -135,8 +135,9 @@ TrainResult train(const Context& context, const TrainCall& call);
 TrainResult train(const std::vector<Context>& contexts, const TrainCall& call);
 /// The same of a network whose operators run on these devices (dlprim/placed_net.hpp), where the
 /// test set is judged with the same placement. Checkpoints and the weights file are those of one
-/// device. Throws Error for what such a training does not do: what PlacedSolver refuses, shards,
-/// sharded states, "on_nan": "continue", a trace, a memory map, several processes.
+/// device. With shards all devices work at once. Throws Error for what such a training does not do:
+/// what PlacedSolver refuses, shares of devices, sharded states, "on_nan": "continue", a trace, a
+/// memory map, several processes.
 TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call);
 
 }  // namespace dlprim

@@ -105,7 +105,6 @@ class PlacedTrain(CommandTest):
             self.refuse(words, "train", self.config(**config), "-d", "a=cpu,b=cpu", "--out", self.folder / "refused",
                         *arguments)
         refuse(["on_nan"], on_nan="continue")
-        refuse(["shards"], shards=2)
         refuse(["--trace"], "--trace", self.folder / "trace.json")
         refuse(["--shares"], "--shares", "1,1")
         refuse(["dlprim_benchmark"], "--memory")

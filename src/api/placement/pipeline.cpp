@@ -5,6 +5,7 @@
 #include "api/net_impl.hpp"
 #include "api/placement/courier.hpp"
 #include "api/placement/pipeline_order.hpp"
+#include "api/shard_output.hpp"
 #include "api/shard_sums.hpp"
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
@@ -41,6 +42,7 @@ class Pipeline::Work {
     void run(std::size_t rank);
     /// Counts the moves of a step that is over.
     void count_moves();
+    Tensor gather(const std::string& output);
     /// After an error: waits for couriers, and puts back what the step has changed.
     void undo();
 
@@ -54,7 +56,8 @@ class Pipeline::Work {
         ShardSums sums;
         /// Moves of values that it makes or reads, and of their gradients.
         std::vector<std::size_t> out, in, gradients_out, gradients_in;
-        std::uint64_t random_step = 0;    ///< before the batch
+        std::map<std::string, ShardOutput> gathered;  ///< outputs, by name
+        std::uint64_t random_step = 0;                ///< before the batch
         bool kept = false;                ///< whether this step has kept running statistics
         int forwards = 0, backwards = 0;  ///< shards of this step that it has enqueued
         std::vector<std::shared_ptr<EventImpl>> ends;  ///< of its last work in each copy
@@ -115,6 +118,7 @@ Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards)
         stage.ends.resize(net_->borders().copies());
         for (int set = net_->sets(part, shards); set-- > 0;) select(stage, set).built();
         stage.sums.attach(select(stage, 0), shards);
+        select(stage, shards - 1);  // outputs of the network are those of the last shard
     }
     orders_ = pipeline_order(ranks, shards);
     find_moves();
@@ -247,6 +251,8 @@ void Pipeline::Work::forward(std::size_t place, int shard) {
     net_->feed(stage.part, shard, inputs_[at(shard)]);
     net.step_count = stage.random_step + static_cast<std::uint64_t>(shard);
     net.forward();
+    for (const auto& [name, output] : stage.gathered)
+        output.keep(net.built().outputs.at(name), shard);
     if (!stage.sums.add_forward(net)) restore_states(stage);
     send(stage, stage.out, shard);
     const std::lock_guard lock(mutex_);
@@ -293,6 +299,14 @@ void Pipeline::Work::count_moves() {
         net_->borders().count(i, static_cast<std::uint64_t>(moved_[i]));
 }
 
+Tensor Pipeline::Work::gather(const std::string& output) {
+    const int part = net_->output_part(output);
+    const auto stage = std::find_if(stages_.begin(), stages_.end(),
+                                    [part](const Stage& each) { return each.part == part; });
+    const Tensor& of_shard = select(*stage, shards_ - 1).built().outputs.at(output);
+    return stage->gathered.try_emplace(output, output, of_shard, shards_).first->second.whole();
+}
+
 void Pipeline::Work::undo() {
     for (const auto& [ranks, courier] : couriers_) courier->wait();
     for (Stage& stage : stages_) {
@@ -329,6 +343,10 @@ void Pipeline::run(std::vector<ShardInputs::Shard> shards) {
         throw;
     }
     work_->count_moves();
+}
+
+Tensor Pipeline::gather(const std::string& output) {
+    return work_->gather(output);
 }
 
 }  // namespace dlprim

@@ -137,6 +137,16 @@ void PlacedSolverImpl::update() {
     }
 }
 
+Tensor PlacedSolver::output_of_batch(const std::string& name) {
+    const PlacedNetImpl& net = *impl_->net;
+    const auto& outputs = net.graph().outputs;
+    const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                    [&](const auto& output) { return output.second == name; });
+    const bool is_loss = found != outputs.end() && net.graph().losses.count(found->first) > 0;
+    if (impl_->pipeline && !is_loss) return impl_->pipeline->gather(name);
+    return impl_->net->part(net.output_part(name)).output(name);
+}
+
 void PlacedSolver::set_learning_rate(double rate) {
     for (const auto& solver : impl_->solvers) solver->set_learning_rate(rate);
     impl_->rate = rate;

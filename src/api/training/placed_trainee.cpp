@@ -27,10 +27,6 @@ void check(const TrainCall& call, const TrainConfig& config) {
         fail(ErrorKind::format, config.name,
              ": \"on_nan\": \"continue\" is not for placed networks, whose parts do not know of a "
              "loss that is not finite before they are updated");
-    if (config.solver.shards > 1)
-        fail(ErrorKind::format, config.name,
-             ": \"shards\" is not for placed networks in dlprim_train: it judges the outputs of "
-             "whole batches there");
     if (config.sharded_states)
         fail(ErrorKind::format, config.name,
              ": \"states\": \"sharded\" is for teams of devices that train whole networks");
@@ -40,7 +36,8 @@ class PlacedTrainee : public Trainee {
   public:
     PlacedTrainee(const std::vector<NamedDevice>& devices, const TrainCall& call,
                   const TrainConfig& config, const NetOptions& options)
-        : net_(open(devices, call, config, options)),
+        : shards_(config.solver.shards),
+          net_(open(devices, call, config, options)),
           solver_(net_, config.solver),
           whole_(open_training_net(devices.front().context, config, options)) {}
 
@@ -48,18 +45,20 @@ class PlacedTrainee : public Trainee {
     TrainedSolver solver() override { return solver_; }
     Net& whole() override { return whole_; }
     bool is_whole() const override { return false; }
-    int shards() const override { return 1; }
+    int shards() const override { return shards_; }
 
     void attach(const Roles& roles, TracedSteps* /*trace*/) override {
-        stepper_.emplace(net_, roles, 0, 1);
+        stepper_.emplace(net_, solver_, roles);
     }
     void share_state() override {}
     std::vector<std::string> notes() override { return {}; }
 
     void set_learning_rate(double rate) override { solver_.set_learning_rate(rate); }
     void step(Feeder& feeder, bool has_examples, StepTrace* /*trace*/) override {
-        if (has_examples) feeder.upload(net_, 0, 1);
-        solver_.step();
+        for (int shard = 0; shard < shards_; ++shard) {
+            if (has_examples) feeder.upload(net_, shard, shards_);
+            solver_.step();
+        }
         stepper_->keep(0);
     }
     Stepper::Outcome take() override { return stepper_->take(); }
@@ -77,6 +76,7 @@ class PlacedTrainee : public Trainee {
         return open_placed_net(devices, config, options, placement);
     }
 
+    const int shards_;
     PlacedNet net_;
     PlacedSolver solver_;
     Net whole_;  ///< is never planned

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_train with "shards" and operators on several devices: the bits of one device with as many shards."""
+import os
+import re
+import unittest.mock
+
+import train_test
+from commands import DEVICES, call, main
+from shards_test import ShardRuns
+
+PARTS = {"drop": "b", "fc": "b"}
+
+
+def two_devices():
+    """The first two devices of PoCL where POCL_DEVICES asks for two: their ids; nothing without PoCL."""
+    refusal = call("flops", __file__, "-d", "no such device").err
+    ids = re.findall(r"(\d+:\d+) = [^,]*\(Portable", refusal)
+    return ids[:2] if len(ids) > 1 else []
+
+
+def placed(net, device_of):
+    """The network with the devices of these operators."""
+    return net | {"operators": [each | ({"device": device_of[each["name"]]} if each["name"] in device_of else {})
+                                for each in net["operators"]]}
+
+
+class PlacedShards(ShardRuns):
+    HOW = {"checkpoints": {"every_steps": 5, "keep": 9}}
+
+    def setUp(self):
+        super().setUp()
+        self.write("net.json", placed(train_test.NET, PARTS))
+
+    def assert_same_run(self, a, b):
+        """Checkpoints also name the engine of each launch, and a border makes others of these."""
+        for name in ("model.h5", "checkpoint_2.h5"):
+            first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
+            self.assertEqual(sorted(first), sorted(second))
+            for key in first.keys() - {"solver/engines"}:
+                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
+        self.assertEqual(self.rows(a), self.rows(b))
+
+    def assert_bits(self, one, two, shards):
+        """Trains on one device and on two, and goes on in each from a checkpoint of the other."""
+        how = self.HOW | {"shards": shards}
+        self.train("one", "-d", one, **how)
+        self.train("placed", "-d", two, **how)
+        self.assert_same_run("one", "placed")
+        # In the middle of the second epoch.
+        self.train("third", "-d", two, "--resume", self.folder / "one/checkpoint_1_2.h5", **how)
+        self.assert_same_run("one", "third")
+        self.train("fourth", "-d", one, "--resume", self.folder / "placed/checkpoint_1_2.h5", **how)
+        self.assert_same_run("one", "fourth")
+        self.assertGreater(float(self.rows("one")[-1]["test_accuracy"]), 0.5)
+
+    def test_parts_on_one_device(self):
+        for device in DEVICES:
+            for shards in (1, 4):
+                with self.subTest(device=device, shards=shards):
+                    self.assert_bits(device, f"a={device},b={device}", shards)
+
+    def test_parts_on_two_devices(self):
+        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
+            ids = two_devices()
+            if not ids:
+                self.skipTest("PoCL shows no two devices")
+            for shards in (1, 2, 8):
+                with self.subTest(shards=shards):
+                    self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]}", shards)
+
+    def test_the_host_and_another_device(self):
+        """Engines of the two differ, so that the bits are not those of one device, but the same each time."""
+        for device in DEVICES[1:]:
+            for out in ("once", "twice"):
+                done = self.train(out, "-d", f"a={device},b=cpu", "--place", "auto", shards=4)
+                self.assertIn("test accuracy", done.out)
+            self.assert_same_run("once", "twice")
+            self.assertGreater(float(self.rows("once")[-1]["test_accuracy"]), 0.5)
+
+    def test_several_cuts(self):
+        """a, b, a: the first device has two parts, which take turns."""
+        self.write("net.json", placed(train_test.NET, {"drop": "b"}))
+        for device in DEVICES:
+            self.train("one", "-d", device, shards=4)
+            self.train("two", "-d", f"a={device},b={device}", shards=4)
+            self.assert_same_run("one", "two")
+
+    def test_errors(self):
+        out = ("--out", self.folder / "no")
+        self.refuse(["shards is 3", "does not divide the batch"], "train", self.config(shards=3), "-d", "a=cpu,b=cpu", *out)
+        self.refuse(["--shares"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", "--shares", "1,1", *out)
+        self.refuse(["\"states\": \"sharded\""], "train", self.config(shards=2, states="sharded"), "-d", "a=cpu,b=cpu", *out)
+        self.train("one", "-d", "cpu", shards=2, epochs=1)
+        self.refuse(["made with shards 2", "has shards 4"], "train", self.config(shards=4), "-d", "a=cpu,b=cpu", *out,
+                    "--resume", self.folder / "one/checkpoint_1.h5")
+
+
+if __name__ == "__main__":
+    main()
