@@ -91,6 +91,9 @@ struct TrainCall {
     /// Called once, before the training net allocates, with what its steps will take. Where shards
     /// are measured, that is with as many on each device.
     std::function<void(const MemoryMap&)> memory;
+    /// The same where operators have devices of their own, which have a step's memory each.
+    std::function<void(const PlacedNet&, const std::vector<PlacedNet::DeviceMemory>&)>
+        memory_of_devices;
     /// If set, a file to which a trace of some steps is written: what each device computes, what is
     /// moved, and what waits, in Chrome's trace event format (docs/training.md). The steps are the
     /// run's third one and those that follow. The file is written without steps when the run

@@ -104,10 +104,7 @@ class PlacedTrain(CommandTest):
         def refuse(words, *arguments, **config):
             self.refuse(words, "train", self.config(**config), "-d", "a=cpu,b=cpu", "--out", self.folder / "refused",
                         *arguments)
-        refuse(["on_nan"], on_nan="continue")
-        refuse(["--trace"], "--trace", self.folder / "trace.json")
         refuse(["--shares"], "--shares", "1,1")
-        refuse(["dlprim_benchmark"], "--memory")
         self.refuse(["'b'", "nobody has bound"], "train", self.config(), "-d", "a=cpu", "--out", self.folder / "refused")
         self.refuse(["fast=gpu"], "train", self.config(), "-d", "cpu", "--place", "auto", "--out", self.folder / "refused")
         self.refuse(["a=2G"], "train", self.config(), "-d", "a=cpu,b=cpu", "--device-memory", "a=2G", code=2)

@@ -36,6 +36,8 @@ class Pipeline {
     /// first error of a device, with its name, when all threads have ended and the batch is undone.
     void run(std::vector<ShardInputs::Shard> shards);
 
+    /// Puts back the running statistics of before the last run().
+    void restore_states();
     /// PlacedSolver::output_of_batch().
     Tensor gather(const std::string& output);
 

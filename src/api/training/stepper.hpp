@@ -4,7 +4,7 @@
 #pragma once
 
 #include "api/shard_output.hpp"
-#include "api/training/late_output.hpp"
+#include "api/late_output.hpp"
 #include "api/training/roles.hpp"
 #include "api/training/trained_net.hpp"
 
