@@ -61,38 +61,6 @@ TEST_CASE("parts that work at once train to the bits of one device", "[placed_pi
     }
 }
 
-TEST_CASE("outputs of all shards are kept", "[placed_pipeline]") {
-    const int shards = GENERATE(1, 2, 5);
-    ON_EVERY_DEVICE(device) {
-        const std::string json = placed(residual, {{"conv2", "b"}, {"bn", "b"}});
-        Net one = make_net(device, residual, training());
-        PlacedNet two = PlacedNet::from_json(two_like(device), json, training());
-        two.initialize();
-        Solver solver(one, adam(shards));
-        PlacedSolver placed_solver(two, adam(shards));
-        const Tensor scores = placed_solver.output_of_batch("scores");
-        const Tensor loss = placed_solver.output_of_batch("loss");
-        CHECK(scores.shape() == Shape{4 * shards, 5});
-        CHECK(scores.context() == two.output("scores").context());
-        CHECK(loss.shape() == one.output("loss").shape());
-        check_error(ErrorKind::not_found, {"scores", "score"},
-                    [&] { placed_solver.output_of_batch("score"); });
-        for (unsigned step = 0; step < 3; ++step) {
-            std::vector<float> of_shards;
-            for (unsigned shard = 0; shard < static_cast<unsigned>(shards); ++shard) {
-                feed(one, 10 * step + shard);
-                feed(two, 10 * step + shard);
-                solver.step();
-                placed_solver.step();
-                const std::vector<float> own = one.output("scores").to_floats();
-                of_shards.insert(of_shards.end(), own.begin(), own.end());
-            }
-            CHECK(scores.to_floats() == of_shards);
-            CHECK(bits(loss) == bits(one.output("loss")));
-        }
-    }
-}
-
 TEST_CASE("orders of tasks end, and keep to the shards in flight", "[placed_pipeline]") {
     const std::vector<std::vector<std::size_t>> chains{
         {0}, {0, 1}, {0, 1, 2, 3}, {0, 1, 0}, {0, 1, 0, 1, 0}, {0, 1, 2, 0, 2, 1}};

@@ -13,7 +13,10 @@ namespace {
 
 void check(const TrainCall& call, const TrainConfig& config) {
     require(call.processes.size() <= 1,
-            "one process trains a placed network: several processes train on a device each");
+            "a network whose operators are on several devices is trained by one process, and ",
+            call.processes.size(),
+            " were started: start one, which takes all devices of its host, or leave the names of "
+            "devices out, so that each process trains the whole network on a device of its own");
     require(call.shards_of_devices.empty() && !call.measure_shards,
             "devices of a placed network have operators, and not shards of their own: leave "
             "--shares out (TrainCall::shards_of_devices, measure_shards)");
