@@ -53,7 +53,7 @@ class PlacedNan(ShardRuns):
 
     def test_going_on_on_two_devices(self):
         with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
-            ids = placed_shards_test.two_devices()
+            ids = placed_shards_test.pocl_devices()
             if not ids:
                 self.skipTest("PoCL shows no two devices")
             for shards in (1, 4):

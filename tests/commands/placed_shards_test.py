@@ -12,11 +12,11 @@ from shards_test import ShardRuns
 PARTS = {"drop": "b", "fc": "b"}
 
 
-def two_devices():
-    """The first two devices of PoCL where POCL_DEVICES asks for two: their ids; nothing without PoCL."""
+def pocl_devices(count=2):
+    """The ids of so many devices of PoCL where POCL_DEVICES asks for them; nothing without PoCL."""
     refusal = call("flops", __file__, "-d", "no such device").err
     ids = re.findall(r"(\d+:\d+) = [^,]*\(Portable", refusal)
-    return ids[:2] if len(ids) > 1 else []
+    return ids[:count] if len(ids) >= count else []
 
 
 def placed(net, device_of):
@@ -62,12 +62,20 @@ class PlacedShards(ShardRuns):
 
     def test_parts_on_two_devices(self):
         with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
-            ids = two_devices()
+            ids = pocl_devices()
             if not ids:
                 self.skipTest("PoCL shows no two devices")
             for shards in (1, 2, 8):
                 with self.subTest(shards=shards):
                     self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]}", shards)
+
+    def test_parts_on_three_devices(self):
+        self.write("net.json", placed(train_test.NET, {"drop": "b", "fc": "c", "prob": "c", "loss": "c"}))
+        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread pthread"):
+            ids = pocl_devices(3)
+            if not ids:
+                self.skipTest("PoCL shows no three devices")
+            self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]},c={ids[2]}", 8)
 
     def test_the_host_and_another_device(self):
         """Engines of the two differ, so that the bits are not those of one device, but the same each time."""
