@@ -100,6 +100,7 @@ SolverOptions solver_options(const nb::dict& keywords) {
         {"loss_scale", [&](auto v, const auto& n) { set_field(v, o.loss_scale, n); }},
         {"loss_scale_steps", [&](auto v, const auto& n) { set_field(v, o.loss_scale_steps, n); }},
         {"average", [&](auto v, const auto& n) { set_field(v, o.average, n); }},
+        {"guard_loss", [&](auto v, const auto& n) { set_field(v, o.guard_loss, n); }},
     };
     for (const auto [key, value] : keywords) {
         const auto name = nb::cast<std::string>(key);
