@@ -7,7 +7,7 @@ import unittest.mock
 
 import train_test
 from commands import DEVICES, call, main
-from shards_test import ShardRuns
+from shards_test import SYNCHRONOUS, ShardRuns
 
 PARTS = {"drop": "b", "fc": "b"}
 
@@ -99,9 +99,14 @@ class PlacedShards(ShardRuns):
         self.refuse(["shards is 3", "does not divide the batch"], "train", self.config(shards=3), "-d", "a=cpu,b=cpu", *out)
         self.refuse(["--shares"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", "--shares", "1,1", *out)
         self.refuse(["\"states\": \"sharded\""], "train", self.config(shards=2, states="sharded"), "-d", "a=cpu,b=cpu", *out)
+        self.refuse(["memory_limit", "--device-memory"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", *out,
+                    "--memory-limit", "100")
         self.train("one", "-d", "cpu", shards=2, epochs=1)
         self.refuse(["made with shards 2", "has shards 4"], "train", self.config(shards=4), "-d", "a=cpu,b=cpu", *out,
                     "--resume", self.folder / "one/checkpoint_1.h5")
+        self.write("net.json", SYNCHRONOUS)
+        self.refuse(["BatchNorm 'norm'", "statistics of all shards", "one after the other"], "train", self.config(shards=2),
+                    "-d", "a=cpu,b=cpu", *out)
 
 
 if __name__ == "__main__":

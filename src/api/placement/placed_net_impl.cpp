@@ -55,7 +55,8 @@ void check_options(const NetOptions& options) {
     require(!options.output_gradients,
             "backward of a placed network starts from its losses: output_gradients is not for it");
     require(options.memory_limit == 0,
-            "a placed network has no memory_limit: its devices have a limit each");
+            "a placed network has no memory_limit: its devices have a limit each, which "
+            "PlacementOptions::memory_limits or --device-memory NAME=SIZE sets");
 }
 
 }  // namespace
