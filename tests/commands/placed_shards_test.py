@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train with "shards" and operators on several devices: the bits of one device with as many shards."""
 import os
+import random
 import re
+import signal
+import subprocess
+import time
 import unittest.mock
 
 import train_test
-from commands import DEVICES, call, main
+from commands import DEVICES, TOOLS, call, main
 from shards_test import SYNCHRONOUS, ShardRuns
 
 PARTS = {"drop": "b", "fc": "b"}
@@ -32,9 +36,9 @@ class PlacedShards(ShardRuns):
         super().setUp()
         self.write("net.json", placed(train_test.NET, PARTS))
 
-    def assert_same_run(self, a, b):
+    def assert_same_run(self, a, b, last="checkpoint_2.h5"):
         """Checkpoints also name the engine of each launch, and a border makes others of these."""
-        for name in ("model.h5", "checkpoint_2.h5"):
+        for name in ("model.h5", last):
             first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
             self.assertEqual(sorted(first), sorted(second))
             for key in first.keys() - {"solver/engines"}:
@@ -93,6 +97,33 @@ class PlacedShards(ShardRuns):
             self.train("one", "-d", device, shards=4)
             self.train("two", "-d", f"a={device},b={device}", shards=4)
             self.assert_same_run("one", "two")
+
+    def test_runs_that_are_killed_go_on_anywhere(self):
+        """Each on another placement than the one before, from the last checkpoint that was written."""
+        pick = random.Random(1)
+        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
+            ids = pocl_devices()
+            if not ids:
+                self.skipTest("PoCL shows no two devices")
+            how = {"shards": 4, "epochs": 12, "checkpoints": {"every_steps": 3, "keep": 99}}
+            self.train("one", "-d", ids[0], **how)
+            config = self.config(**how)
+            placements = [ids[0], f"a={ids[0]},b={ids[1]}", f"b={ids[0]},a={ids[1]}", f"a={ids[1]},b={ids[1]}"]
+            killed = 0
+            for turn in range(8):
+                process = subprocess.Popen(
+                    [TOOLS / "dlprim_train", config, "-d", placements[turn % 4], "--out", self.folder / "many", "--resume",
+                     "latest"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                assert process.stdout is not None
+                for _ in range(pick.randrange(3, 6)):  # a line for each device, and then of epochs
+                    process.stdout.readline()
+                time.sleep(pick.uniform(0, 0.05))
+                process.kill()
+                process.communicate()
+                killed += process.returncode == -signal.SIGKILL
+            self.assertGreater(killed, 2)
+            self.succeed("train", config, "-d", placements[1], "--out", self.folder / "many", "--resume", "latest")
+            self.assert_same_run("one", "many", "checkpoint_12.h5")
 
     def test_errors(self):
         out = ("--out", self.folder / "no")
