@@ -179,6 +179,7 @@ class PlacedNet {
         std::uint64_t limit_bytes = 0;   ///< PlacementOptions::memory_limits, or all that it has
         std::vector<PartMemory> parts;   ///< those that run there
     };
+    /// `solver` as for planned_peak_bytes().
     std::vector<DeviceMemory> plan_memory(const SolverOptions* solver = nullptr);
     /// Remarks on the placement, and of the planner: a sentence each. Plans and compiles.
     std::vector<std::string> notes();
@@ -222,10 +223,11 @@ class PlacedSolver {
     /// shards, and without shards it is PlacedNet::output(). Throws Error(not_found), and
     /// Error(invalid_argument) for an output without dimensions that is no loss.
     Tensor output_of_batch(const std::string& name);
-    /// With SolverOptions::guard_loss a step waits for its losses before it updates any part. From
-    /// the first one on that is not finite, steps compute and change nothing. This call undoes
-    /// them, `back` in number with that first one, as Solver::call_off() does, so that training can
-    /// go on. Throws Error(invalid_argument) without guard_loss, and for another number.
+    /// With SolverOptions::guard_loss a step waits for its losses before it updates any part. If
+    /// one is not finite, the step changes nothing, and later steps compute nothing. This call ends
+    /// that: it undoes the bad step and those after it, `back` in number, as Solver::call_off()
+    /// does, and training goes on. Throws Error(invalid_argument) without guard_loss, and for
+    /// another number.
     void call_off(int back);
     void set_learning_rate(double rate);
     double learning_rate() const;

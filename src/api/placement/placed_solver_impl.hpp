@@ -36,12 +36,13 @@ class PlacedSolverImpl {
 
   private:
     void open_solvers();
-    /// Of the present batch. They enqueue work, and with a guard read_losses() too.
+    /// Enqueues forward and backward of the present batch and, with a guard, reads of its losses.
     void compute();
+    /// Keep and put back what forward changes: running statistics.
     void keep_states();
     void restore_states();
     void read_losses();
-    /// Waits for the losses.
+    /// Waits for losses that are read. Without a guard there are none.
     bool losses_are_finite();
     void update();
 
