@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -162,6 +163,26 @@ void add_shares_option(CLI::App& app, TrainCall& call) {
         "first how long one takes each; as even as possible if not given");
 }
 
+/// Does what --memory and --memory-html ask for, when the run tells of its memory. `devices` is
+/// referred to.
+void show_memory(TrainCall& call, const std::string& devices, bool text, const std::string& html) {
+    const auto title = [&call, &devices](std::int64_t batch) {
+        return call.config + " on " + devices + ", batch " + std::to_string(batch) +
+               ", a training step";
+    };
+    call.memory = [title, text, html](const MemoryMap& map) {
+        tools::report_memory(map, title(map.batch), text, html);
+    };
+    call.memory_of_devices = [title, text, html](const PlacedNet& net,
+                                                 const std::vector<PlacedNet::DeviceMemory>& all) {
+        std::int64_t batch = 0;
+        for (const std::string& name : net.input_names())
+            if (const Shape shape = net.input_shape(name); shape.rank() > 0)
+                batch = std::max(batch, shape[0]);
+        tools::report_memory(net, all, title(batch), text, html);
+    };
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -228,13 +249,7 @@ int main(int argc, char** argv) {
             return;
         }
         tools::TrainDisplay display;
-        if (memory || !memory_html.empty())
-            call.memory = [&](const MemoryMap& map) {
-                tools::report_memory(map,
-                                     call.config + " on " + devices + ", batch " +
-                                         std::to_string(map.batch) + ", a training step",
-                                     memory, memory_html);
-            };
+        if (memory || !memory_html.empty()) show_memory(call, devices, memory, memory_html);
         call.progress = [&](const TrainProgress& progress) {
             if (asked.exchange(false)) display.ask();
             display.progress(progress);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <vector>
 
 namespace dlprim::tools {
@@ -128,6 +129,48 @@ void report_memory(const MemoryMap& map, const std::string& title, bool text,
     ReportPage page("Memory of " + title);
     page.add_memory(map);
     write_text(html, page.html());
+}
+
+namespace {
+
+/// "part 1, 'conv' to 'pool'".
+std::string part_text(const PlacedNet& net, std::size_t part) {
+    const std::vector<std::string> names = net.parts().at(part).operators;
+    return "part " + std::to_string(part + 1) + ", '" + names.front() + "' to '" + names.back() +
+           "'";
+}
+
+std::string device_text(const PlacedNet& net, const PlacedNet::DeviceMemory& device) {
+    std::string text = "planned peak      " + mib(device.peak_bytes) + " on device '" +
+                       device.name + "': what crosses borders " + mib(device.border_bytes) +
+                       "; the limit is " + mib(device.limit_bytes) + '\n';
+    for (const PlacedNet::PartMemory& part : device.parts)
+        text += "    " + mib(part.bytes) + "  " + part_text(net, part.part) +
+                (part.working_sets == 1
+                     ? ""
+                     : ", in " + std::to_string(part.working_sets) + " working sets") +
+                '\n';
+    return text;
+}
+
+std::string page_of_part(const std::string& html, std::size_t part) {
+    const std::filesystem::path whole(html);
+    const std::string name =
+        whole.stem().string() + ".part" + std::to_string(part + 1) + whole.extension().string();
+    return (whole.parent_path() / name).string();
+}
+
+}  // namespace
+
+void report_memory(const PlacedNet& net, const std::vector<PlacedNet::DeviceMemory>& devices,
+                   const std::string& title, bool text, const std::string& html) {
+    if (text) std::printf("memory of %s, before anything is allocated\n", title.c_str());
+    for (const PlacedNet::DeviceMemory& device : devices)
+        if (text) std::fputs(device_text(net, device).c_str(), stdout);
+    for (const PlacedNet::DeviceMemory& device : devices)
+        for (const PlacedNet::PartMemory& part : device.parts)
+            report_memory(part.map, part_text(net, part.part) + ", on device '" + device.name + "'",
+                          text, html.empty() ? html : page_of_part(html, part.part));
 }
 
 }  // namespace dlprim::tools

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <dlprim/memory_map.hpp>
+#include <dlprim/placed_net.hpp>
 
 #include <string>
+#include <vector>
 
 namespace dlprim::tools {
 
@@ -16,5 +18,10 @@ std::string memory_text(const MemoryMap& map, const std::string& title);
 /// (dlprim/report.hpp) if `html` names a file.
 void report_memory(const MemoryMap& map, const std::string& title, bool text,
                    const std::string& html);
+
+/// The same of a network on several devices: what each of them gives, and then each part. There is
+/// a page for each part, with its number in the name: memory.part1.html.
+void report_memory(const PlacedNet& net, const std::vector<PlacedNet::DeviceMemory>& devices,
+                   const std::string& title, bool text, const std::string& html);
 
 }  // namespace dlprim::tools

@@ -27,12 +27,14 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/internal.hpp>
+#include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/solver_options.hpp>
 #include <dlprim/tensor.hpp>
 #include <dlprim/tensor_file.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -154,12 +156,31 @@ class PlacedNet {
     void prepare();
     void forward();
     void backward();
+    /// As Net::first_nan(), of the inputs that were set last.
+    std::string first_nan();
 
     /// Peak memory of each device in bytes, by name, while batches run: plans of its parts, and
     /// copies of values that move there. Known before anything is compiled or allocated. With
     /// `solver`, that of training steps, with what each shard in flight takes; without it, that of
     /// the PlacedSolver on this net, if any. A context with two names counts for the first.
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver = nullptr);
+    /// What that memory is for, by device and part.
+    struct PartMemory {
+        std::size_t part = 0;  ///< index in parts()
+        /// Of a step of the part alone, in one working set.
+        MemoryMap map;
+        int working_sets = 1;     ///< how many of them there are: shards in flight
+        std::uint64_t bytes = 0;  ///< of all, without what crosses borders
+    };
+    struct DeviceMemory {
+        std::string name;
+        std::uint64_t peak_bytes = 0;    ///< as planned_peak_bytes() says
+        std::uint64_t border_bytes = 0;  ///< of it: what crosses borders, of all shards in flight
+        std::uint64_t limit_bytes = 0;   ///< PlacementOptions::memory_limits, or all that it has
+        std::vector<PartMemory> parts;   ///< those that run there
+    };
+    /// `solver` as for planned_peak_bytes().
+    std::vector<DeviceMemory> plan_memory(const SolverOptions* solver = nullptr);
     /// Remarks on the placement, and of the planner: a sentence each. Plans and compiles.
     std::vector<std::string> notes();
 
@@ -177,9 +198,9 @@ class PlacedSolver {
   public:
     /// Attaches to a net in training mode, as Solver does. With shards, each part has memory for
     /// each shard in flight there: at most 2 f + 1 where f parts follow. Throws
-    /// Error(invalid_argument) for what it does not do: state_parts and guard_loss; with shards
-    /// batch norms with "sync"; and a loss scale, as operators in fp16 have it, where a loss is
-    /// made by a part without trained parameters. Throws what Solver's constructor throws, and
+    /// Error(invalid_argument) for what it does not do: state_parts; with shards batch norms with
+    /// "sync"; and a loss scale, as operators in fp16 have it, where a loss is made by a part
+    /// without trained parameters. Throws what Solver's constructor throws, and
     /// Error(out_of_memory) as PlacedNet::prepare() does.
     PlacedSolver(PlacedNet& net, const SolverOptions& options);
     ~PlacedSolver();
@@ -191,11 +212,23 @@ class PlacedSolver {
     ///
     /// With shards each call is for the next shard of a batch, whose inputs the net has. The calls
     /// before the last one only take these inputs. The last one computes all shards and makes the
-    /// update; outputs are then those of the last shard, but losses, gradients and running
-    /// statistics are means, as after Solver::step(). Where a device fails, that call throws its
-    /// first error, with the device's name, when all devices have stopped. The batch is then undone
-    /// as a whole; what failed may be mended, and the batch be fed again.
+    /// update; outputs are then those of the last shard (output_of_batch() has all), but losses,
+    /// gradients and running statistics are means, as after Solver::step(). Where a device fails,
+    /// that call throws its first error, with the device's name, when all devices have stopped. The
+    /// batch is then undone as a whole; what failed may be mended, and the batch be fed again.
     void step();
+    /// The tensor that holds this output of the whole batch after each later step: with S shards it
+    /// has S times as many rows, those of the shards in their order, in memory of the output's
+    /// device that is taken now, beside planned_peak_bytes(). Of a loss, which is a mean over the
+    /// shards, and without shards it is PlacedNet::output(). Throws Error(not_found), and
+    /// Error(invalid_argument) for an output without dimensions that is no loss.
+    Tensor output_of_batch(const std::string& name);
+    /// With SolverOptions::guard_loss a step waits for its losses before it updates any part. If
+    /// one is not finite, the step changes nothing, and later steps compute nothing. This call ends
+    /// that: it undoes the bad step and those after it, `back` in number, as Solver::call_off()
+    /// does, and training goes on. Throws Error(invalid_argument) without guard_loss, and for
+    /// another number.
+    void call_off(int back);
     void set_learning_rate(double rate);
     double learning_rate() const;
     std::uint64_t steps() const;  ///< updates so far

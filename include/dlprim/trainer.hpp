@@ -91,6 +91,10 @@ struct TrainCall {
     /// Called once, before the training net allocates, with what its steps will take. Where shards
     /// are measured, that is with as many on each device.
     std::function<void(const MemoryMap&)> memory;
+    /// Called in its place where operators have devices of their own, before anything is
+    /// allocated, also where parts do not fit.
+    std::function<void(const PlacedNet&, const std::vector<PlacedNet::DeviceMemory>&)>
+        memory_of_devices;
     /// If set, a file to which a trace of some steps is written: what each device computes, what is
     /// moved, and what waits, in Chrome's trace event format (docs/training.md). The steps are the
     /// run's third one and those that follow. The file is written without steps when the run
@@ -135,8 +139,8 @@ TrainResult train(const Context& context, const TrainCall& call);
 TrainResult train(const std::vector<Context>& contexts, const TrainCall& call);
 /// The same of a network whose operators run on these devices (dlprim/placed_net.hpp), where the
 /// test set is judged with the same placement. Checkpoints and the weights file are those of one
-/// device. Throws Error for what such a training does not do: what PlacedSolver refuses, shards,
-/// sharded states, "on_nan": "continue", a trace, a memory map, several processes.
+/// device. With shards all devices work at once. Throws Error for what such a training does not do:
+/// what PlacedSolver refuses, shares of devices, sharded states, several processes.
 TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call);
 
 }  // namespace dlprim

@@ -84,7 +84,7 @@ class PlacedSolver(_core.PlacedSolver):
     Args:
         net: a PlacedNet in training mode.
         kind: "sgd", "adam" or "adamw".
-        options: those of a Solver, but for guard_loss; docs/placement.md says which are refused.
+        options: those of a Solver; docs/placement.md says which are refused. With guard_loss a step waits for its loss.
 
     Raises:
         InvalidArgumentError: a number is invalid, an option is not for placed networks, or the net is not in

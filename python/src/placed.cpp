@@ -100,6 +100,7 @@ SolverOptions solver_options(const nb::dict& keywords) {
         {"loss_scale", [&](auto v, const auto& n) { set_field(v, o.loss_scale, n); }},
         {"loss_scale_steps", [&](auto v, const auto& n) { set_field(v, o.loss_scale_steps, n); }},
         {"average", [&](auto v, const auto& n) { set_field(v, o.average, n); }},
+        {"guard_loss", [&](auto v, const auto& n) { set_field(v, o.guard_loss, n); }},
     };
     for (const auto [key, value] : keywords) {
         const auto name = nb::cast<std::string>(key);
@@ -279,7 +280,10 @@ void bind_runs(NetClass& net) {
         .def("enqueue_forward", of_net([](PlacedNet& own) { own.forward(); }),
              "What forward() does without setting inputs or returning outputs.")
         .def("backward", of_net([](PlacedNet& own) { own.backward(); }),
-             "Enqueues the gradients of the last forward().");
+             "Enqueues the gradients of the last forward().")
+        .def("first_nan", of_net([](PlacedNet& own) { return own.first_nan(); }),
+             "Runs forward again on the same inputs: the first operator whose output is not "
+             "finite, or an empty str. Waits.");
 }
 
 void bind_solver_class(nb::module_& module) {
@@ -290,6 +294,17 @@ void bind_solver_class(nb::module_& module) {
              "dlprim.PlacedSolver documents the options.")
         .def("step", of_solver([](PlacedSolver& own) { own.step(); }),
              "Forward, backward and, at every accumulate-th call, the update.")
+        .def("output_of_batch",
+             of_solver<std::string>([](PlacedSolver& own, const std::string& name) {
+                 return own.output_of_batch(name);
+             }),
+             nb::arg("name"),
+             "The Tensor that holds this output of whole batches after each later step: with "
+             "shards the rows of all of them. Raises NotFoundError, InvalidArgumentError.")
+        .def("call_off", of_solver<int>([](PlacedSolver& own, int back) { own.call_off(back); }),
+             nb::arg("back") = 1,
+             "With guard_loss: undoes the last `back` steps, which are those from the first on "
+             "whose loss was not finite, so that training goes on. Raises InvalidArgumentError.")
         .def("use_averages", of_solver([](PlacedSolver& own) { own.use_averages(); }),
              "With average: gives the parameters that are trained their averages, for good.")
         .def_prop_rw(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train with operators on several devices: -d a=...,b=... and --place auto."""
 import csv
+import re
 
 import h5py
 import numpy as np
@@ -100,15 +101,41 @@ class PlacedTrain(CommandTest):
         self.refuse(["device 'a'", "more than the limit of 1024 bytes"], "train", self.config(), "-d",
                     f"a={device},b=cpu", "--device-memory", "a=1KiB", "--out", self.folder / "y")
 
+    def test_memory_by_device(self):
+        """Before anything is allocated: what devices give, as the planner of dlprim_benchmark says, and to which part."""
+        wide = network({"x": [8, 6], "label": ([8], "int")}, ["scores", "loss"],
+                       operator("InnerProduct", "one", "x", outputs=64000, activation="tanh"),
+                       operator("InnerProduct", "two", "one", outputs=16, activation="relu", device="b"),
+                       operator("InnerProduct", "scores", "two", outputs=3),
+                       operator("SoftmaxWithLoss", "loss", "scores label"))
+        self.write("net.json", wide)
+        for device in DEVICES[1:]:
+            devices = f"a={device},b=cpu"
+            out = ("-d", devices, "--out", self.folder / "memory", "--replace", "--epochs", "1")
+            told = self.succeed("train", self.config(solver={"type": "adam"}), *out, "--memory", "--memory-html",
+                                self.folder / "memory.html").out
+            peaks = {name: float(peak) for peak, name in re.findall(r"(?m)^planned peak +([\d.]+) MiB on device '(\w)'", told)}
+            planned = self.succeed("benchmark", devices, self.folder / "net.json", "-a", "-i1", "-w1").out
+            self.assertEqual(len(peaks), 2)
+            for peak, name in re.findall(r"(?m)^planned peak +([\d.]+) MiB on (\w)", planned):
+                self.assertAlmostEqual(peaks[name], float(peak), delta=0.06)
+            self.assertRegex(told, r"(?m)^ +[\d.]+ MiB  part 2, 'two' to 'two'$")
+            self.assertIn("memory of part 1, 'one' to 'one', on device 'a', before anything is allocated", told)
+            self.assertRegex(told, r"(?m)^ +3\.9\d MiB +block .* params$")  # of 'two', with 64000 x 16 weights
+            self.assertEqual(len(list(self.folder.glob("memory.part?.html"))), 3)
+            # With shards, what each shard in flight takes.
+            shards = self.succeed("train", self.config(batch=32, shards=4, epochs=1), *out, "--memory").out
+            self.assertRegex(shards, r"(?m)^ +[\d.]+ MiB  part 1, 'one' to 'one', in 4 working sets$")
+            for peak, name in re.findall(r"(?m)^planned peak +([\d.]+) MiB on device '(\w)'", shards):
+                self.assertGreater(float(peak), peaks[name] + (2 if name == "a" else 0))
+            # It is told, too, where it does not fit.
+            self.refuse(["device 'b'", "more than the limit"], "train", self.config(), *out, "--memory", "--device-memory", "b=1KiB")
+
     def test_what_is_refused(self):
         def refuse(words, *arguments, **config):
             self.refuse(words, "train", self.config(**config), "-d", "a=cpu,b=cpu", "--out", self.folder / "refused",
                         *arguments)
-        refuse(["on_nan"], on_nan="continue")
-        refuse(["shards"], shards=2)
-        refuse(["--trace"], "--trace", self.folder / "trace.json")
         refuse(["--shares"], "--shares", "1,1")
-        refuse(["dlprim_benchmark"], "--memory")
         self.refuse(["'b'", "nobody has bound"], "train", self.config(), "-d", "a=cpu", "--out", self.folder / "refused")
         self.refuse(["fast=gpu"], "train", self.config(), "-d", "cpu", "--place", "auto", "--out", self.folder / "refused")
         self.refuse(["a=2G"], "train", self.config(), "-d", "a=cpu,b=cpu", "--device-memory", "a=2G", code=2)

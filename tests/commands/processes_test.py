@@ -427,6 +427,8 @@ class Faults(Runs):
     def test_what_is_wrong_for_all(self):
         out = ["-d", "cpu", "--out", self.folder / "no"]
         self.refused(["2 devices and 1 shard", '"shards" to 2'], Group(2, [self.config(), *out]))
+        self.refused(["is trained by one process", "2 were started", "leave the names of devices out"],
+                     Group(2, [self.config(shards=2), "-d", "a=cpu,b=cpu", "--out", self.folder / "no"]))
         self.refused(["no-such.json"], Group(2, [self.folder / "no-such.json", *out]), code=1)
         group = Group(2, [self.config(shards=2), *out], lambda rank: (["--resume", self.folder / "nothing.h5"], {}))
         for _, _, errors in group.wait():

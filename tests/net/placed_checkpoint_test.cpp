@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Checkpoints of placed networks: they are those of one device, and training goes on from them on
 // any placement with the bits of a run that was never interrupted.
-#include "net/support.hpp"
-
-#include <dlprim/placed_net.hpp>
+#include "net/placed_support.hpp"
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -13,23 +11,10 @@ namespace {
 using Bits = std::map<std::string, Bytes>;
 
 /// small_network with these operators on device b. It has batch norm and dropout.
-std::string placed(const std::vector<std::string>& operators) {
-    std::string json = small_network;
-    for (const std::string& op : operators) {
-        const std::size_t at = json.find("{\"name\": \"" + op + "\", \"type\"");
-        REQUIRE(at != std::string::npos);
-        json.insert(at + 1, "\"device\": \"b\", ");
-    }
-    return json;
-}
-
-template <typename AnyNet>
-void feed(AnyNet& net, unsigned number) {
-    const auto data = random_floats(4 * 3 * 8 * 8, 100 + number);
-    std::vector<std::int32_t> labels(4);
-    for (std::size_t i = 0; i < 4; ++i) labels[i] = static_cast<std::int32_t>((i * 3 + number) % 5);
-    net.set_input("data", data.data(), data.size() * sizeof(float));
-    net.set_input("label", labels.data(), labels.size() * sizeof(std::int32_t));
+std::string with_on_b(const std::vector<std::string>& operators) {
+    std::map<std::string, std::string> device_of;
+    for (const std::string& op : operators) device_of[op] = "b";
+    return placed(small_network, device_of);
 }
 
 template <typename AnyNet, typename AnySolver>
@@ -52,11 +37,6 @@ SolverOptions averaged_adam() {
     SolverOptions how;
     how.average = 0.9;
     return how;
-}
-
-std::vector<NamedDevice> two_like(const Context& device) {
-    const std::vector<Context> both = contexts_like(device, 2);
-    return {{"a", both[0]}, {"b", both[1]}};
 }
 
 struct Placed {
@@ -84,7 +64,7 @@ TEST_CASE("a checkpoint resumes on any placement with the bits of one run", "[pl
         train(whole, whole_solver, 3, 6);
         const Bits want = bits_of(whole);
 
-        Placed first(devices, placed({"hidden", "drop"}), how);
+        Placed first(devices, with_on_b({"hidden", "drop"}), how);
         train(first.net, *first.solver, 0, 3);
         first.solver->save_checkpoint(folder.file("two.h5"), {{"mine", 4}});
 
@@ -101,7 +81,7 @@ TEST_CASE("a checkpoint resumes on any placement with the bits of one run", "[pl
 
         for (const char* const file : {"one.h5", "two.h5"}) {
             INFO(file);
-            Placed other(devices, placed({"scores", "loss"}), how);
+            Placed other(devices, with_on_b({"scores", "loss"}), how);
             CHECK(other.solver->load_checkpoint(folder.file(file)).at("mine") == 4);
             CHECK(other.solver->steps() == 3);
             CHECK(other.solver->learning_rate() == 1e-2 / 3);
@@ -131,17 +111,17 @@ TEST_CASE("a checkpoint of a run with shards resumes with the bits of one run",
         const Bits want = bits_of(whole);
 
         const std::vector<NamedDevice> devices = two_like(device);
-        Placed first(devices, placed({"hidden", "drop"}), how);
+        Placed first(devices, with_on_b({"hidden", "drop"}), how);
         train(first.net, *first.solver, 0, 2);
         first.solver->save_checkpoint(folder.file("two.h5"));
         train(first.net, *first.solver, 2, 3);
         check_error(invalid, {"middle of a batch", "1 of its 2 shards"},
                     [&] { first.solver->save_checkpoint(folder.file("half.h5")); });
-        Placed other(devices, placed({"scores", "loss"}), how);
+        Placed other(devices, with_on_b({"scores", "loss"}), how);
         other.solver->load_checkpoint(folder.file("two.h5"));
         train(other.net, *other.solver, 2, 6);
         CHECK((bits_of(other.net) == want));
-        Placed unlike(devices, placed({"hidden"}), {});
+        Placed unlike(devices, with_on_b({"hidden"}), {});
         check_error(invalid, {"shards 2", "shards 1"},
                     [&] { unlike.solver->load_checkpoint(folder.file("two.h5")); });
     }
@@ -150,14 +130,14 @@ TEST_CASE("a checkpoint of a run with shards resumes with the bits of one run",
 TEST_CASE("files that are no checkpoints of the network are refused", "[placed_checkpoint]") {
     const Folder folder;
     const std::vector<NamedDevice> devices = two_like(Context("host"));
-    Placed adam(devices, placed({"hidden"}), {});
+    Placed adam(devices, with_on_b({"hidden"}), {});
     train(adam.net, *adam.solver, 0, 1);
     adam.solver->save_checkpoint(folder.file("adam.h5"));
     const Bits before = bits_of(adam.net);
     adam.net.save_weights(folder.file("weights.h5"));
     check_error(ErrorKind::format, {"weights.h5", "not a checkpoint"},
                 [&] { adam.solver->load_checkpoint(folder.file("weights.h5")); });
-    Placed averaged(devices, placed({"hidden"}), averaged_adam());
+    Placed averaged(devices, with_on_b({"hidden"}), averaged_adam());
     check_error(ErrorKind::not_found, {"adam.h5", "average"},
                 [&] { averaged.solver->load_checkpoint(folder.file("adam.h5")); });
     check_error(invalid, {"no comma"}, [&] {

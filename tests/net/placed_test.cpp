@@ -348,7 +348,6 @@ TEST_CASE("what parts cannot do is refused", "[placed]") {
     refuse({"shards", "0"}, [](SolverOptions& o) { o.shards = 0; });
     refuse({"shards is 2", "accumulate"}, [](SolverOptions& o) { o.shards = o.accumulate = 2; });
     refuse({"state_parts"}, [](SolverOptions& o) { o.state_parts = 2; });
-    refuse({"guard_loss"}, [](SolverOptions& o) { o.guard_loss = true; });
     refuse({"learning rate"}, [](SolverOptions& o) { o.learning_rate = -1; });
 
     NetOptions options = training();

@@ -58,6 +58,50 @@ def test_training_has_the_bits_of_one_device(context: dlprim.Context, tmp_path: 
     assert "3" in repr(placed_solver) and "PlacedNet" in repr(two)
 
 
+def test_outputs_of_all_shards(context: dlprim.Context) -> None:
+    data, labels = samples()
+    net = dlprim.PlacedNet(two_like(context), placed())
+    net.initialize()
+    solver = dlprim.PlacedSolver(net, learning_rate=0, shards=2)
+    scores = solver.output_of_batch("prob")
+    assert scores.shape == (8, *net.output("prob").shape[1:])
+    for shard in (data, 2 * data):
+        net.set_input("data", shard)
+        net.set_input("label", labels)
+        solver.step()
+    one = dlprim.Net(context, classifier(), "inference")
+    one.set_weights(net.weights())
+    want = [one.run(data=shard, label=labels)["prob"] for shard in (data, 2 * data)]
+    np.testing.assert_allclose(scores.numpy(), np.concatenate(want), rtol=1e-5)
+    with pytest.raises(dlprim.NotFoundError, match="prop"):
+        solver.output_of_batch("prop")
+
+
+def test_a_loss_that_is_not_finite(context: dlprim.Context) -> None:
+    data, labels = samples()
+    net = dlprim.PlacedNet(two_like(context), placed())
+    net.initialize()
+    before = net.weights()
+    solver = dlprim.PlacedSolver(net, guard_loss=True)
+    bad = data.copy()
+    bad[0, 0] = np.inf
+    for given in (bad, data):  # the second step follows the bad one, and changes nothing
+        net.set_input("data", given)
+        net.set_input("label", labels)
+        solver.step()
+        for name, want in before.items():
+            np.testing.assert_array_equal(net.weights()[name], want)
+    with pytest.raises(dlprim.InvalidArgumentError, match="are 2, and not 1"):
+        solver.call_off()
+    solver.call_off(2)
+    assert solver.steps == 0 and net.first_nan() == ""
+    net.set_input("data", bad)
+    assert net.first_nan() == "fc1"
+    net.set_input("data", data)
+    solver.step()
+    assert solver.steps == 1 and any((net.weights()[name] != want).any() for name, want in before.items())
+
+
 def test_inference_and_files(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
     data, labels = samples()
     one = dlprim.Net(context, classifier(), "inference")

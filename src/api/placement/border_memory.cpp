@@ -2,6 +2,11 @@
 // BorderMemory.
 #include "api/placement/border_memory.hpp"
 
+#include "api/placement/placed_trace.hpp"
+#include "runtime/access.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/event_impl.hpp"
+
 #include <utility>
 
 namespace dlprim {
@@ -97,18 +102,28 @@ void BorderMemory::allocate(std::size_t copies) {
         }
 }
 
-void BorderMemory::move_inputs() {
-    for (BorderMove& move : moves_)
-        if (move.at_start) make(move);
+void BorderMemory::move_inputs(const PlacedTrace& trace) {
+    for (std::size_t i = 0; i < moves_.size(); ++i)
+        if (moves_[i].at_start) make(i, trace);
 }
 
-void BorderMemory::move_after(int part, bool backward) {
-    for (BorderMove& move : moves_)
-        if (!move.at_start && move.from == part && move.gradient == backward) make(move);
+void BorderMemory::move_after(int part, bool backward, const PlacedTrace& trace) {
+    for (std::size_t i = 0; i < moves_.size(); ++i)
+        if (!moves_[i].at_start && moves_[i].from == part && moves_[i].gradient == backward)
+            make(i, trace);
 }
 
-void BorderMemory::make(BorderMove& move) {
-    slots_[move.source].tensors.front().copy_to(slots_[move.target].tensors.front());
+void BorderMemory::make(std::size_t index, const PlacedTrace& trace) {
+    BorderMove& move = moves_[index];
+    const Tensor& from = source_of(move, 0);
+    const TracedMove traced = trace.move(index);
+    TracePhases phases(traced.recorder.get(), traced.rank, TraceRow::exchange);
+    if (traced.is_on()) {  // the copy would wait, too
+        phases.next(TraceKind::wait, "wait for the value");
+        Access::impl(from.context()).record({})->wait();
+        phases.next(TraceKind::move, traced.name.c_str());
+    }
+    from.copy_to(slots_[move.target].tensors.front());
     ++move.times;
 }
 

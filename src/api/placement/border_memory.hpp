@@ -14,6 +14,8 @@
 
 namespace dlprim {
 
+class PlacedTrace;
+
 /// A copy of a value, or of its gradient, between the tensors of two parts. Parts on one context
 /// have one tensor in common, and nothing moves between them.
 struct BorderMove {
@@ -47,8 +49,8 @@ class BorderMemory {
     }
 
     /// Makes the moves before forward, or those after the part has run, of the first copy.
-    void move_inputs();
-    void move_after(int part, bool backward);
+    void move_inputs(const PlacedTrace& trace);
+    void move_after(int part, bool backward, const PlacedTrace& trace);
 
     const Tensor& source_of(const BorderMove& move, std::size_t copy) const {
         return slots_[move.source].tensors.at(copy);
@@ -82,7 +84,7 @@ class BorderMemory {
     const Context& context(int part) const { return contexts_[static_cast<std::size_t>(part)]; }
     void add_value(const Crossing& crossing, std::size_t index);
     void add_gradient(const Crossing& crossing, std::size_t index);
-    void make(BorderMove& move);
+    void make(std::size_t index, const PlacedTrace& trace);
 
     std::vector<Context> contexts_;
     std::vector<Slot> slots_;

@@ -28,11 +28,15 @@ Courier::Courier(const Context& from, const Context& to, std::chrono::duration<d
     : ways_(std::make_shared<Ways>(Ways{beside(from), beside(to), {}})), mover_(patience) {}
 
 void Courier::post(const Tensor& source, const Tensor& target, std::shared_ptr<EventImpl> ready,
-                   std::function<void(std::exception_ptr)> done) {
-    mover_.post([ways = ways_, source, target, ready = std::move(ready), done = std::move(done)] {
+                   TracedMove traced, std::function<void(std::exception_ptr)> done) {
+    mover_.post([ways = ways_, source, target, ready = std::move(ready), traced = std::move(traced),
+                 done = std::move(done)] {
         std::exception_ptr thrown;
         try {
+            TracePhases phases(traced.recorder.get(), traced.rank, TraceRow::exchange);
+            phases.next(TraceKind::wait, "wait for the value");
             ready->wait();
+            phases.next(TraceKind::move, traced.name.c_str());
             ways->move(source, target);
         } catch (...) {
             thrown = std::current_exception();

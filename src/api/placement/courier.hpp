@@ -4,6 +4,7 @@
 // them.
 #pragma once
 
+#include "api/placement/placed_trace.hpp"
 #include "collective/mover.hpp"
 #include "runtime/event_impl.hpp"
 
@@ -27,7 +28,7 @@ class Courier {
     /// the courier's thread: without an exception, what is enqueued on the target's device from
     /// then on finds the values.
     void post(const Tensor& source, const Tensor& target, std::shared_ptr<EventImpl> ready,
-              std::function<void(std::exception_ptr)> done);
+              TracedMove traced, std::function<void(std::exception_ptr)> done);
     /// Waits until all moves are over.
     void wait() { mover_.wait(); }
 

@@ -5,6 +5,7 @@
 #include "api/net_impl.hpp"
 #include "api/placement/courier.hpp"
 #include "api/placement/pipeline_order.hpp"
+#include "api/shard_output.hpp"
 #include "api/shard_sums.hpp"
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
@@ -20,10 +21,6 @@ namespace dlprim {
 namespace {
 
 constexpr std::chrono::duration<double> patience{600};
-/// The executor's slot for the running statistics of before the batch. The first slot is for
-/// engines that fail.
-constexpr std::size_t kept_slot = 1;
-
 std::size_t at(int index) {
     return static_cast<std::size_t>(index);
 }
@@ -41,6 +38,8 @@ class Pipeline::Work {
     void run(std::size_t rank);
     /// Counts the moves of a step that is over.
     void count_moves();
+    Tensor gather(const std::string& output);
+    void restore_all();
     /// After an error: waits for couriers, and puts back what the step has changed.
     void undo();
 
@@ -54,7 +53,8 @@ class Pipeline::Work {
         ShardSums sums;
         /// Moves of values that it makes or reads, and of their gradients.
         std::vector<std::size_t> out, in, gradients_out, gradients_in;
-        std::uint64_t random_step = 0;    ///< before the batch
+        std::map<std::string, ShardOutput> gathered;  ///< outputs, by name
+        std::uint64_t random_step = 0;                ///< before the batch
         bool kept = false;                ///< whether this step has kept running statistics
         int forwards = 0, backwards = 0;  ///< shards of this step that it has enqueued
         std::vector<std::shared_ptr<EventImpl>> ends;  ///< of its last work in each copy
@@ -66,9 +66,9 @@ class Pipeline::Work {
     void keep_states(Stage& stage);
     void restore_states(const Stage& stage);
     void find_moves();
-    /// Waits until the condition holds, which others bring about.
+    /// Waits until the condition holds, which others bring about, so that the stage can go on.
     template <typename Condition>
-    void await(Condition condition);
+    void await(const Stage& stage, Condition condition);
     bool have_come(const std::vector<std::size_t>& moves, int shard) const;
     void forward(std::size_t place, int shard);
     void backward(std::size_t place, int shard);
@@ -115,6 +115,7 @@ Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards)
         stage.ends.resize(net_->borders().copies());
         for (int set = net_->sets(part, shards); set-- > 0;) select(stage, set).built();
         stage.sums.attach(select(stage, 0), shards);
+        select(stage, shards - 1);  // outputs of the network are those of the last shard
     }
     orders_ = pipeline_order(ranks, shards);
     find_moves();
@@ -213,7 +214,9 @@ void Pipeline::Work::stop(std::size_t rank, const std::exception_ptr& thrown) {
 }
 
 template <typename Condition>
-void Pipeline::Work::await(Condition condition) {
+void Pipeline::Work::await(const Stage& stage, Condition condition) {
+    TracePhases phases(net_->trace().recorder(), at(stage.part), TraceRow::host);
+    phases.next(TraceKind::wait, waits_for_values);
     std::unique_lock lock(mutex_);
     const bool came = changed_.wait_for(lock, patience, [&] { return stopped_ || condition(); });
     if (stopped_) fail(ErrorKind::device, "was stopped, since another device has failed");
@@ -230,6 +233,8 @@ bool Pipeline::Work::have_come(const std::vector<std::size_t>& moves, int shard)
 /// Waits until no other device uses the shard's copy of what crosses borders. The first part's own
 /// device need not be waited for: its work is done in order.
 void Pipeline::Work::await_copy(int shard) {
+    TracePhases phases(net_->trace().recorder(), at(stages_.front().part), TraceRow::host);
+    phases.next(TraceKind::wait, "wait for memory of the border");
     for (const Stage& stage : stages_) {
         const std::shared_ptr<EventImpl>& end = stage.ends[copy_of(shard)];
         if (end && stage.rank != stages_.front().rank) end->wait();
@@ -238,7 +243,8 @@ void Pipeline::Work::await_copy(int shard) {
 
 void Pipeline::Work::forward(std::size_t place, int shard) {
     Stage& stage = stages_[place];
-    await([&] {
+    const PlacedTrace& trace = net_->trace();
+    await(stage, [&] {
         return (place == 0 || stages_[place - 1].forwards > shard) && have_come(stage.in, shard);
     });
     if (place == 0) await_copy(shard);
@@ -246,8 +252,13 @@ void Pipeline::Work::forward(std::size_t place, int shard) {
     NetImpl& net = select(stage, shard);
     net_->feed(stage.part, shard, inputs_[at(shard)]);
     net.step_count = stage.random_step + static_cast<std::uint64_t>(shard);
+    trace.mark(stage.part, TraceKind::wait, waits_for_values);
     net.forward();
+    trace.mark(stage.part, TraceKind::compute, "forward");
+    for (const auto& [name, output] : stage.gathered)
+        output.keep(net.built().outputs.at(name), shard);
     if (!stage.sums.add_forward(net)) restore_states(stage);
+    trace.mark(stage.part, TraceKind::compute, "add sums");
     send(stage, stage.out, shard);
     const std::lock_guard lock(mutex_);
     ++stage.forwards;
@@ -256,14 +267,18 @@ void Pipeline::Work::forward(std::size_t place, int shard) {
 
 void Pipeline::Work::backward(std::size_t place, int shard) {
     Stage& stage = stages_[place];
-    await([&] {
+    const PlacedTrace& trace = net_->trace();
+    await(stage, [&] {
         return (place + 1 == stages_.size() || stages_[place + 1].backwards > shard) &&
                have_come(stage.gradients_in, shard);
     });
     NetImpl& net = select(stage, shard);
+    trace.mark(stage.part, TraceKind::wait, waits_for_values);
     if (stage.backward) net.backward();
+    trace.mark(stage.part, TraceKind::compute, "backward");
     send(stage, stage.gradients_out, shard);
     stage.sums.add_backward(net);
+    trace.mark(stage.part, TraceKind::compute, "add sums");
     stage.ends[copy_of(shard)] = Access::impl(contexts_[stage.rank]).record({});
     const std::lock_guard lock(mutex_);
     ++stage.backwards;
@@ -277,20 +292,36 @@ void Pipeline::Work::send(const Stage& stage, const std::vector<std::size_t>& mo
     for (const std::size_t index : moves) {
         const BorderMove& move = net_->borders().moves()[index];
         const std::size_t copy = copy_of(shard);
-        courier_of_[index]->post(net_->borders().source_of(move, copy),
-                                 net_->borders().target_of(move, copy), made,
-                                 [this, index](const std::exception_ptr& thrown) {
-                                     if (thrown) return stop(source_ranks_[index], thrown);
-                                     const std::lock_guard lock(mutex_);
-                                     ++moved_[index];
-                                     changed_.notify_all();
-                                 });
+        courier_of_[index]->post(
+            net_->borders().source_of(move, copy), net_->borders().target_of(move, copy), made,
+            net_->trace().move(index), [this, index](const std::exception_ptr& thrown) {
+                if (thrown) return stop(source_ranks_[index], thrown);
+                const std::lock_guard lock(mutex_);
+                ++moved_[index];
+                changed_.notify_all();
+            });
     }
 }
 
 void Pipeline::Work::count_moves() {
     for (std::size_t i = 0; i < moved_.size(); ++i)
         net_->borders().count(i, static_cast<std::uint64_t>(moved_[i]));
+}
+
+Tensor Pipeline::Work::gather(const std::string& output) {
+    const int part = net_->output_part(output);
+    const auto stage = std::find_if(stages_.begin(), stages_.end(),
+                                    [part](const Stage& each) { return each.part == part; });
+    const Tensor& of_shard = select(*stage, shards_ - 1).built().outputs.at(output);
+    return stage->gathered.try_emplace(output, output, of_shard, shards_).first->second.whole();
+}
+
+void Pipeline::Work::restore_all() {
+    for (const Stage& stage : stages_) {
+        restore_states(stage);
+        select(stage, shards_ - 1);
+        Access::impl(contexts_[stage.rank]).queue().flush();
+    }
 }
 
 void Pipeline::Work::undo() {
@@ -329,6 +360,14 @@ void Pipeline::run(std::vector<ShardInputs::Shard> shards) {
         throw;
     }
     work_->count_moves();
+}
+
+void Pipeline::restore_states() {
+    work_->restore_all();
+}
+
+Tensor Pipeline::gather(const std::string& output) {
+    return work_->gather(output);
 }
 
 }  // namespace dlprim

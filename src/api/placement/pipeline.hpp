@@ -18,6 +18,7 @@
 #include "api/rank_threads.hpp"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace dlprim {
@@ -34,6 +35,11 @@ class Pipeline {
     /// Computes all shards. Losses, gradients and running statistics are means then. Throws the
     /// first error of a device, with its name, when all threads have ended and the batch is undone.
     void run(std::vector<ShardInputs::Shard> shards);
+
+    /// Puts back the running statistics of before the last run().
+    void restore_states();
+    /// PlacedSolver::output_of_batch().
+    Tensor gather(const std::string& output);
 
   private:
     class Work;

@@ -93,7 +93,7 @@ void PlacedNetImpl::note_choice(const PlacementEstimate& estimate,
         seconds[estimate.operators[i].front()] = estimate.problem.operators[i].seconds[choice[i]];
     for (std::size_t i = 0; i < cut_.parts.size(); ++i) {
         const std::vector<NetDescription::Op>& all = cut_.parts[i].description.operators;
-        PartEstimate part{0, planned_bytes(static_cast<int>(i), solver)};
+        PartEstimate part{0, plan_part(static_cast<int>(i), solver).bytes};
         for (const NetDescription::Op& op : all)
             if (const auto found = seconds.find(op.name); found != seconds.end())
                 part.seconds += found->second;

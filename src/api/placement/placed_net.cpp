@@ -186,8 +186,16 @@ void PlacedNet::backward() {
     impl().backward();
 }
 
+std::string PlacedNet::first_nan() {
+    return impl().first_nan();
+}
+
 std::map<std::string, std::uint64_t> PlacedNet::planned_peak_bytes(const SolverOptions* solver) {
     return impl().planned_peak_bytes(solver);
+}
+
+std::vector<PlacedNet::DeviceMemory> PlacedNet::plan_memory(const SolverOptions* solver) {
+    return impl().plan_memory(solver);
 }
 
 std::vector<std::string> PlacedNet::notes() {

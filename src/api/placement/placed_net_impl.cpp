@@ -55,7 +55,8 @@ void check_options(const NetOptions& options) {
     require(!options.output_gradients,
             "backward of a placed network starts from its losses: output_gradients is not for it");
     require(options.memory_limit == 0,
-            "a placed network has no memory_limit: its devices have a limit each");
+            "a placed network has no memory_limit: its devices have a limit each, which "
+            "PlacementOptions::memory_limits or --device-memory NAME=SIZE sets");
 }
 
 }  // namespace
@@ -173,57 +174,6 @@ std::size_t PlacedNetImpl::host() {
     return devices_.size() - 1;
 }
 
-std::map<std::string, std::uint64_t> PlacedNetImpl::planned_peak_bytes(
-    const SolverOptions* solver) const {
-    if (solver == nullptr && solver_) solver = &*solver_;
-    const int shards = solver == nullptr ? 1 : solver->shards;
-    std::map<std::string, std::uint64_t> bytes;
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-        const Context& context = devices_[i].context;
-        const auto same = [&](const NamedDevice& other) { return other.context == context; };
-        const auto first = std::find_if(devices_.begin(), devices_.end(), same);
-        if (first != devices_.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-        std::uint64_t sum =
-            copies(shards) * (borders_.bytes(context) + feed_bytes(context, shards));
-        for (std::size_t part = 0; part < nets_.size(); ++part)
-            if (nets_[part].context() == context)
-                sum += planned_bytes(static_cast<int>(part), solver);
-        bytes[devices_[i].name] = sum;
-    }
-    return bytes;
-}
-
-/// The device memory through which inputs arrive while a device computes (InputFeed), of one copy.
-std::uint64_t PlacedNetImpl::feed_bytes(const Context& context, int shards) const {
-    std::uint64_t bytes = 0;
-    if (shards == 1 || context.traits().host) return bytes;
-    for (const Crossing& crossing : cut_.crossings)
-        if (crossing.maker == Crossing::caller &&
-            std::any_of(crossing.readers.begin(), crossing.readers.end(), [&](int part) {
-                return nets_[static_cast<std::size_t>(part)].context() == context;
-            }))
-            bytes += static_cast<std::uint64_t>(crossing.spec.shape.numel()) *
-                     size_of(crossing.spec.dtype);
-    return bytes;
-}
-
-std::uint64_t PlacedNetImpl::planned_bytes(int part, const SolverOptions* solver) const {
-    const auto index = static_cast<std::size_t>(part);
-    const int shards = solver == nullptr ? 1 : solver->shards;
-    // A part without trained parameters may have running statistics, which shards add up.
-    const SolverOptions* const own = cut_.parts[index].trains || shards > 1 ? solver : nullptr;
-    const MemoryMap map = Access::impl(nets_[index]).plan_memory(own);
-    const std::uint64_t border = borders_.counted_bytes(part);
-    std::uint64_t set = 0;  // what each working set has of its own
-    for (const std::uint64_t slab : map.slabs) set += slab;
-    for (const MemoryMap::Entry& entry : map.entries)
-        if (entry.kind == MemoryMap::Entry::Kind::bound || entry.name == "constants" ||
-            entry.name == "scalars")
-            set += entry.bytes;
-    const auto more = static_cast<std::uint64_t>(sets(part, shards) - 1);
-    return map.peak_bytes - std::min(map.peak_bytes, border) + more * (set - std::min(set, border));
-}
-
 int PlacedNetImpl::sets(int part, int shards) const {
     const auto found = std::find(chain_.begin(), chain_.end(), part);
     if (found == chain_.end()) return 1;
@@ -270,8 +220,12 @@ NetImpl& PlacedNetImpl::select(int index, int shard) {
 
 void PlacedNetImpl::feed(int index, int shard, const ShardInputs::Shard& inputs) {
     const std::size_t copy = static_cast<std::size_t>(shard) % borders_.copies();
-    for (const auto& [name, tensor] : borders_.memory_of(index, copy).inputs)
+    TracePhases phases(trace_.recorder(), static_cast<std::size_t>(index), TraceRow::host);
+    for (const auto& [name, tensor] : borders_.memory_of(index, copy).inputs) {
+        if (inputs.count(name) == 0) continue;
+        phases.next(TraceKind::move, "upload input");
         inputs_.write(inputs, name, tensor);
+    }
 }
 
 void PlacedNetImpl::prepare() {
@@ -293,14 +247,16 @@ void PlacedNetImpl::set_input(const std::string& name, const void* data, std::ui
 void PlacedNetImpl::forward() {
     check_memory_once();
     part(0);
-    if (shards() == 1) borders_.move_inputs();
+    if (shards() == 1) borders_.move_inputs(trace_);
     for (const int index : chain_) {
         if (shards() > 1) {
             select(index, 0);
             feed(index, 0, inputs_.next());
         }
+        trace_.mark(index, TraceKind::wait, waits_for_values);
         part(index).forward();
-        borders_.move_after(index, false);
+        trace_.mark(index, TraceKind::compute, "forward");
+        borders_.move_after(index, false, trace_);
     }
 }
 
@@ -313,9 +269,27 @@ void PlacedNetImpl::backward() {
     check_memory_once();
     for (std::size_t i = nets_.size(); i-- > 0;) {
         if (!cut_.parts[i].backward) continue;
+        const int index = static_cast<int>(i);
+        trace_.mark(index, TraceKind::wait, waits_for_values);
         nets_[i].backward();
-        borders_.move_after(static_cast<int>(i), true);
+        trace_.mark(index, TraceKind::compute, "backward");
+        borders_.move_after(index, true, trace_);
     }
+}
+
+std::string PlacedNetImpl::first_nan() {
+    part(0);
+    if (shards() == 1) borders_.move_inputs(trace_);
+    for (const int index : chain_) {
+        if (shards() > 1) {
+            select(index, 0);
+            feed(index, 0, inputs_.next());
+        }
+        const std::string origin = Access::impl(part(index)).first_nan();
+        if (!origin.empty()) return origin;
+        borders_.move_after(index, false, trace_);
+    }
+    return {};
 }
 
 std::vector<std::string> PlacedNetImpl::notes() {

@@ -4,6 +4,7 @@
 
 #include "api/placement/border_memory.hpp"
 #include "api/placement/cut.hpp"
+#include "api/placement/placed_trace.hpp"
 #include "api/placement/shard_inputs.hpp"
 #include "api/solver_impl.hpp"
 
@@ -11,10 +12,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -25,6 +28,10 @@ struct PartEstimate {
     double seconds = 0;
     std::uint64_t bytes = 0;
 };
+
+/// The executor's slot for the running statistics of before a batch. The first slot is for engines
+/// that fail.
+inline constexpr std::size_t kept_slot = 1;
 
 class PlacedNetImpl {
   public:
@@ -66,6 +73,7 @@ class PlacedNetImpl {
     void prepare();
     void forward();
     void backward();
+    std::string first_nan();
 
     /// For a solver whose steps take options.shards shards: forgets what was planned, and has
     /// memory for as many shards as are in flight at once. Throws Error(out_of_memory).
@@ -81,6 +89,13 @@ class PlacedNetImpl {
     void feed(int part, int shard, const ShardInputs::Shard& inputs);
     const ShardInputs& inputs() const { return inputs_; }
 
+    /// Lets the parts record what they do from now on.
+    void set_trace(std::shared_ptr<StepTrace> recorder) {
+        trace_ = PlacedTrace(std::move(recorder), devices_, cut_, borders_);
+    }
+    const PlacedTrace& trace() const { return trace_; }
+
+    std::vector<PlacedNet::DeviceMemory> plan_memory(const SolverOptions* solver) const;
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver) const;
     /// Throws Error(out_of_memory) where the parts of a device exceed its memory or limit; see
     /// planned_peak_bytes().
@@ -112,7 +127,7 @@ class PlacedNetImpl {
     std::size_t host();
     std::uint64_t limit_of(const std::string& device) const;
     /// The part of the device whose plan takes the most memory, in words.
-    std::string largest_part(const Context& context, const SolverOptions* solver) const;
+    std::string largest_part(const PlacedNet::DeviceMemory& device) const;
     /// Before the first run since the parts were planned.
     void check_memory_once() {
         if (!fits_) check_memory(nullptr);
@@ -121,7 +136,7 @@ class PlacedNetImpl {
     int shards() const { return solver_ ? solver_->shards : 1; }
     std::size_t copies(int shards) const;
     std::uint64_t feed_bytes(const Context& context, int shards) const;
-    std::uint64_t planned_bytes(int part, const SolverOptions* solver) const;
+    PlacedNet::PartMemory plan_part(int part, const SolverOptions* solver) const;
 
     std::vector<NamedDevice> devices_;
     NetDescription description_;
@@ -137,6 +152,7 @@ class PlacedNetImpl {
     std::vector<int> chain_;
     std::optional<SolverOptions> solver_;  ///< of train_with()
     ShardInputs inputs_;                   ///< with several shards
+    PlacedTrace trace_;
     std::vector<std::string> notes_;
 };
 

@@ -2,41 +2,38 @@
 // Stepper.
 #include "api/training/stepper.hpp"
 
-#include "base/text.hpp"
-
 #include <cmath>
-#include <cstdint>
 
 namespace dlprim {
 
 Stepper::Stepper(const TrainedNet& net, const Roles& roles, int first_shard, int shards)
     : first_(first_shard), shards_(shards) {
+    read_losses(net, roles);
+    if (roles.scores.empty()) return;
+    shard_scores_ = net.output(roles.scores);
+    if (shards_ > 1) gathered_.emplace(roles.scores, shard_scores_, shards_);
+    read_scores(gathered_ ? gathered_->whole() : shard_scores_);
+}
+
+Stepper::Stepper(PlacedNet& net, PlacedSolver& solver, const Roles& roles) {
+    read_losses(net, roles);
+    if (!roles.scores.empty()) read_scores(solver.output_of_batch(roles.scores));
+}
+
+void Stepper::read_losses(const TrainedNet& net, const Roles& roles) {
     losses_.emplace_back(net.output(roles.loss));
     for (const std::string& name : net.loss_names())
         if (name != roles.loss) losses_.emplace_back(net.output(name));
-    if (roles.scores.empty()) return;
-    shard_scores_ = batch_scores_ = net.output(roles.scores);
-    scores_shape_ = shard_scores_.shape();
-    if (shards_ > 1) {
-        require(scores_shape_.rank() > 0, "output '", roles.scores,
-                "' is one number, and shards are judged together: it needs a row for each example");
-        scores_shape_ = scores_shape_.with(0, scores_shape_[0] * shards_);
-        batch_scores_ = Tensor(shard_scores_.context(), scores_shape_, shard_scores_.dtype());
-    }
-    scores_.emplace(batch_scores_);
+}
+
+void Stepper::read_scores(const Tensor& whole) {
+    scores_shape_ = whole.shape();
+    scores_.emplace(whole);
 }
 
 void Stepper::keep(int shard) {
     const int index = shard - first_;
-    if (scores_ && shards_ > 1) {
-        const std::uint64_t bytes = shard_scores_.bytes();
-        Access::impl(shard_scores_.context())
-            .queue()
-            .copy({Access::buffer(shard_scores_).get(), shard_scores_.byte_offset()},
-                  {Access::buffer(batch_scores_).get(),
-                   batch_scores_.byte_offset() + bytes * static_cast<std::uint64_t>(index)},
-                  bytes);
-    }
+    if (gathered_) gathered_->keep(shard_scores_, index);
     if (index + 1 < shards_) return;
     for (LateOutput& loss : losses_) loss.read();
     if (scores_) scores_->read();

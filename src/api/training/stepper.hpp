@@ -3,7 +3,8 @@
 // for the host.
 #pragma once
 
-#include "api/training/late_output.hpp"
+#include "api/shard_output.hpp"
+#include "api/late_output.hpp"
 #include "api/training/roles.hpp"
 #include "api/training/trained_net.hpp"
 
@@ -16,9 +17,11 @@ class Stepper {
   public:
     /// For a net that computes so many shards of each batch, from this one on.
     Stepper(const TrainedNet& net, const Roles& roles, int first_shard, int shards);
+    /// For a placed net, whose solver puts the outputs of all shards together.
+    Stepper(PlacedNet& net, PlacedSolver& solver, const Roles& roles);
 
     /// Must be called after the step of each shard. Enqueues what keeps its results, and after the
-    /// last one reads of all.
+    /// last one reads of all. Of a placed net whole batches count as one shard.
     void keep(int shard);
 
     struct Outcome {
@@ -31,10 +34,13 @@ class Stepper {
     const Shape& scores_shape() const { return scores_shape_; }
 
   private:
+    void read_losses(const TrainedNet& net, const Roles& roles);
+    void read_scores(const Tensor& whole);
+
     std::vector<LateOutput> losses_;  ///< the first is the loss that is reported
-    int first_, shards_;
-    /// The output to judge, and what gathers it over the shards; the same where there is one.
-    Tensor shard_scores_, batch_scores_;
+    int first_ = 0, shards_ = 1;
+    Tensor shard_scores_;                  ///< the output to judge
+    std::optional<ShardOutput> gathered_;  ///< over several shards
     std::optional<LateOutput> scores_;
     Shape scores_shape_;
 };

@@ -2,6 +2,7 @@
 // TracedSteps.
 #include "api/training/traced_steps.hpp"
 
+#include "api/placement/placed_net_impl.hpp"
 #include "api/solver_impl.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
@@ -42,6 +43,13 @@ void TracedSteps::attach(Team& team, const std::vector<Context>& devices, std::s
         ranks_.push_back({number, cat("rank ", number, ": ",
                                       devices.at(static_cast<std::size_t>(i)).info().str())});
     }
+}
+
+void TracedSteps::attach(PlacedNet& net) {
+    recorder_ = std::make_shared<StepTrace>(0);
+    PlacedNetImpl& impl = Access::impl(net);
+    impl.set_trace(recorder_);
+    for (const std::string& name : impl.trace().names()) ranks_.push_back({ranks_.size(), name});
 }
 
 void TracedSteps::begin_step(std::int64_t step) {

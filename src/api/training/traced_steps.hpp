@@ -5,6 +5,7 @@
 #include "collective/step_trace.hpp"
 #include "formats/trace_file.hpp"
 
+#include <dlprim/placed_net.hpp>
 #include <dlprim/team.hpp>
 #include <dlprim/trainer.hpp>
 
@@ -30,6 +31,9 @@ class TracedSteps {
     /// Lets the team's solvers record. `first_rank` is the number of its first rank among those of
     /// all processes, of which each may have several.
     void attach(Team& team, const std::vector<Context>& devices, std::size_t first_rank);
+
+    /// The same of the parts of a placed network, in one process.
+    void attach(PlacedNet& net);
 
     StepTrace* recorder() const { return recorder_.get(); }
     /// To be called before each step. Writes the file after the last traced one, which waits for
