@@ -163,6 +163,32 @@ TEST_CASE("what a part makes without backward stays until all have read it", "[p
     }
 }
 
+TEST_CASE("a part that waits for nobody leaves others what they still read", "[placed_pipeline]") {
+    // What `side` makes is not trained, and it reads inputs alone. So neither values nor gradients
+    // hold it back while the other device has yet to compute the gradient of the weights of `use`,
+    // which reads it.
+    const char* const json = R"({
+      "inputs": [{"name": "x", "shape": [64, 512]}, {"name": "z", "shape": [64, 16]},
+                 {"name": "target", "shape": [64, 256]}],
+      "outputs": ["y", "loss"],
+      "operators": [
+        {"name": "slow", "type": "InnerProduct", "inputs": ["x"], "outputs": ["slow"],
+         "options": {"outputs": 256}},
+        {"name": "side", "type": "InnerProduct", "inputs": ["z"], "outputs": ["side"],
+         "options": {"outputs": 1024}, "frozen": true},
+        {"name": "use", "type": "InnerProduct", "inputs": ["side"], "outputs": ["use"],
+         "options": {"outputs": 256}},
+        {"name": "y", "type": "Elementwise", "inputs": ["slow", "use"], "outputs": ["y"]},
+        {"name": "mse", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
+    ON_EVERY_DEVICE(device) {
+        Net one = make_net(device, json, training());
+        PlacedNet two =
+            PlacedNet::from_json(two_like(device), placed(json, {{"side", "b"}}), training());
+        two.initialize();
+        check_training(one, two, adam(16), 3);
+    }
+}
+
 TEST_CASE("averages and all runs of forward are those of one device", "[placed_pipeline]") {
     ON_EVERY_DEVICE(device) {
         const std::string json = placed(small_network, {{"hidden", "b"}, {"drop", "b"}});

@@ -28,14 +28,16 @@ Courier::Courier(const Context& from, const Context& to, std::chrono::duration<d
     : ways_(std::make_shared<Ways>(Ways{beside(from), beside(to), {}})), mover_(patience) {}
 
 void Courier::post(const Tensor& source, const Tensor& target, std::shared_ptr<EventImpl> ready,
-                   TracedMove traced, std::function<void(std::exception_ptr)> done) {
-    mover_.post([ways = ways_, source, target, ready = std::move(ready), traced = std::move(traced),
-                 done = std::move(done)] {
+                   std::shared_ptr<EventImpl> unused, TracedMove traced,
+                   std::function<void(std::exception_ptr)> done) {
+    mover_.post([ways = ways_, source, target, ready = std::move(ready), unused = std::move(unused),
+                 traced = std::move(traced), done = std::move(done)] {
         std::exception_ptr thrown;
         try {
             TracePhases phases(traced.recorder.get(), traced.rank, TraceRow::exchange);
             phases.next(TraceKind::wait, "wait for the value");
             ready->wait();
+            if (unused) unused->wait();
             phases.next(TraceKind::move, traced.name.c_str());
             ways->move(source, target);
         } catch (...) {

@@ -23,12 +23,13 @@ class Courier {
     /// `patience` as for Mover.
     Courier(const Context& from, const Context& to, std::chrono::duration<double> patience);
 
-    /// Moves `source` to `target` after the event `ready`, which is the source's, and after the
-    /// moves that were posted before. The target must not be in use meanwhile. `done` is called by
-    /// the courier's thread: without an exception, what is enqueued on the target's device from
-    /// then on finds the values.
+    /// Moves `source` to `target` after the event `ready`, which is the source's, the event
+    /// `unused`, which is the target's (null where nothing has used it), and the moves that were
+    /// posted before. `done` is called by the courier's thread: without an exception, what is
+    /// enqueued on the target's device from then on finds the values.
     void post(const Tensor& source, const Tensor& target, std::shared_ptr<EventImpl> ready,
-              TracedMove traced, std::function<void(std::exception_ptr)> done);
+              std::shared_ptr<EventImpl> unused, TracedMove traced,
+              std::function<void(std::exception_ptr)> done);
     /// Waits until all moves are over.
     void wait() { mover_.wait(); }
 

@@ -72,7 +72,6 @@ class Pipeline::Work {
     bool have_come(const std::vector<std::size_t>& moves, int shard) const;
     void forward(std::size_t place, int shard);
     void backward(std::size_t place, int shard);
-    void await_copy(int shard);
     void send(const Stage& stage, const std::vector<std::size_t>& moves, int shard);
     /// Ends the step for all threads.
     void stop(std::size_t rank, const std::exception_ptr& thrown);
@@ -84,8 +83,9 @@ class Pipeline::Work {
     std::vector<Stage> stages_;
     std::vector<std::vector<PipelineTask>> orders_;  ///< by rank; parts are stages
     std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<Courier>> couriers_;
-    std::vector<std::size_t> source_ranks_;  ///< by move
-    std::vector<Courier*> courier_of_;       ///< by move; null for those that this class leaves out
+    std::vector<std::size_t> source_ranks_;   ///< by move
+    std::vector<std::size_t> target_stages_;  ///< by move: the first one of the target's device
+    std::vector<Courier*> courier_of_;  ///< by move; null for those that this class leaves out
     std::vector<ShardInputs::Shard> inputs_;
 
     std::shared_ptr<Barrier> barrier_;
@@ -125,7 +125,13 @@ void Pipeline::Work::find_moves() {
     const std::vector<BorderMove>& moves = net_->borders().moves();
     courier_of_.resize(moves.size());
     source_ranks_.resize(moves.size());
+    target_stages_.resize(moves.size());
     moved_.resize(moves.size());
+    const auto first_of = [&](std::size_t rank) {
+        const auto first = std::find_if(stages_.begin(), stages_.end(),
+                                        [rank](const Stage& stage) { return stage.rank == rank; });
+        return static_cast<std::size_t>(first - stages_.begin());
+    };
     const auto stage_of = [&](int part) {
         return std::find_if(stages_.begin(), stages_.end(),
                             [part](const Stage& stage) { return stage.part == part; });
@@ -138,6 +144,7 @@ void Pipeline::Work::find_moves() {
         (move.gradient ? from->gradients_out : from->out).push_back(i);
         (move.gradient ? to->gradients_in : to->in).push_back(i);
         source_ranks_[i] = from->rank;
+        target_stages_[i] = first_of(to->rank);
         std::unique_ptr<Courier>& courier = couriers_[{from->rank, to->rank}];
         if (!courier)
             courier =
@@ -184,6 +191,9 @@ void Pipeline::Work::try_parts(std::size_t rank) {
             net.step_count = stage.random_step;
         }
     }
+    // Couriers have queues of their own. What their targets held before, which may be memory of a
+    // network that is gone, must no longer be written by this one.
+    Access::impl(contexts_[rank]).queue().finish();
 }
 
 void Pipeline::Work::run(std::size_t rank) {
@@ -230,24 +240,12 @@ bool Pipeline::Work::have_come(const std::vector<std::size_t>& moves, int shard)
                        [&](std::size_t move) { return moved_[move] > shard; });
 }
 
-/// Waits until no other device uses the shard's copy of what crosses borders. The first part's own
-/// device need not be waited for: its work is done in order.
-void Pipeline::Work::await_copy(int shard) {
-    TracePhases phases(net_->trace().recorder(), at(stages_.front().part), TraceRow::host);
-    phases.next(TraceKind::wait, "wait for memory of the border");
-    for (const Stage& stage : stages_) {
-        const std::shared_ptr<EventImpl>& end = stage.ends[copy_of(shard)];
-        if (end && stage.rank != stages_.front().rank) end->wait();
-    }
-}
-
 void Pipeline::Work::forward(std::size_t place, int shard) {
     Stage& stage = stages_[place];
     const PlacedTrace& trace = net_->trace();
     await(stage, [&] {
         return (place == 0 || stages_[place - 1].forwards > shard) && have_come(stage.in, shard);
     });
-    if (place == 0) await_copy(shard);
     if (shard == 0) keep_states(stage);
     NetImpl& net = select(stage, shard);
     net_->feed(stage.part, shard, inputs_[at(shard)]);
@@ -285,6 +283,9 @@ void Pipeline::Work::backward(std::size_t place, int shard) {
     changed_.notify_all();
 }
 
+/// The target may still be in use by its device for the shard before that had this copy, of which
+/// backward of the device's first part is the last work. Sources are free: their device is told to
+/// write them again only after all have come.
 void Pipeline::Work::send(const Stage& stage, const std::vector<std::size_t>& moves, int shard) {
     ContextImpl& context = Access::impl(contexts_[stage.rank]);
     if (moves.empty()) return context.queue().flush();
@@ -294,7 +295,8 @@ void Pipeline::Work::send(const Stage& stage, const std::vector<std::size_t>& mo
         const std::size_t copy = copy_of(shard);
         courier_of_[index]->post(
             net_->borders().source_of(move, copy), net_->borders().target_of(move, copy), made,
-            net_->trace().move(index), [this, index](const std::exception_ptr& thrown) {
+            stages_[target_stages_[index]].ends[copy], net_->trace().move(index),
+            [this, index](const std::exception_ptr& thrown) {
                 if (thrown) return stop(source_ranks_[index], thrown);
                 const std::lock_guard lock(mutex_);
                 ++moved_[index];

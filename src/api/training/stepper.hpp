@@ -3,8 +3,8 @@
 // for the host.
 #pragma once
 
-#include "api/shard_output.hpp"
 #include "api/late_output.hpp"
+#include "api/shard_output.hpp"
 #include "api/training/roles.hpp"
 #include "api/training/trained_net.hpp"
 
