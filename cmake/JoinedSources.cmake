@@ -5,8 +5,8 @@
 # scripts/tidy.sh among them, find that.
 
 # Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
-set(DLPRIM_FOLDERS_APART collective ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding
-    ops/matmul ops/pooling2d ops/scatter)
+set(DLPRIM_FOLDERS_APART collective/devices collective/exchange collective/hosts collective/processes ops/cast ops/conv2d/blocked
+    ops/conv2d/matrix ops/conv2d/portable ops/embedding ops/matmul ops/pooling2d ops/scatter)
 
 #   dlprim_join_sources(TARGET FOLDER file...): the files of TARGET below FOLDER, in absolute paths.
 function(dlprim_join_sources target root)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The transport by Gloo over TCP. Collectives are made of its unbound buffers, which are what its
 // own collectives use, since waiting for these alone can be cancelled.
-#include "collective/transport_plugin.h"
+#include "collective/processes/transport_plugin.h"
 
 #include <gloo/allreduce.h>
 #include <gloo/math.h>

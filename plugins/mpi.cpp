@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The transport by MPI: compiled once with Open MPI's header and once with MPICH's, whose binary
 // interfaces differ. All calls are nonblocking, tested until they are complete or the time is over.
-#include "collective/transport_plugin.h"
+#include "collective/processes/transport_plugin.h"
 
 // The bindings to C++, which MPI has given up, are another library.
 #define OMPI_SKIP_MPICXX 1

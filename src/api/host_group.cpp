@@ -4,10 +4,10 @@
 #include <dlprim/ops.hpp>
 
 #include "base/text.hpp"
-#include "collective/host_board.hpp"
-#include "collective/host_moves.hpp"
-#include "collective/host_rooms.hpp"
-#include "collective/shared_host.hpp"
+#include "collective/hosts/host_board.hpp"
+#include "collective/hosts/host_moves.hpp"
+#include "collective/hosts/host_rooms.hpp"
+#include "collective/hosts/shared_host.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <unistd.h>

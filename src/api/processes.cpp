@@ -3,7 +3,7 @@
 #include <dlprim/processes.hpp>
 
 #include "base/text.hpp"
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 
 #include <chrono>
 #include <optional>

@@ -2,7 +2,7 @@
 // RankThreads: a thread for each rank of a team but the first, whose work the calling thread does.
 #pragma once
 
-#include "collective/barrier.hpp"
+#include "collective/devices/barrier.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -4,7 +4,7 @@
 
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
-#include "collective/second_queue.hpp"
+#include "collective/devices/second_queue.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/shard_tree.hpp"
-#include "collective/exchange.hpp"
+#include "collective/exchange/exchange.hpp"
 #include "exec/executor.hpp"
 
 #include <dlprim/tensor.hpp>

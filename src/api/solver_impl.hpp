@@ -4,8 +4,8 @@
 
 #include "api/net_impl.hpp"
 #include "api/shard_sums.hpp"
-#include "collective/process_group.hpp"
-#include "collective/step_trace.hpp"
+#include "collective/exchange/step_trace.hpp"
+#include "collective/processes/process_group.hpp"
 #include "formats/hdf5_file.hpp"
 #include "runtime/shard_meeting.hpp"
 

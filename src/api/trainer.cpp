@@ -19,7 +19,7 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 #include "formats/event_file.hpp"
 #include "train/config.hpp"
 

@@ -3,7 +3,7 @@
 // https://ui.perfetto.dev open it. A rank is a process there and its rows are threads.
 #pragma once
 
-#include "collective/trace_span.hpp"
+#include "collective/exchange/trace_span.hpp"
 
 #include <cstddef>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // CUDA's driver, loaded at run time: each call that fails is told by its name, and nothing is left.
-#include "collective/cuda_driver.hpp"
+#include "collective/devices/cuda_driver.hpp"
+#include "collective/devices/peer_memory.hpp"
 #include "collective/fake_cuda.hpp"
-#include "collective/peer_memory.hpp"
 #include "collective/shared_devices.hpp"
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"

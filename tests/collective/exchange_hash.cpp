@@ -8,7 +8,7 @@
 // With `any` as the last word the transport adds in its own order, and means are compared with
 // those of the tree. CONTEXTS is how many ranks this process has, all on the device. Each of
 // ELEMENTS is the size of a tensor that leaves by itself.
-#include "collective/exchange.hpp"
+#include "collective/exchange/exchange.hpp"
 #include "exec/link_sum.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"

@@ -3,7 +3,7 @@
 // the tree of ranks, tensors of several chunks arrive, and calls that cannot end are errors.
 #include <dlprim/host_group.hpp>
 
-#include "collective/host_rooms.hpp"
+#include "collective/hosts/host_rooms.hpp"
 #include "net/support.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // LevelPlan: ranks made up in memory send each other what it says, and end with the bits of a sum
 // that one rank makes alone, whatever the levels, shards and sizes.
-#include "collective/level_plan.hpp"
+#include "collective/processes/level_plan.hpp"
 
-#include "collective/levels.hpp"
+#include "collective/processes/levels.hpp"
 
 #include "net/support.hpp"
 

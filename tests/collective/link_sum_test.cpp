@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // link_sum: sums that go to several vectors, by the kernel for links between GPUs and by Pointwise.
 #include "exec/link_sum.hpp"
-#include "collective/second_queue.hpp"
+#include "collective/devices/second_queue.hpp"
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The exchange through memory that devices reach: the bits of the exchange through the host, for
 // any number of devices and shards, and for sums that are not alike.
-#include "collective/exchange.hpp"
-#include "collective/second_queue.hpp"
+#include "collective/devices/second_queue.hpp"
+#include "collective/exchange/exchange.hpp"
 #include "collective/shared_devices.hpp"
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory that several devices reach is ruled in by a probe, which notices memory that is not the
 // same on all of them, and does not wait for ever.
-#include "collective/peer_memory.hpp"
+#include "collective/devices/peer_memory.hpp"
 
 #include "collective/shared_devices.hpp"
 #include "net/support.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PieceRoutes: processes made up in memory send each other what it says. All then find every piece
 // in memory that they reach, and no group of any level has received a piece twice.
-#include "collective/piece_routes.hpp"
+#include "collective/processes/piece_routes.hpp"
 
 #include "net/support.hpp"
 

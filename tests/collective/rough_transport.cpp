@@ -15,7 +15,7 @@
 //
 // Beside a fault it says on stderr "rough: message 40 of 128 bytes changed", where bytes did
 // change; at the end "rough: rank 1 took 123 messages".
-#include "collective/transport_plugin.h"
+#include "collective/processes/transport_plugin.h"
 
 #include <dlfcn.h>
 #include <linux/futex.h>

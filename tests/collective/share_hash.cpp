@@ -10,8 +10,8 @@
 // CONTEXTS is how many ranks this process has, all on the device. With `different` the last process
 // comes with another number of elements, which is an error. With `late` it comes six seconds later
 // than the others, who wait for two where they have a deadline.
-#include "collective/exchange.hpp"
-#include "collective/shard_values.hpp"
+#include "collective/exchange/exchange.hpp"
+#include "collective/exchange/shard_values.hpp"
 #include "exec/link_sum.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"

@@ -2,7 +2,7 @@
 // Devices of a test that share host memory: the host, and OpenCL devices that are processors.
 #pragma once
 
-#include "collective/peer_memory.hpp"
+#include "collective/devices/peer_memory.hpp"
 
 #include <dlprim/context.hpp>
 

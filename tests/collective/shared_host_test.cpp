@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SharedHost, among threads that play processes: they find each other's memory, wait for each other
 // there, and end with an error where they do not come for the same, come late, or one was lost.
-#include "collective/shared_host.hpp"
+#include "collective/hosts/shared_host.hpp"
 
 #include "base/text.hpp"
 #include "net/support.hpp"

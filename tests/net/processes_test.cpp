@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What processes of a run know of each other, in threads of this one: the first failure is known to
 // all, and variables say which process this is.
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 #include "net/support.hpp"
 
 #include <atomic>

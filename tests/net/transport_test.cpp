@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Transport, in threads of this process: a plugin that changes what it carries is found out, calls
 // that do not match are errors, and who does not come is missed.
-#include "collective/transport.hpp"
+#include "collective/processes/transport.hpp"
 #include "net/support.hpp"
 
 #include <atomic>

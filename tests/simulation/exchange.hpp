@@ -12,7 +12,7 @@
 // where real ranks would reach the same memory.
 #pragma once
 
-#include "collective/level_plan.hpp"
+#include "collective/processes/level_plan.hpp"
 #include "simulation/description.hpp"
 #include "simulation/level_transport.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The library's transport (collective/transport.hpp) over its plugin for MPI (plugins/mpi.cpp), as
-// SimGrid's MPI runs it.
+// The library's transport (collective/processes/transport.hpp) over its plugin for MPI
+// (plugins/mpi.cpp), as SimGrid's MPI runs it.
 #pragma once
 
-#include "collective/transport.hpp"
+#include "collective/processes/transport.hpp"
 
 #include <memory>
 #include <string>

@@ -5,10 +5,10 @@
 //   device      forward | backward: ... part 0 is ready ... part 1 ... |        | update
 //   exchange                        | part 0        | part 1 | ...      |
 //
-// A rank is the thread that moves sums (collective/mover.hpp). The device beside it needs no thread
-// of its own, since what it does until the update does not depend on others: when parts are ready
-// is known before.
-#include "collective/transport.hpp"
+// A rank is the thread that moves sums (collective/devices/mover.hpp). The device beside it needs
+// no thread of its own, since what it does until the update does not depend on others: when parts
+// are ready is known before.
+#include "collective/processes/transport.hpp"
 #include "simulation/exchange.hpp"
 
 #include <mpi.h>

@@ -2,7 +2,7 @@
 // Courier.
 #include "api/placement/courier.hpp"
 
-#include "collective/second_queue.hpp"
+#include "collective/devices/second_queue.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/copy_between.hpp"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Courier: moves tensors from one device to another while both compute. It has a thread and a
-// second queue on each device (collective/second_queue.hpp), and pinned memory of the host between
-// them.
+// second queue on each device (collective/devices/second_queue.hpp), and pinned memory of the host
+// between them.
 #pragma once
 
 #include "api/placement/placed_trace.hpp"
-#include "collective/mover.hpp"
+#include "collective/devices/mover.hpp"
 #include "runtime/event_impl.hpp"
 
 #include <dlprim/context.hpp>

@@ -8,7 +8,7 @@
 
 #include "api/placement/border_memory.hpp"
 #include "api/placement/cut.hpp"
-#include "collective/step_trace.hpp"
+#include "collective/exchange/step_trace.hpp"
 
 #include <dlprim/placed_net.hpp>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The model of a step on several devices: each computes its shards, and while the backward part of
 // its last one runs, parts of the sums go through the exchange, one after the other. It follows the
-// stages of LevelPlan (collective/level_plan.hpp), one for each level:
+// stages of LevelPlan (collective/processes/level_plan.hpp), one for each level:
 //
 //   stage 0, 1, ...   every device has its share of all sums of its group, and adds them
 //   ..., 1, 0         every device gets the means of the others
 #pragma once
 
 #include "api/scale/step_work.hpp"
-#include "collective/trace_span.hpp"
+#include "collective/exchange/trace_span.hpp"
 
 #include <dlprim/scale.hpp>
 

@@ -5,7 +5,7 @@
 // links.
 #include "api/scale/stage_loads.hpp"
 
-#include "collective/level_plan.hpp"
+#include "collective/processes/level_plan.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // StageLoads: what one stage of the exchange moves, adds and waits for, for each byte of a part. By
-// the plan of levels (collective/level_plan.hpp).
+// the plan of levels (collective/processes/level_plan.hpp).
 #pragma once
 
 #include "base/shard_tree.hpp"

@@ -5,7 +5,7 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 #include "runtime/access.hpp"
 
 #include <dlprim/version.hpp>

@@ -6,7 +6,7 @@
 #include "api/training/checkpoints.hpp"
 #include "api/training/feeder.hpp"
 #include "api/training/run_folder.hpp"
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 #include "train/config.hpp"
 
 #include <dlprim/trainer.hpp>

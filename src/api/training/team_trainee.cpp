@@ -4,7 +4,7 @@
 #include "api/solver_impl.hpp"
 #include "api/training/train_ranks.hpp"
 #include "api/training/trainee.hpp"
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 
 #include <dlprim/team.hpp>
 

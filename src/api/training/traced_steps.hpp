@@ -2,7 +2,7 @@
 // TracedSteps: the steps of a training run that TrainCall::trace asks for, and their file.
 #pragma once
 
-#include "collective/step_trace.hpp"
+#include "collective/exchange/step_trace.hpp"
 #include "formats/trace_file.hpp"
 
 #include <dlprim/placed_net.hpp>

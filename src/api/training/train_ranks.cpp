@@ -6,7 +6,7 @@
 #include "api/rank_shards.hpp"
 #include "api/shard_times.hpp"
 #include "api/training/initial.hpp"
-#include "collective/process_group.hpp"
+#include "collective/processes/process_group.hpp"
 
 #include <chrono>
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Mover.
+#include "collective/devices/mover.hpp"
+
+#include "base/text.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+namespace dlprim {
+
+struct Mover::State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> jobs;
+    std::size_t ended = 0;  ///< jobs so far
+    bool busy = false, ends = false;
+    std::exception_ptr thrown;
+};
+
+Mover::Mover(std::chrono::duration<double> patience)
+    : state_(std::make_shared<State>()), patience_(patience) {
+    thread_ = std::thread([state = state_] { serve(state); });
+}
+
+Mover::~Mover() {
+    bool idle = false;
+    {
+        std::unique_lock lock(state_->mutex);
+        state_->jobs.clear();
+        state_->ends = true;
+        state_->changed.notify_all();
+        idle = state_->changed.wait_for(lock, patience_, [&] { return !state_->busy; });
+    }
+    if (idle)
+        thread_.join();
+    else
+        thread_.detach();
+}
+
+void Mover::serve(const std::shared_ptr<State>& state) {
+    std::unique_lock lock(state->mutex);
+    for (;;) {
+        state->changed.wait(lock, [&] { return state->ends || !state->jobs.empty(); });
+        if (state->ends) return;
+        std::function<void()> job = std::move(state->jobs.front());
+        state->jobs.pop_front();
+        const bool dropped = state->thrown != nullptr;
+        state->busy = true;
+        lock.unlock();
+        std::exception_ptr thrown;
+        try {
+            if (!dropped) job();
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+        job = {};
+        lock.lock();
+        if (thrown && !state->thrown) state->thrown = thrown;
+        state->busy = false;
+        ++state->ended;
+        state->changed.notify_all();
+    }
+}
+
+void Mover::post(std::function<void()> job) {
+    const std::lock_guard lock(state_->mutex);
+    state_->jobs.push_back(std::move(job));
+    state_->changed.notify_all();
+}
+
+void Mover::wait() {
+    std::unique_lock lock(state_->mutex);
+    const auto idle = [&] { return state_->jobs.empty() && !state_->busy; };
+    while (!idle()) {
+        const std::size_t ended = state_->ended;
+        if (!state_->changed.wait_for(lock, patience_,
+                                      [&] { return idle() || state_->ended != ended; }))
+            fail(ErrorKind::device, "does not move its sums: the device hangs");
+    }
+    if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
+}
+
+}  // namespace dlprim

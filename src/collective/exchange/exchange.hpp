@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// Exchange: adds tensors up over the shards of a batch that several devices of this process have
+// computed, in the order of ShardTree. Every device owns a slice of each tensor. It gets that slice
+// of all sums that wait for others, adds them, and all devices get the result:
+//
+//   device 0   its sums --> host memory --+--> slice 0: additions --> host memory --+--> the means
+//   device 1   its sums --> host memory --+--> slice 1: additions --> host memory --+--> the means
+//
+// Where kernels of all devices reach the memory of each (collective/devices/peer_memory.hpp), it
+// takes the place of host memory, and the additions read the sums of others where they lie.
+//
+// That is done by a thread and a second queue of each device (collective/devices/mover.hpp,
+// second_queue.hpp), beside what the device computes meanwhile: tensors come in groups, each as
+// soon as the device has made it.
+//
+// Where ranks belong to several processes (collective/processes/process_group.hpp), that happens
+// level by level (collective/processes/level_plan.hpp). Ranks that share memory, as those of a host
+// do, are the first level: what is above is all of it for a single process. The result of a level
+// are sums that wait for those of other hosts, and that the group's transport carries there; the
+// means come back in the reverse order.
+//
+// Threads: each rank calls from a thread of its own, all for the same things in the same order.
+// finish() and broadcast() wait for the others, up to the deadline of the barrier, and throw what
+// the barrier throws.
+#pragma once
+
+#include "base/shard_tree.hpp"
+#include "collective/devices/barrier.hpp"
+#include "collective/devices/host_memory.hpp"
+#include "collective/devices/mover.hpp"
+#include "collective/devices/peer_memory.hpp"
+#include "collective/devices/shelf.hpp"
+#include "collective/exchange/piece_exchange.hpp"
+#include "collective/exchange/step_trace.hpp"
+#include "collective/processes/level_plan.hpp"
+#include "collective/processes/process_group.hpp"
+
+#include <dlprim/tensor.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim {
+
+class EventImpl;
+class Queue;
+
+class Exchange : public std::enable_shared_from_this<Exchange> {
+  public:
+    using ChoosePeers =
+        std::function<PeerChoice(const std::vector<Context>& contexts, const AddPair& add)>;
+    /// Rank i computes the shards parts[i] of each batch, which follow each other. Probes ways
+    /// between the devices. Throws Error(device) where there is none.
+    ///
+    /// With a group, `contexts` are the ranks of this process, which all other functions count from
+    /// 0; parts are those of all processes, whose ranks follow each other. All processes construct
+    /// it at once. Memory of peers is not asked for then.
+    Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
+             std::shared_ptr<Barrier> barrier, AddPair add,
+             std::shared_ptr<ProcessGroup> group = {}, const ChoosePeers& choose = choose_peers);
+
+    std::size_t size() const { return parts_.size(); }  ///< ranks of all processes
+    int shards() const { return shards_; }
+    const ShardRange& part(std::size_t rank) const { return parts_.at(number(rank)); }
+    /// By what way the sums of a rank travel: for notes.
+    std::string way(std::size_t rank) const;
+    /// How the ranks of several processes add up, and why they share no memory of a host, in
+    /// sentences for notes.
+    std::string levels() const;
+    const std::string& no_shared() const { return no_shared_; }
+    /// The same groups, of processes: which share memory, and the levels above.
+    const std::vector<LevelPlan::Groups>& process_levels() const { return process_levels_; }
+    /// Why kernels do not reach the memory of other devices; empty if they do or need not.
+    const std::string& no_peers() const { return peers_.reason; }
+    Barrier& barrier() { return *barrier_; }
+    /// Lets the transport of several processes add sums of floats up in an order of its own, which
+    /// depends on their number. It stays the tree's where the transport does not add, or there is
+    /// one process. To be called before any step, in all processes.
+    void allow_any_order();
+    bool is_in_any_order() const { return any_order_; }
+    /// Records what is moved and waited for. To be called before any step; null for no trace.
+    void set_trace(std::shared_ptr<StepTrace> trace) { trace_ = std::move(trace); }
+
+    /// A tensor of a rank: the sums of its shards that wait for others, by ShardTree::pending(),
+    /// and where the mean over all shards is to be. All are row-major. The sums are overwritten.
+    struct Term {
+        std::vector<Tensor> waiting;
+        Tensor mean;
+    };
+    /// A tensor of a rank for sums that wait for others: where kernels of the others reach it, if
+    /// it is large and such memory holds it, so that the exchange need not copy it. To be called by
+    /// the rank's own thread.
+    Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
+    /// The largest tensor in bytes for which that is memory that kernels of the others reach.
+    std::uint64_t largest_reached() const { return peers_.largest(); }
+    /// Says how many groups of tensors each step of the rank has. To be called before any step.
+    void expect(std::size_t rank, std::size_t groups);
+    /// To be called before a step writes to sums that wait: waits until all ranks of this
+    /// process have received what the step before has left in their place.
+    void begin(std::size_t rank);
+    /// Begins to add up a group of tensors, which `ready` says are there. Returns at once. A step
+    /// has groups 0, 1, ... in this order, which consist of the same tensors, by shape and type, in
+    /// all steps of all ranks. Until finish() nobody else uses the tensors.
+    void start(std::size_t rank, std::size_t group, std::vector<Term> terms,
+               std::shared_ptr<EventImpl> ready);
+    /// Waits until all groups of the step are added up and their means are where they were wanted.
+    void finish(std::size_t rank);
+
+    /// Gives a tensor of rank 0 to `tensor` of every rank. Processes wait without a deadline, since
+    /// the first one may take an unknown time before.
+    void broadcast(std::size_t rank, const Tensor& tensor);
+
+    using Slice = ElementRange;
+    /// Gives each rank's own slice of a tensor to all others. `slices` are by rank, and follow each
+    /// other. Between two calls a rank adds up sums and waits for them by finish().
+    void share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices);
+
+  private:
+    /// The number of a rank of this process among those of all.
+    std::size_t number(std::size_t rank) const { return own_.begin + rank; }
+    /// The numbers of a process's ranks.
+    struct Numbers {
+        std::size_t begin = 0, end = 0;
+        bool has(std::size_t number) const { return begin <= number && number < end; }
+    };
+    void learn_numbers();
+    /// Chooses the levels, and whether memory is shared.
+    void choose_levels();
+    std::size_t process_of(std::size_t number) const;
+    /// Where the other ranks of the process wait for what its first one exchanges for all.
+    void await_transport(std::size_t rank, const std::string& what);
+    /// Objects by which processes give each other what is not a sum.
+    void make_piece_exchanges();
+    PieceExchange::Memory piece_memory(std::size_t mates);
+    void share_among_processes(std::size_t rank, const Tensor& tensor,
+                               const std::vector<Slice>& slices);
+    /// Parts of a tensor begin at multiples of so many elements.
+    static constexpr std::int64_t grain = 1024;
+    /// What a rank owns of a tensor that kernels of all reach, by its number.
+    Slice slice(std::int64_t elements, std::size_t number) const;
+    /// What a rank sends and receives of a tensor in a level above the first: each message with all
+    /// its sums.
+    struct Carry {
+        LevelPlan::Division::Stage stage;
+        HostMemory sent, received;
+    };
+    /// Memory of a rank for one tensor.
+    struct Room {
+        std::vector<Shelf> sums;      ///< its waiting sums, where others of its memory read them
+        Slice kept;                   ///< what it adds of those
+        Shelf mean;                   ///< of what it keeps
+        std::vector<Tensor> staging;  ///< on the device, in the order in which they are used
+        std::size_t staged = 0;       ///< how many of these the present step has used
+        std::vector<Carry> carries;   ///< by level, from the second on
+    };
+    using Rooms = std::vector<Room>;  ///< by tensor of a group
+    using Terms = std::vector<Term>;
+    struct Group {
+        std::vector<Term> terms;
+        std::shared_ptr<EventImpl> ready;
+    };
+    /// What a rank has started and its mover has not finished.
+    struct Line {
+        std::mutex mutex;
+        std::map<std::size_t, Group> groups;
+        std::size_t next = 0;     ///< the first group that is not added up
+        std::size_t offered = 0;  ///< the end of those that the rank has made
+    };
+    Group take(std::size_t rank, std::size_t group);
+    void serve(std::size_t rank, std::size_t group);
+    std::size_t find_ready(std::size_t rank, std::size_t group);
+    void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    /// The same for neighbouring groups at once, of one tensor each, which kernels of all reach.
+    void add_neighbours(std::size_t rank, std::size_t group);
+    void add_reached(std::size_t rank, std::size_t group, const Term& whole);
+    Tensor staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype);
+    bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
+    void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    /// Where a tensor lies, if make_waiting() has put it within reach.
+    std::optional<Shelf> shelf_of(std::size_t rank, const Tensor& tensor) const;
+    std::vector<Shelf> make_shelves(std::size_t rank, const std::vector<std::uint64_t>& bytes);
+    /// Elements whose sums a rank has on its device.
+    struct Held {
+        Slice range;
+        std::vector<Tensor> sums;  ///< by LevelPlan::nodes()
+    };
+    using Holdings = std::vector<Held>;
+    LevelPlan::Division divide(const Tensor& tensor) const;
+    /// What a rank keeps in the first level.
+    static Slice kept_of(const LevelPlan::Division& division, std::size_t number);
+    void make_own_rooms(std::size_t rank, Rooms& rooms, const Terms& terms);
+    Tensor next_staging(std::size_t rank, Room& room, std::int64_t elements, DType dtype);
+    void send_sums(std::size_t rank, Rooms& rooms, const Terms& terms);
+    /// Adds what the rank keeps of the sums in its memory.
+    Holdings add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
+    void send_means(std::size_t rank, const Room& room, const Holdings& held);
+    void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean,
+                       const Holdings& held);
+
+    /// Waits for the processes of the host, if they share memory.
+    void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
+                      const std::string& what);
+    /// Whether devices of all processes of a host find in shared memory what others have written
+    /// there.
+    std::vector<bool> find_shared_memory();
+    /// For each process, of those whose hosts are to try it.
+    std::vector<bool> shared_memory_works(bool pinned, const std::vector<bool>& tried);
+    std::byte check_shared(bool pinned);
+    std::shared_ptr<std::byte> known_to_driver(SharedMemory::Part part, std::uint64_t bytes) const;
+    /// Memory that the process shares for its ranks, and that others share for theirs.
+    void make_shared_rooms(std::size_t group, const Terms& terms);
+    void reach_shared_rooms(std::size_t group, const Terms& terms);
+    /// Puts rooms of a process into memory that begins at `base`, if that is not null. Returns its
+    /// size.
+    std::uint64_t place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
+                              const std::shared_ptr<std::byte>& base);
+
+    /// In place of all levels, where the transport adds.
+    void add_in_any_order(std::size_t rank, std::size_t group, const Terms& terms,
+                          const std::string& what);
+    /// Levels above the first. The first rank of each process exchanges for all of its ranks.
+    void make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
+                      const Tensor& tensor);
+    void add_level(std::size_t rank, std::size_t level, std::size_t group, const Terms& terms,
+                   std::vector<Holdings>& held, const std::string& what);
+    void send_held(std::size_t rank, std::size_t level, const Carry& carry, const Holdings& held);
+    Holdings add_held(std::size_t rank, std::size_t level, Room& room, const Tensor& tensor,
+                      const Holdings& held);
+    /// Elements of what a rank holds, within one of its ranges.
+    Tensor part_of(std::size_t rank, const Holdings& held, std::size_t node,
+                   const Slice& range) const;
+    void carry_sums(std::size_t level, std::size_t group, const Terms& terms,
+                    const std::string& what);
+    void carry_means(std::size_t level, std::size_t group, const Terms& terms,
+                     const std::string& what);
+    void return_means(std::size_t rank, std::size_t group, const Terms& terms,
+                      const std::string& what);
+    Queue& queue(std::size_t rank);  ///< the second one
+
+    std::vector<Context> contexts_;
+    std::vector<Context> second_;  ///< beside these: what movers use
+    int shards_;
+    std::vector<ShardRange> parts_;
+    std::vector<std::vector<ShardRange>> pending_;  ///< by number
+    std::vector<LevelPlan::Groups> process_levels_;
+    std::unique_ptr<LevelPlan> plan_;
+    std::vector<std::size_t> memory_;  ///< numbers of the ranks that share memory with this process
+    bool shared_host_ = false;         ///< whether they are of several processes
+    bool pins_shared_ = false;         ///< whether shared memory is made known to the driver
+    std::string shared_way_;           ///< of any processes of the run
+    std::string no_shared_;
+    bool any_order_ = false;  ///< whether the transport adds
+    std::shared_ptr<Barrier> barrier_;
+    AddPair add_;
+    std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced
+    std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
+    Numbers own_;                          ///< of this process's ranks
+    std::vector<Numbers> processes_;       ///< with a group: of each process's
+    std::vector<Way> ways_;
+    PeerChoice peers_;
+    std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
+    /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
+    std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
+    /// By rank: its slice in share() without a group.
+    std::vector<HostMemory> shared_;
+    std::vector<std::int64_t> shared_size_;     ///< for how many elements there is memory
+    std::unique_ptr<PieceExchange> slices_;     ///< share() with a group: those of each process
+    std::unique_ptr<PieceExchange> firsts_[2];  ///< broadcast(): parts of a tensor, in turns
+    std::vector<std::size_t> turns_;            ///< by rank: parts so far
+    std::vector<std::unique_ptr<Line>> lines_;  ///< by rank
+    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
+    std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
+    std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first
+};
+
+}  // namespace dlprim

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Exchange: levels above the first, among ranks that share no memory. A rank sends to each rank
+// that holds the same elements the part which that one adds, with all its sums that wait, and
+// receives such parts of its own. The first rank of a process exchanges for all of its ranks, so
+// that the transport has one caller.
+//
+//   device --> sent --transport--> received of another rank --> its device: additions
+//   mean of what is kept <--transport-- mean of another rank, back in the reverse order of levels
+#include "collective/exchange/exchange.hpp"
+
+#include "base/text.hpp"
+#include "collective/devices/places.hpp"
+#include "collective/devices/second_queue.hpp"
+#include "collective/exchange/tree_adder.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+/// Bytes from a rank to another.
+struct Parcel {
+    std::size_t giver, receiver;
+    MessagePiece piece;
+};
+
+/// Appends parcels between two processes in an order that both sides see.
+void append(Pieces& pieces, std::vector<Parcel>& parcels) {
+    std::stable_sort(parcels.begin(), parcels.end(), [](const Parcel& a, const Parcel& b) {
+        return std::pair(a.giver, a.receiver) < std::pair(b.giver, b.receiver);
+    });
+    for (const Parcel& parcel : parcels) pieces.push_back(parcel.piece);
+}
+
+}  // namespace
+
+void Exchange::make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
+                            const Tensor& tensor) {
+    const std::size_t self = number(rank);
+    for (std::size_t level = 1; level < plan_->stages(); ++level) {
+        Carry carry;
+        carry.stage = division.stage(self, level);
+        const auto nodes = [&](std::size_t q) {
+            return static_cast<std::int64_t>(plan_->nodes(q, level).size());
+        };
+        std::int64_t sent = 0, received = 0;
+        for (const auto& message : carry.stage.sends) sent += message.range.size() * nodes(self);
+        for (const auto& message : carry.stage.receives)
+            received += message.range.size() * nodes(message.rank);
+        carry.sent = HostMemory(second_[rank], bytes_of(tensor, sent), ways_[rank]);
+        carry.received = HostMemory(second_[rank], bytes_of(tensor, received), ways_[rank]);
+        room.carries.push_back(std::move(carry));
+    }
+}
+
+void Exchange::add_level(std::size_t rank, std::size_t level, std::size_t group, const Terms& terms,
+                         std::vector<Holdings>& held, const std::string& what) {
+    Rooms& rooms = rooms_[number(rank)][group];
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        send_held(rank, level, rooms[t].carries[level - 1], held[t]);
+    queue(rank).finish();
+    const std::string sums = cat("sums of level ", level, " ", what);
+    barrier_->arrive(rank, "to send " + sums);
+    if (rank == 0) carry_sums(level, group, terms, sums);
+    await_transport(rank, sums);
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        held[t] = add_held(rank, level, rooms[t], terms[t].mean, held[t]);
+}
+
+void Exchange::send_held(std::size_t rank, std::size_t level, const Carry& carry,
+                         const Holdings& held) {
+    std::byte* at = carry.sent.data();
+    for (const auto& [other, range] : carry.stage.sends)
+        for (std::size_t node = 0; node < plan_->nodes(number(rank), level).size(); ++node) {
+            const Tensor part = part_of(rank, held, node, range);
+            queue(rank).read(place_of(part), at, part.bytes(), false);
+            at += part.bytes();
+        }
+}
+
+Tensor Exchange::part_of(std::size_t rank, const Holdings& held, std::size_t node,
+                         const Slice& range) const {
+    const auto home = std::find_if(held.begin(), held.end(), [&](const Held& each) {
+        return each.range.begin <= range.begin && range.end <= each.range.end;
+    });
+    return elements_of(second_[rank], home->sums.at(node), range.begin - home->range.begin,
+                       range.size());
+}
+
+Exchange::Holdings Exchange::add_held(std::size_t rank, std::size_t level, Room& room,
+                                      const Tensor& tensor, const Holdings& held) {
+    const std::size_t self = number(rank);
+    const Carry& carry = room.carries[level - 1];
+    const std::byte* at = carry.received.data();
+    Holdings result;
+    for (const LevelPlan::Division::Kept& kept : carry.stage.keeps) {
+        // What each holder has sent of these elements, in the order of messages.
+        const std::uint64_t bytes = bytes_of(tensor, kept.range.size());
+        std::vector<const std::byte*> begins;
+        for (const std::size_t holder : kept.holders) {
+            begins.push_back(at);
+            if (holder != self) at += bytes * plan_->nodes(holder, level).size();
+        }
+        TreeAdder adder(shards_, add_, [](const Tensor& left, bool) { return std::vector{left}; });
+        for (const LevelPlan::Addend& addend : plan_->addends(self, level)) {
+            if (kept.holders[addend.member] == self) {
+                adder.take(addend.shards, part_of(rank, held, addend.node, kept.range));
+                continue;
+            }
+            const Tensor copy = next_staging(rank, room, kept.range.size(), tensor.dtype());
+            queue(rank).write(place_of(copy), begins[addend.member] + bytes * addend.node, bytes,
+                              false);
+            adder.take(addend.shards, copy);
+        }
+        result.push_back({kept.range, adder.sums()});
+    }
+    return result;
+}
+
+void Exchange::carry_sums(std::size_t level, std::size_t group, const Terms& terms,
+                          const std::string& what) {
+    std::vector<Pieces> to(processes_.size()), from(processes_.size());
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        std::vector<std::vector<Parcel>> sent(processes_.size()), received(processes_.size());
+        for (std::size_t q = own_.begin; q < own_.end; ++q) {
+            const Carry& carry = rooms_[q][group][t].carries[level - 1];
+            const auto list = [&](std::byte* at, const auto& messages, bool is_sent) {
+                for (const auto& [other, range] : messages) {
+                    const std::size_t giver = is_sent ? q : other;
+                    const std::uint64_t bytes =
+                        bytes_of(terms[t].mean, range.size()) * plan_->nodes(giver, level).size();
+                    (is_sent ? sent : received)[process_of(other)].push_back(
+                        {giver, is_sent ? other : q, {at, bytes}});
+                    at += bytes;
+                }
+            };
+            list(carry.sent.data(), carry.stage.sends, true);
+            list(carry.received.data(), carry.stage.receives, false);
+        }
+        for (std::size_t p = 0; p < processes_.size(); ++p) {
+            append(to[p], sent[p]);
+            append(from[p], received[p]);
+        }
+    }
+    group_->exchange(to, from, what);
+}
+
+void Exchange::carry_means(std::size_t level, std::size_t group, const Terms& terms,
+                           const std::string& what) {
+    std::vector<Pieces> to(processes_.size()), from(processes_.size());
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        std::vector<std::vector<Parcel>> sent(processes_.size()), received(processes_.size());
+        for (std::size_t q = own_.begin; q < own_.end; ++q) {
+            const Room& room = rooms_[q][group][t];
+            const LevelPlan::Division::Stage& stage = room.carries[level - 1].stage;
+            const auto piece = [&](const Slice& range) {
+                return MessagePiece{
+                    room.mean.data() + bytes_of(terms[t].mean, range.begin - room.kept.begin),
+                    bytes_of(terms[t].mean, range.size())};
+            };
+            // The reverse of what went there.
+            for (const auto& [other, range] : stage.receives)
+                sent[process_of(other)].push_back({q, other, piece(range)});
+            for (const auto& [other, range] : stage.sends)
+                received[process_of(other)].push_back({other, q, piece(range)});
+        }
+        for (std::size_t p = 0; p < processes_.size(); ++p) {
+            append(to[p], sent[p]);
+            append(from[p], received[p]);
+        }
+    }
+    group_->exchange(to, from, what);
+}
+
+void Exchange::return_means(std::size_t rank, std::size_t group, const Terms& terms,
+                            const std::string& what) {
+    if (rank == 0)
+        for (std::size_t level = plan_->stages(); --level > 0;)
+            carry_means(level, group, terms, cat("level ", level, " of ", what));
+    if (shared_host_)
+        meet_on_host(rank, group, terms, what);
+    else if (plan_->stages() > 1)
+        await_transport(rank, what);
+}
+
+}  // namespace dlprim

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Exchange: what ranks give each other that is not a sum: what each has updated, and values of the
+// first rank. Processes of a host read it in memory of the one that has it, or that carries it for
+// all of them (collective/exchange/piece_exchange.hpp).
+#include "base/text.hpp"
+#include "collective/devices/places.hpp"
+#include "collective/devices/second_queue.hpp"
+#include "collective/exchange/exchange.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim {
+
+using Patience = PieceExchange::Patience;
+
+PieceExchange::Memory Exchange::piece_memory(std::size_t mates) {
+    if (mates > 1)
+        return {[this](std::uint64_t bytes) {
+                    return known_to_driver(group_->host().make(bytes), bytes);
+                },
+                [this](std::size_t process, std::uint64_t bytes) {
+                    return known_to_driver(group_->host().reach(process, bytes), bytes);
+                }};
+    return {[this](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+                const auto memory = std::make_shared<HostMemory>(contexts_[0], bytes, ways_[0]);
+                return {memory, memory->data()};
+            },
+            {}};
+}
+
+void Exchange::make_piece_exchanges() {
+    const std::size_t own = group_ ? group_->rank() : 0;
+    const auto make = [&](const PieceRoutes& routes) {
+        return std::make_unique<PieceExchange>(group_, routes, own,
+                                               piece_memory(routes.mates().size()));
+    };
+    if (group_) slices_ = make(PieceRoutes::of_all(process_levels_, own));
+    for (auto& each : firsts_) each = make(PieceRoutes::of_first(process_levels_, own));
+}
+
+void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
+                                     const std::vector<Slice>& slices) {
+    const std::string what = "what each process has updated";
+    PieceExchange& pieces = *slices_;
+    Queue& queue = Access::impl(contexts_[rank]).queue();
+    TracePhases phases(trace_.get(), rank, TraceRow::host);
+    phases.next(TraceKind::move, "give updated parameters");
+    // A process's piece are the slices of its ranks.
+    const auto begin_of = [&](const Numbers& ranks) { return slices[ranks.begin].begin; };
+    if (rank == 0) {
+        std::vector<std::uint64_t> bytes;
+        for (const Numbers& ranks : processes_)
+            bytes.push_back(bytes_of(tensor, slices[ranks.end - 1].end - begin_of(ranks)));
+        pieces.make(bytes);
+    }
+    await_transport(rank, "memory for " + what);
+    const auto place = [&](std::size_t q) {
+        return place_of(elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size()));
+    };
+    const auto memory = [&](std::size_t process, std::size_t q) {
+        return pieces.data(process) +
+               bytes_of(tensor, slices[q].begin - begin_of(processes_[process]));
+    };
+    const std::size_t self = number(rank);
+    // Waits for what the step before has enqueued to be written from this memory, too.
+    queue.read(place(self), memory(group_->rank(), self), bytes_of(tensor, slices[self].size()),
+               true);
+    phases.next(TraceKind::wait, "wait for the parameters of others");
+    barrier_->arrive(rank, "to share what it has updated");
+    if (rank == 0) {
+        if (pieces.is_carried())
+            phases.next(TraceKind::move, "fetch parameters of other processes");
+        pieces.carry(what, Patience::deadline);
+        phases.next(TraceKind::wait, "wait for the parameters of others");
+        pieces.meet(what, Patience::deadline);
+    }
+    await_transport(rank, what);
+    phases.next(TraceKind::move, "receive parameters");
+    for (std::size_t process = 0; process < processes_.size(); ++process)
+        for (std::size_t q = processes_[process].begin; q < processes_[process].end; ++q)
+            if (q != self)
+                queue.write(place(q), memory(process, q), bytes_of(tensor, slices[q].size()),
+                            false);
+}
+
+void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
+    constexpr std::uint64_t most = 8 << 20;
+    const std::string what = "values of the first device";
+    Queue& queue = Access::impl(contexts_[rank]).queue();
+    const bool is_first = number(rank) == 0;
+    const BufferRef place = place_of(tensor);
+    TracePhases phases(trace_.get(), rank, TraceRow::host);
+    phases.next(TraceKind::move, "take parameters of the first device");
+    // A part is read while the next one is written.
+    for (std::uint64_t begin = 0; begin < tensor.bytes(); begin += most) {
+        PieceExchange& piece = *firsts_[turns_[rank]++ % 2];
+        const std::uint64_t bytes = std::min(most, tensor.bytes() - begin);
+        const BufferRef part{place.buffer, place.byte_offset + begin};
+        if (rank == 0) {
+            piece.make({most});  // once and for all
+            piece.make({bytes});
+        }
+        if (is_first) queue.read(part, piece.data(0), bytes, true);
+        barrier_->arrive(rank, "to share " + what);
+        if (rank == 0) {
+            piece.carry(what, Patience::unlimited);
+            piece.meet(what, Patience::unlimited);
+        }
+        barrier_->arrive(rank, "to take " + what);
+        if (!is_first) queue.write(part, piece.data(0), bytes, true);
+    }
+}
+
+}  // namespace dlprim

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// Exchange: the choice of levels, and rooms in memory that the processes of a host share. Each
+// process makes memory for the rooms of all its ranks. The others know from sizes and from the plan
+// where each room lies in it.
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "collective/devices/places.hpp"
+#include "collective/exchange/exchange.hpp"
+#include "collective/processes/levels.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/pin_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+/// Bytes that differ from rank to rank.
+std::vector<std::byte> pattern_of(std::size_t number, std::uint64_t bytes) {
+    std::vector<std::byte> pattern(bytes);
+    auto state = static_cast<std::uint32_t>(number * 7919 + 12345);
+    for (std::byte& byte : pattern) {
+        state = state * 1664525 + 1013904223;
+        byte = static_cast<std::byte>(state >> 24);
+    }
+    return pattern;
+}
+
+constexpr std::uint64_t probe_bytes = 1 << 16;
+
+}  // namespace
+
+void Exchange::choose_levels() {
+    ProcessLayout layout{{contexts_.size()}, {0}, {false}};
+    std::string setting;
+    if (group_) {
+        setting = env("DLPRIM_LEVELS").value_or("");
+        group_->agree({{"DLPRIM_LEVELS", setting}});
+        layout.ranks.clear();
+        for (const Numbers& ranks : processes_) layout.ranks.push_back(ranks.end - ranks.begin);
+        layout.hosts = group_->host().hosts();
+        layout.shared = find_shared_memory();
+    }
+    process_levels_ = process_levels_of(layout, setting);
+    const std::vector<LevelPlan::Groups> levels = rank_levels_of(process_levels_, layout.ranks);
+    plan_ = std::make_unique<LevelPlan>(levels, shards_, parts_);
+    for (std::size_t q = 0; q < size(); ++q)
+        if (levels[0][q] == levels[0][own_.begin]) memory_.push_back(q);
+    shared_host_ = memory_.size() > contexts_.size();
+}
+
+std::string Exchange::levels() const {
+    if (any_order_)
+        return cat("sums are added by ", group_->transport(),
+                   " in an order of its own, which depends on the number of processes");
+    std::vector<std::string> texts;
+    for (std::size_t stage = 0; stage < plan_->stages(); ++stage) {
+        std::size_t most = 1;
+        for (std::size_t q = 0; q < size(); ++q)
+            for (const LevelPlan::Addend& addend : plan_->addends(q, stage))
+                most = std::max(most, addend.member + 1);
+        if (most == 1) continue;
+        texts.push_back(
+            stage == 0
+                ? cat(most, " ranks by ", shared_way_.empty() ? way(0) : shared_way_)
+                : cat(most, texts.empty() ? " ranks" : " of these", " by ", group_->transport()));
+    }
+    return cat("sums are added among ", join(texts, ", then among "));
+}
+
+std::vector<bool> Exchange::find_shared_memory() {
+    const SharedHost& host = group_->host();
+    no_shared_ = host.reason();
+    std::vector<bool> left = host.shared(), shared(left.size(), false);
+    const auto none = [](const std::vector<bool>& of) {
+        return std::find(of.begin(), of.end(), true) == of.end();
+    };
+    for (const bool pinned : {true, false}) {
+        if (none(left)) break;
+        const std::vector<bool> works = shared_memory_works(pinned, left);
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            if (!works[i]) continue;
+            shared[i] = true;
+            left[i] = false;
+        }
+        if (works[group_->rank()]) pins_shared_ = pinned;
+        if (!none(works)) shared_way_ = pinned ? "pinned shared memory" : "shared memory";
+    }
+    if (!none(left))
+        no_shared_ = "what devices of some process write there does not reach those of the others";
+    return shared;
+}
+
+/// Whether the process's devices find what those of others have written. Every process makes
+/// memory, passes the barrier and reaches memory of the others, also where something has failed:
+/// they wait for it, and memory has the same order in all of them.
+std::byte Exchange::check_shared(bool pinned) {
+    SharedHost& host = group_->host();
+    const std::uint64_t own = contexts_.size() * probe_bytes;
+    std::vector<std::shared_ptr<std::byte>> memory(processes_.size());
+    bool good = !pinned || env_flag("DLPRIM_PINNED").value_or(true);
+    const auto always = [&](const auto& work) {
+        try {
+            work();
+        } catch (const Error&) {
+            good = false;
+        }
+    };
+    const auto attempt = [&](const auto& work) {
+        if (good) always(work);
+    };
+    pins_shared_ = pinned;
+    always([&] { memory[group_->rank()] = host.make(own); });
+    attempt([&] {
+        memory[group_->rank()] = known_to_driver(memory[group_->rank()], own);
+        for (std::size_t rank = 0; rank < contexts_.size(); ++rank) {
+            ContextImpl& sender = Access::impl(second_[rank]);
+            const std::shared_ptr<Buffer> buffer = sender.allocate_cached(probe_bytes);
+            const std::vector<std::byte> sent = pattern_of(number(rank), probe_bytes);
+            sender.queue().write({buffer.get(), 0}, sent.data(), probe_bytes, true);
+            sender.queue().read({buffer.get(), 0},
+                                memory[group_->rank()].get() + rank * probe_bytes, probe_bytes,
+                                true);
+        }
+    });
+    group_->meet_on_host("a trial of shared memory", 0);
+    for (const std::size_t process : host.mates()) {
+        const Numbers& ranks = processes_[process];
+        const std::uint64_t bytes = (ranks.end - ranks.begin) * probe_bytes;
+        if (process != group_->rank())
+            always([&] { memory[process] = host.reach(process, bytes); });
+        attempt([&] {
+            if (process != group_->rank())
+                memory[process] = known_to_driver(memory[process], bytes);
+            for (const Context& context : second_) {
+                ContextImpl& receiver = Access::impl(context);
+                const std::shared_ptr<Buffer> buffer = receiver.allocate_cached(bytes);
+                receiver.queue().write({buffer.get(), 0}, memory[process].get(), bytes, false);
+                std::vector<std::byte> received(bytes);
+                receiver.queue().read({buffer.get(), 0}, received.data(), bytes, true);
+                for (std::size_t q = ranks.begin; q < ranks.end; ++q)
+                    good = good && std::memcmp(received.data() + (q - ranks.begin) * probe_bytes,
+                                               pattern_of(q, probe_bytes).data(), probe_bytes) == 0;
+            }
+        });
+    }
+    return std::byte{good};
+}
+
+std::vector<bool> Exchange::shared_memory_works(bool pinned, const std::vector<bool>& tried) {
+    const std::byte good = tried[group_->rank()] ? check_shared(pinned) : std::byte{0};
+    std::vector<std::byte> all(group_->size());
+    group_->allgather(&good, 1, all.data(), "whether devices find what others share");
+    const std::vector<std::size_t>& hosts = group_->host().hosts();
+    std::vector<bool> works = tried;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::size_t mate = 0; mate < all.size(); ++mate)
+            if (hosts[mate] == hosts[i] && all[mate] != std::byte{1}) works[i] = false;
+    return works;
+}
+
+std::shared_ptr<std::byte> Exchange::known_to_driver(SharedMemory::Part part,
+                                                     std::uint64_t bytes) const {
+    if (!pins_shared_) return part;
+    struct Kept {
+        SharedMemory::Part part;
+        std::shared_ptr<void> pinned;  // goes first
+    };
+    const auto kept = std::make_shared<Kept>();
+    kept->part = std::move(part);
+    kept->pinned = pin_memory(Access::shared_impl(second_[0]), kept->part.get(), bytes);
+    return {kept, kept->part.get()};
+}
+
+std::uint64_t Exchange::place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
+                                    const std::shared_ptr<std::byte>& base) {
+    constexpr std::uint64_t alignment = 256;
+    std::uint64_t end = 0;
+    const auto place = [&](std::uint64_t bytes) {
+        const std::uint64_t begin = end;
+        end += (bytes + alignment - 1) / alignment * alignment;
+        return base ? Shelf(HostMemory({base, base.get() + begin})) : Shelf();
+    };
+    std::vector<LevelPlan::Division> divisions;
+    for (const Term& term : terms) divisions.push_back(divide(term.mean));
+    for (std::size_t q = ranks.begin; q < ranks.end; ++q) {
+        Rooms rooms;
+        for (std::size_t t = 0; t < terms.size(); ++t) {
+            Room room;
+            for (std::size_t i = 0; i < pending_[q].size(); ++i)
+                room.sums.push_back(place(terms[t].mean.bytes()));
+            room.kept = kept_of(divisions[t], q);
+            room.mean = place(bytes_of(terms[t].mean, room.kept.size()));
+            rooms.push_back(std::move(room));
+        }
+        if (base) rooms_[q].at(group) = std::move(rooms);
+    }
+    return end;
+}
+
+void Exchange::make_shared_rooms(std::size_t group, const Terms& terms) {
+    const std::uint64_t bytes = place_rooms(own_, group, terms, nullptr);
+    place_rooms(own_, group, terms, known_to_driver(group_->host().make(bytes), bytes));
+}
+
+void Exchange::reach_shared_rooms(std::size_t group, const Terms& terms) {
+    for (const std::size_t process : group_->host().mates()) {
+        const Numbers& ranks = processes_[process];
+        if (process == group_->rank() || !rooms_[ranks.begin].at(group).empty()) continue;
+        const std::uint64_t bytes = place_rooms(ranks, group, terms, nullptr);
+        place_rooms(ranks, group, terms,
+                    known_to_driver(group_->host().reach(process, bytes), bytes));
+    }
+}
+
+void Exchange::meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
+                            const std::string& what) {
+    if (!shared_host_) return;
+    if (rank == 0) {
+        std::uint64_t bytes = 0;
+        for (const Term& term : terms) bytes += term.mean.bytes();
+        group_->meet_on_host(what, bytes);
+        reach_shared_rooms(group, terms);
+    }
+    await_transport(rank, what);
+}
+
+}  // namespace dlprim
