@@ -94,6 +94,7 @@ struct HostGroup::State {
 
 void HostGroup::State::find_host(const Exchange& exchange) {
     std::vector<std::string> names;
+    names.reserve(static_cast<std::size_t>(size));
     for (int q = 0; q < size; ++q) names.push_back(cat("rank ", q));
     const SharedHost host(
         static_cast<std::size_t>(rank), std::move(names),

@@ -285,7 +285,7 @@ std::string PlacedNetImpl::first_nan() {
             select(index, 0);
             feed(index, 0, inputs_.next());
         }
-        const std::string origin = Access::impl(part(index)).first_nan();
+        std::string origin = Access::impl(part(index)).first_nan();
         if (!origin.empty()) return origin;
         borders_.move_after(index, false, trace_);
     }

@@ -103,6 +103,7 @@ LevelPlan::Division::Division(const LevelPlan& plan, std::int64_t elements, std:
         std::vector<Holdings> after;
         for (const std::vector<std::size_t>& members : plan.members_[stage]) {
             std::vector<const Holdings*> lists;
+            lists.reserve(members.size());
             for (const std::size_t member : members) lists.push_back(&before[member]);
             cells.push_back(cells_of(lists));
             Holdings& holdings = after.emplace_back();
