@@ -82,6 +82,7 @@ void LinkSum::operator()(const Tensor& left, const Tensor& right, const std::vec
         KernelCall& call = call_for(context, outs.size());
         call.scalar("count", left.shape().numel()).scalar("factor", static_cast<float>(factor));
         std::vector<BufferRef> operands;
+        operands.reserve(all.size());
         for (const Tensor& tensor : all)
             operands.push_back({Access::buffer(tensor).get(), tensor.byte_offset()});
         call.enqueue(context.queue(), operands);

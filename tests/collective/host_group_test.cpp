@@ -33,6 +33,7 @@ std::vector<std::string> among(int size, const std::function<void(HostGroup&)>& 
         return all;
     };
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank)
         threads.emplace_back([&, rank] {
             const auto index = static_cast<std::size_t>(rank);
@@ -58,7 +59,7 @@ void ensure(bool good, const std::string& what) {
 }
 
 void check_all_well(const std::vector<std::string>& thrown) {
-    for (const std::string& error : thrown) CHECK(error == "");
+    for (const std::string& error : thrown) CHECK_THAT(error, Catch::Matchers::Equals(""));
 }
 
 std::vector<float> values_of(int rank, std::size_t count) {
@@ -75,6 +76,7 @@ std::vector<float> tree(std::vector<std::vector<float>> ranks) {
 
 Tensor whole_numbers(const Context& context, int rank, DType dtype) {
     std::vector<float> numbers;
+    numbers.reserve(1000);
     for (int k = 0; k < 1000; ++k) numbers.push_back(static_cast<float>((k * 7 + rank * 31) % 11));
     return Tensor(context, Shape{1000}, numbers, dtype);
 }
@@ -91,6 +93,7 @@ TEST_CASE("ranks of a host are added as a tree", "[host_group]") {
                  {std::size_t{1}, std::size_t{1000}, 2 * floats_in_chunk + 77}) {
                 if (count > 1000 && size > 3) continue;  // which takes long
                 std::vector<std::vector<float>> ranks;
+                ranks.reserve(static_cast<std::size_t>(size));
                 for (int rank = 0; rank < size; ++rank) ranks.push_back(values_of(rank, count));
                 const std::vector<float> sum = tree(ranks);
                 check_all_well(among(size, [&](HostGroup& group) {
@@ -162,6 +165,7 @@ TEST_CASE("tensors are given to all ranks", "[host_group]") {
                 group.broadcast(copy, 1, {.ready = Event(context)});
                 ensure(copy.to_floats() == values_of(1, count), "broadcast gave other values");
                 std::vector<Tensor> all;
+                all.reserve(static_cast<std::size_t>(size));
                 for (int rank = 0; rank < size; ++rank) all.emplace_back(context, shape);
                 group.all_gather(own, all, {.ready = Event(context)});
                 for (int rank = 0; rank < size; ++rank)

@@ -199,6 +199,7 @@ TEST_CASE("sums by levels allow hosts of any sizes, and ranks in any order", "[l
 TEST_CASE("a host sends each element once, to the host that adds it", "[level_plan]") {
     const std::vector<std::size_t> sizes{8, 4};
     std::vector<ShardRange> parts;
+    parts.reserve(32);
     for (int rank = 0; rank < 32; ++rank) parts.push_back({rank, 1});
     const LevelPlan plan(LevelPlan::groups_of(sizes), 32, parts);
     CHECK(plan.nodes(11, 0) == std::vector<ShardRange>{{11, 1}});

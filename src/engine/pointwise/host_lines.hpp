@@ -75,12 +75,12 @@ void load(const std::byte* base, DType dtype, std::int64_t offset, std::int64_t 
             for (std::int64_t j = 0; j < n; ++j)
                 into[j] =
                     static_cast<T>(bfloat16_to_float(static_cast<std::uint16_t>(from[j * stride])));
-        } else if (stride == 1) {
-            for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(from[j]);
+        } else if (stride == 1) {  // + makes an int of an int8, which is a number and no character
+            for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(+from[j]);
         } else if (stride == 0) {
             std::fill_n(into, n, static_cast<T>(*from));
         } else {
-            for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(from[j * stride]);
+            for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(+from[j * stride]);
         }
     });
 }
