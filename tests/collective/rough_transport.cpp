@@ -182,6 +182,7 @@ int allgather(void* self, const void* own, std::uint64_t bytes, void* all, doubl
     for (std::size_t i = 0; i < of(self).size; ++i)
         pieces.push_back({static_cast<char*>(all) + i * bytes, bytes});
     std::vector<dlprim_pieces> from;
+    from.reserve(pieces.size());
     for (const dlprim_piece& piece : pieces) from.push_back({&piece, 1});
     return roughly(of(self), from.data(), [&] {
         return of(self).of->allgather(of(self).self, own, bytes, all, seconds, message);

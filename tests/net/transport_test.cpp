@@ -142,6 +142,7 @@ int allreduce(void* self, float* values, std::uint64_t count, double seconds,
     const std::size_t last = end.wire->size - 1;
     std::vector<std::vector<float>> theirs(last, std::vector<float>(count));
     std::vector<dlprim_piece> pieces;
+    pieces.reserve(last);
     for (std::vector<float>& each : theirs) pieces.push_back({each.data(), count * sizeof(float)});
     const dlprim_piece own{values, count * sizeof(float)};
     std::vector<dlprim_pieces> to(end.wire->size), from(end.wire->size);
