@@ -32,6 +32,18 @@ def command(device, contexts):
     return [PROGRAM, device, str(contexts), str(SHARDS), "3", *map(str, SIZES)]
 
 
+def assert_all_end(case, processes, victim):
+    """Kills one of the processes: the others end soon, and name it."""
+    processes[victim].kill()
+    died = time.monotonic()
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    case.assertLess(time.monotonic() - died, 10)
+    for rank, process in enumerate(processes):
+        if rank != victim:
+            case.assertEqual(process.returncode, 1)
+            case.assertRegex(errors[rank], rf"rank {victim} \(process .*\) ended without a word")
+
+
 class Levels(unittest.TestCase):
     def check(self, expected, transport, hosts, contexts=1, device="cpu", levels="", note="added among ", prefix=(),
               **variables):
@@ -111,14 +123,7 @@ class Levels(unittest.TestCase):
             processes = start_by_hand("a a b b", words, {})
             for process in processes:
                 self.assertEqual(process.stderr.readline(), "the first step is done\n")
-            processes[victim].kill()
-            died = time.monotonic()
-            errors = [process.communicate(timeout=60)[1] for process in processes]
-            self.assertLess(time.monotonic() - died, 10)
-            for rank, process in enumerate(processes):
-                if rank != victim:
-                    self.assertEqual(process.returncode, 1)
-                    self.assertRegex(errors[rank], rf"rank {victim} \(process .*\) ended without a word")
+            assert_all_end(self, processes, victim)
         self.assertFalse([name for name in set(os.listdir("/dev/shm")) - before if "dlprim" in name])
 
     def test_levels_that_do_not_fit(self):

@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from levels_test import TRANSPORTS, run, start_by_hand
+from levels_test import TRANSPORTS, assert_all_end, run, start_by_hand
 
 PROGRAM = os.environ["DLPRIM_SHARE_HASH"]
 ELEMENTS, VALUES = 3_000_000, 700  # of floats, more than a part of a broadcast, and of doubles
@@ -118,14 +118,7 @@ class Shares(unittest.TestCase):
                 with self.subTest(kind=kind, victim=victim):
                     processes = start_by_hand(hosts, command(kind, "cpu", 1, 1000000), {})
                     time.sleep(3)  # they have met and exchange
-                    processes[victim].kill()
-                    died = time.monotonic()
-                    errors = [process.communicate(timeout=60)[1] for process in processes]
-                    self.assertLess(time.monotonic() - died, 10)
-                    for rank, process in enumerate(processes):
-                        if rank != victim:
-                            self.assertEqual(process.returncode, 1)
-                            self.assertRegex(errors[rank], rf"rank {victim} \(process .*\) ended without a word")
+                    assert_all_end(self, processes, victim)
 
     @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
     def test_a_process_that_is_late(self):

@@ -244,15 +244,18 @@ void PlacedNetImpl::set_input(const std::string& name, const void* data, std::ui
         Access::impl(part(all.front())).feed(name, data);
 }
 
+void PlacedNetImpl::take_inputs(int index) {
+    if (shards() == 1) return;
+    select(index, 0);
+    feed(index, 0, inputs_.next());
+}
+
 void PlacedNetImpl::forward() {
     check_memory_once();
     part(0);
     if (shards() == 1) borders_.move_inputs(trace_);
     for (const int index : chain_) {
-        if (shards() > 1) {
-            select(index, 0);
-            feed(index, 0, inputs_.next());
-        }
+        take_inputs(index);
         trace_.mark(index, TraceKind::wait, waits_for_values);
         part(index).forward();
         trace_.mark(index, TraceKind::compute, "forward");
@@ -281,10 +284,7 @@ std::string PlacedNetImpl::first_nan() {
     part(0);
     if (shards() == 1) borders_.move_inputs(trace_);
     for (const int index : chain_) {
-        if (shards() > 1) {
-            select(index, 0);
-            feed(index, 0, inputs_.next());
-        }
+        take_inputs(index);
         std::string origin = Access::impl(part(index)).first_nan();
         if (!origin.empty()) return origin;
         borders_.move_after(index, false, trace_);

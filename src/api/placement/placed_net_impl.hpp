@@ -103,6 +103,8 @@ class PlacedNetImpl {
     std::vector<std::string> notes();
 
   private:
+    /// With shards: a part reads what was set last, as in a batch of its own.
+    void take_inputs(int index);
     /// The device of every operator.
     std::map<std::string, std::size_t> find_devices();
     void note_unused_devices();
