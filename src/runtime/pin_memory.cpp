@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory that a driver learns of by a buffer around it, which stays mapped so that the host may use
-// the memory at any time.
+// the memory at any time. Other processes may write to it while it is mapped. NVIDIA's driver
+// copies memory to the device and back where the mapping is to be read, and so undoes what they
+// write meanwhile. CL_MAP_WRITE_INVALIDATE_REGION asks for nothing to come back.
 #include "runtime/pin_memory.hpp"
 
 #include "base/text.hpp"
@@ -39,7 +41,7 @@ std::shared_ptr<void> pin_memory(const std::shared_ptr<ContextImpl>& context, st
                                     CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, data, &code);
     cl_check(code, what);
     pinned->mapped = clEnqueueMapBuffer(static_cast<cl_command_queue>(context->cl_queue_handle()),
-                                        pinned->memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                        pinned->memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
                                         bytes, 0, nullptr, nullptr, &code);
     cl_check(code, what);
     return pinned;

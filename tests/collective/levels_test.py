@@ -102,6 +102,14 @@ class Levels(unittest.TestCase):
             for hosts in ("a a", "a a b"):
                 self.check(expected, TRANSPORTS[0], hosts, device="opencl", note=way, DLPRIM_PINNED=pinned)
 
+    def test_a_driver_that_copies_memory_when_it_maps_it(self):
+        """In one of the processes, while the others write to theirs."""
+        expected = self.bits_of_one("opencl")
+        words = ["sh", "-c", 'case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}} in 1) export LD_PRELOAD=$COPYING;; esac; exec "$0" "$@"']
+        for transport in TRANSPORTS:
+            self.check(expected, transport, "a a", device="opencl", prefix=words, note="by pinned shared memory",
+                       COPYING=os.environ["DLPRIM_COPYING_MAP"])
+
     def test_an_order_of_the_transport(self):
         """The program compares with the tree's sums. All ranks have the same bits."""
         for transport in TRANSPORTS:
