@@ -55,7 +55,7 @@ changed_since() {
                header=${header#tests/}
                # The file of the same name where there is one, else the first that includes it.
                { sources "${file%.hpp}.cpp" || true
-                 sources '*.cpp' | xargs grep -l -e "[<\"]$header[>\"]" -e "\"${header##*/}\"" || true; } | head -1 ;;
+                 sources '*.cpp' | xargs grep -l -e "[<\"]$header[>\"]" -e "\"${header##*/}\"" || true; } | sed -n 1p ;;
         esac
     done | checked | sort -u
 }

@@ -266,7 +266,8 @@ std::vector<std::pair<std::string, JsonView>> JsonView::object(
         if (keys.size() > 0 && std::find(keys.begin(), keys.end(), key) == keys.end()) {
             const std::vector<std::string> known(keys.begin(), keys.end());
             const JsonView view(*document_, value, path_);
-            view.fail(cat("has no key '", clipped(key), "'", did_you_mean(clipped(key), known),
+            const std::string hint = did_you_mean(clipped(key), known);
+            view.fail(cat("has no key '", clipped(key), "'", hint.empty() ? "." : hint,
                           " Known keys: ", join(known, ", ")));
         }
         views.emplace_back(key, JsonView(*document_, value, member_path(path_, key)));

@@ -64,7 +64,7 @@ TEXT = {
 }
 
 TREE = {
-    "an unknown key": (changed(lambda net: net.update(name="my net")), ["no key 'name'", "Known keys"]),
+    "an unknown key": (changed(lambda net: net.update(name="my net")), ["no key 'name'. Known keys: "]),
     "inputs that are no list": (changed(lambda net: net.update(inputs={})), ["inputs must be a list, not an object"]),
     "no operators": (changed(lambda net: net.pop("operators")), ["lacks 'operators'"]),
     "no outputs": (changed(lambda net: net["outputs"].clear()), ["outputs"]),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from ranks import Ranks
 
 MODES = ("quick", "all", "update", "add")
 
@@ -26,6 +27,14 @@ def no_fallback(request: pytest.FixtureRequest) -> Iterator[None]:
 def same_numbers(no_fallback: None) -> None:
     """Gives every test the same random numbers in each run, so that rounding passes or fails it always."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
+    """Two ranks, which most tests share."""
+    group = Ranks(tmp_path_factory.mktemp("ranks"))
+    yield group
+    group.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

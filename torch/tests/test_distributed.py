@@ -1,63 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""torch.distributed with the backend "ocl": collective operations and DistributedDataParallel in two processes."""
+"""torch.distributed with the backend "ocl": collective operations in two processes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from rank_values import SIZE, Tensor, mine, reduced, same_bits, values
 from ranks import Ranks
 from torch import distributed
-from torch.nn.parallel import DistributedDataParallel
 
-Tensor = torch.Tensor
-SIZE = 2
 pytestmark = pytest.mark.skipif(
     not distributed.is_available() or not distributed.is_gloo_available(), reason="this PyTorch has no Gloo"
 )
 
 
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
-    """Two ranks, which most tests share."""
-    group = Ranks(tmp_path_factory.mktemp("ranks"))
-    yield group
-    group.close()
-
-
-def values(rank: int, count: int = 1001, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Numbers of a rank, on the CPU."""
-    generator = torch.Generator().manual_seed(rank)
-    if dtype.is_floating_point:
-        return torch.randn(count, generator=generator).to(dtype)
-    return torch.randint(-50, 50, (count,), generator=generator).to(dtype)
-
-
-def same_bits(results: list[Tensor]) -> bool:
-    """Whether all ranks have the same bits."""
-    return all(torch.equal(results[0].view(torch.uint8), result.view(torch.uint8)) for result in results)
-
-
-def mine(count: int = 1001, dtype: torch.dtype = torch.float32) -> Tensor:
-    """This rank's numbers on the device."""
-    return values(distributed.get_rank(), count, dtype).to("ocl")
-
-
 # Reductions.
-
-
-def reduced(name: str, dtype: torch.dtype, count: int) -> Tensor:
-    """A rank's part of test_all_reduce."""
-    x = mine(count, dtype)
-    distributed.all_reduce(x, getattr(distributed.ReduceOp, name))
-    return x.cpu()
 
 
 REDUCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -364,194 +326,3 @@ def test_overlap(ranks: Ranks) -> None:
     for done, x in ranks.call(beside_products):
         assert not done
         torch.testing.assert_close(x, values(0) + values(1))
-
-
-def test_death_while_waited_for(tmp_path: Path) -> None:
-    """When a rank dies while others wait for it, they raise at once, and so does all that they try later."""
-    group = Ranks(tmp_path, 3)
-    try:
-        group.call(reduced, "SUM", torch.float32, 10)
-        for rank in (0, 1):
-            group.start(rank, reduced, "SUM", torch.float32, 10)
-        time.sleep(0.5)
-        start = time.monotonic()
-        group.processes[2].kill()
-        for _ in range(2):
-            for rank in (0, 1):
-                error = str(group.answer(rank)[1])
-                assert f"ALLREDUCE failed on rank {rank} of 3" in error and "has ended" in error
-                group.start(rank, reduced, "SUM", torch.float32, 10)
-        assert time.monotonic() - start < 5
-    finally:
-        group.close()
-
-
-# DistributedDataParallel.
-
-
-def network() -> torch.nn.Module:
-    """A small convolutional network, the same in all processes."""
-    torch.manual_seed(3)
-    return torch.nn.Sequential(
-        torch.nn.Conv2d(1, 8, 3, padding=1),
-        torch.nn.ReLU(),
-        torch.nn.Conv2d(8, 8, 3, padding=1, stride=2),
-        torch.nn.ReLU(),
-        torch.nn.Flatten(),
-        torch.nn.Linear(8 * 16, 10),
-    ).to("ocl")
-
-
-def train(model: torch.nn.Module, rank: int, size: int) -> list[Tensor]:
-    """Four steps on a rank's part of each batch."""
-    generator = torch.Generator().manual_seed(7)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    for _ in range(4):
-        images, labels = torch.randn(8, 1, 8, 8, generator=generator), torch.randint(10, (8,), generator=generator)
-        own = slice(rank * 8 // size, (rank + 1) * 8 // size)
-        loss = torch.nn.functional.cross_entropy(model(images[own].to("ocl")), labels[own].to("ocl"))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return [parameter.detach().cpu() for parameter in model.parameters()]
-
-
-def parallel(bucket_mb: float, hook: bool) -> tuple[list[Tensor], str]:
-    """A rank's part of test_data_parallel."""
-    model = DistributedDataParallel(network(), bucket_cap_mb=bucket_mb, gradient_as_bucket_view=hook)
-    if hook:
-        from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-
-        model.register_comm_hook(None, default_hooks.allreduce_hook)
-    return train(model, distributed.get_rank(), SIZE), torch.ocl.get_device_name()
-
-
-@pytest.mark.parametrize(("bucket_mb", "hook"), [(25.0, False), (0.001, False), (0.001, True)])
-def test_data_parallel(ranks: Ranks, bucket_mb: float, hook: bool) -> None:
-    """Two ranks train as one process with the whole batch, and the same, bit for bit, in each run."""
-    results = ranks.call(parallel, bucket_mb, hook)
-    again = ranks.call(parallel, bucket_mb, hook)
-    for one, other, alone in zip(results[0][0], results[1][0], train(network(), 0, 1), strict=True):
-        torch.testing.assert_close(one, alone, rtol=1e-4, atol=1e-5)
-        if results[0][1] == results[1][1]:  # other devices round the optimizer's step otherwise
-            assert torch.equal(one, other)
-        else:
-            torch.testing.assert_close(one, other)
-    for rank in range(SIZE):
-        for one, other in zip(results[rank][0], again[rank][0], strict=True):
-            assert torch.equal(one, other)
-
-
-# Bad input.
-
-
-def other_sizes() -> None:
-    """Ranks give tensors of different sizes."""
-    distributed.all_reduce(mine(3 + distributed.get_rank()))
-
-
-def other_operations() -> None:
-    """Ranks make different operations."""
-    if distributed.get_rank() == 0:
-        distributed.all_reduce(mine(4))
-    else:
-        distributed.broadcast(mine(4), 1)
-
-
-def other_pieces() -> None:
-    """A rank sends fewer rows than the other expects."""
-    distributed.all_to_all_single(mine(4), mine(4), [2, 2], [[1, 3], [2, 2]][distributed.get_rank()])
-
-
-def test_different_operations(ranks: Ranks) -> None:
-    """What ranks do differently is an error on all of them, at once, and the group works afterwards."""
-    for work, expected in (
-        (other_sizes, "Rank 0 makes ALLREDUCE (sum) of 3 elements of Float, rank 1 makes ALLREDUCE (sum) of 4"),
-        (other_operations, "Rank 0 makes ALLREDUCE (sum) of 4 elements of Float, rank 1 makes BROADCAST of 4"),
-        (other_pieces, "rank 0 sends 4 bytes to rank 0, which expects 8"),
-    ):
-        for rank, error in enumerate(ranks.errors(work)):
-            assert f"failed on rank {rank} of 2" in error and expected in error and "DistBackendError" in error
-    assert same_bits(ranks.call(reduced, "SUM", torch.float32, 10))
-
-
-def refused(case: str) -> None:
-    """Arguments that no rank may give."""
-    x = mine(4)
-    if case == "cpu":
-        distributed.all_reduce(x.cpu())
-    elif case == "list":
-        distributed.all_gather([torch.empty(4, device="ocl"), torch.empty(4)], x)
-    elif case == "sizes":
-        distributed.all_gather_into_tensor(torch.empty(9, device="ocl"), x)
-    elif case == "average":
-        distributed.all_reduce(x.int(), distributed.ReduceOp.AVG)
-    elif case == "bits":
-        distributed.all_reduce(x, distributed.ReduceOp.BXOR)
-    elif case == "received":
-        if distributed.get_rank() == 0:
-            distributed.send(x, 1)
-        else:
-            distributed.recv(x[:3], 0)
-        raise ValueError("of 4 elements of Float for a tensor of 3")  # rank 0 sent it and knows nothing
-
-
-@pytest.mark.parametrize(
-    ("case", "expected"),
-    [
-        ("cpu", "No backend type associated with device type cpu"),
-        ("list", "tensor on cpu"),
-        ("sizes", "2 times 4 elements"),
-        ("average", "floating-point numbers"),
-        ("bits", "for integers"),
-        ("received", "4 elements of Float for a tensor of 3"),
-    ],
-)
-def test_refused(ranks: Ranks, case: str, expected: str) -> None:
-    """Bad arguments are an error before anything is sent."""
-    for error in ranks.errors(refused, case):
-        assert expected in error
-
-
-def both_devices() -> tuple[Tensor, Tensor]:
-    """A tensor of the device and one of the CPU."""
-    x, y = mine(10), values(distributed.get_rank(), 10)
-    distributed.all_reduce(x)
-    distributed.all_reduce(y)
-    return x.cpu(), y
-
-
-def test_timeout_beside_gloo(tmp_path: Path) -> None:
-    """A group for the device and the CPU. A rank waits for one that makes no operation until the timeout."""
-    group = Ranks(tmp_path, backend="cpu:gloo,ocl:ocl", timeout=3)
-    try:
-        for x, y in group.call(both_devices):
-            assert torch.equal(x, y)
-        start = time.monotonic()
-        group.start(0, both_devices)
-        error = str(group.answer(0)[1])
-        assert 2 < time.monotonic() - start < 20
-        assert "ALLREDUCE failed on rank 0 of 2" in error and "init_process_group(timeout" in error
-    finally:
-        group.close()
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
-
-
-def test_torchrun(tmp_path: Path) -> None:
-    """The program of docs/torch.md, started by torchrun, says nothing but what it prints."""
-    program = tmp_path / "program.py"
-    section = PAGE.read_text().split("## Several devices")[1]
-    program.write_text(section.split("```python\n")[1].split("```")[0])
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(program)],
-        env={**os.environ, "POCL_DEVICES": "pthread pthread", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    losses = dict(line.split() for line in done.stdout.splitlines())
-    assert sorted(losses) == ["0", "1"] and all(0.3 < float(loss) < 0.7 for loss in losses.values())
-    assert "Warning" not in done.stderr, done.stderr
