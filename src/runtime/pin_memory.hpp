@@ -12,8 +12,8 @@
 namespace dlprim {
 
 /// Makes the memory known to the driver of a context, until the result goes. The memory must live
-/// as long, and begin at a page. It does nothing for the host. Throws Error(device) where the
-/// driver refuses.
+/// as long, and begin at a page. Others may write to it at any time. It does nothing for the host.
+/// Throws Error(device) where the driver refuses.
 std::shared_ptr<void> pin_memory(const std::shared_ptr<ContextImpl>& context, std::byte* data,
                                  std::uint64_t bytes);
 

@@ -15,6 +15,8 @@ A network is a line of FILE.jsonl, and one that FILE has is not run again; --ret
 A network that does not pass plainly may pass matched: float64 evaluates it with the decisions of ReLU and max pooling
 that the device took, and each that float64 would have taken otherwise must be marginal (decisions.py says why and how).
 The table counts those.
+
+--judge puts another computation of PyTorch's on the CPU in the place of the device, which shows what is chance.
 """
 
 from __future__ import annotations
@@ -282,12 +284,25 @@ def compared(
     return Result(error[worst], reference[worst], worst, all(value <= 1 for value in excess.values()), how)
 
 
-def check(name: str, seed: int) -> Result:
+def judged(made: Made, judge: str, taken: Recorder) -> dict[str, torch.Tensor]:
+    """The step that is compared with PyTorch's as it is."""
+    if judge == "ocl":
+        return step(made, "ocl", torch.float32, taken)
+    if judge == "cpu-without-onednn":
+        with torch.backends.mkldnn.flags(enabled=False):
+            return step(made, "cpu", torch.float32, taken)
+    model, inputs, loss_of = made
+    last = torch.channels_last
+    moved = [x.to(memory_format=last) if x.dim() == 4 else x for x in inputs]
+    return step((copy.deepcopy(model).to(memory_format=last), moved, loss_of), "cpu", torch.float32, taken)
+
+
+def check(name: str, seed: int, judge: str = "ocl") -> Result:
     """Plainly, and where that does not pass with the decisions that the device took."""
     torch.manual_seed(seed)
     made = OTHERS[name](name) if name in OTHERS else images(name)
     taken = Recorder()
-    found = step(made, "ocl", torch.float32, taken)
+    found = judged(made, judge, taken)
     plain = compared(found, step(made, "cpu", torch.float64), step(made, "cpu", torch.float32), "plainly")
     if plain.passes or not taken.taken:
         return plain
@@ -301,17 +316,17 @@ def check(name: str, seed: int) -> Result:
     )
 
 
-def record(name: str, seed: int) -> dict[str, Any]:
+def record(name: str, seed: int, judge: str) -> dict[str, Any]:
     """A network's line of the results: how it passes, how it differs, or the error."""
     start = time.time()
     line: dict[str, Any] = {
         "name": name,
         "seed": seed,
         "torch": torch.__version__,
-        "device": torch.ocl.get_device_name(),
+        "device": torch.ocl.get_device_name() if judge == "ocl" else judge,
     }
     try:
-        result = check(name, seed)
+        result = check(name, seed, judge)
         line |= result._asdict()
     except Exception as problem:  # one network's failure is a line of the table
         line |= {"passes": False, "failed": f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"}
@@ -389,6 +404,7 @@ def main() -> int:
         "--page", type=pathlib.Path, help="write the table of the results into this page, and run nothing"
     )
     parser.add_argument("--seed", type=int, default=1, help="of inputs and weights")
+    parser.add_argument("--judge", choices=["ocl", "cpu-without-onednn", "cpu-channels-last"], default="ocl")
     arguments = parser.parse_args()
     found = read(arguments.results)
     if arguments.page:
@@ -399,8 +415,9 @@ def main() -> int:
     for name in names:
         if name in found and (found[name]["passes"] or not arguments.retry):
             continue
-        found[name] = line = record(name, arguments.seed)
-        print(f"{name}: {state(line)}, {line['seconds']} s", flush=True)
+        found[name] = line = record(name, arguments.seed, arguments.judge)
+        times = f"{line['error'] / line['reference']:.2f} of PyTorch's error, " if line.get("reference") else ""
+        print(f"{name}: {state(line)}, {times}{line['seconds']} s", flush=True)
         if arguments.results:
             with arguments.results.open("a") as file:
                 file.write(json.dumps(line) + "\n")

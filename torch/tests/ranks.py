@@ -13,9 +13,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import distributed
 
+NEEDS_GLOO = pytest.mark.skipif(
+    not distributed.is_available() or not distributed.is_gloo_available(), reason="this PyTorch has no Gloo"
+)
 Work = Callable[..., Any]
 
 

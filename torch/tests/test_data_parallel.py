@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 from rank_values import SIZE, Tensor
-from ranks import Ranks
+from ranks import NEEDS_GLOO, Ranks
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-pytestmark = pytest.mark.skipif(
-    not distributed.is_available() or not distributed.is_gloo_available(), reason="this PyTorch has no Gloo"
-)
+pytestmark = NEEDS_GLOO
 
 
 def network() -> torch.nn.Module:

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 from rank_values import SIZE, Tensor, mine, reduced, same_bits, values
-from ranks import Ranks
+from ranks import NEEDS_GLOO, Ranks
 from torch import distributed
 
-pytestmark = pytest.mark.skipif(
-    not distributed.is_available() or not distributed.is_gloo_available(), reason="this PyTorch has no Gloo"
-)
+pytestmark = NEEDS_GLOO
 
 
 # Reductions.
