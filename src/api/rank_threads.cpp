@@ -81,6 +81,7 @@ void RankThreads::run(const std::function<void(std::size_t)>& work,
     const bool ended = wait(deadline);
     {
         const std::lock_guard lock(state_->mutex);
+        if (ended) state_->work = nullptr;  // which may keep the owner of these threads alive
         if (state_->thrown) std::rethrow_exception(state_->thrown);
     }
     if (!ended)

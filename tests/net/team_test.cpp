@@ -87,6 +87,18 @@ TEST_CASE("devices of a kind train the bits of one device", "[team]") {
     }
 }
 
+TEST_CASE("a team that ends keeps nothing of what it was given", "[team]") {
+    const auto given = std::make_shared<int>();
+    {
+        Team team(contexts_like(Context("cpu"), 2), open_small, adam(2));
+        for (int step = 0; step < 2; ++step)
+            team.step([given, &team, step](int rank, int shard) {
+                feed_small_network(team.net(rank), number(step, shard));
+            });
+    }
+    CHECK(given.use_count() == 1);
+}
+
 TEST_CASE("gradients are clipped alike by any number of devices", "[team]") {
     ON_EVERY_DEVICE(device) {
         const auto train = [&](std::size_t count, double clip_norm) {
