@@ -2,6 +2,8 @@
 // RankThreads.
 #include "api/rank_threads.hpp"
 
+#include "base/spin.hpp"
+
 #include <dlprim/error.hpp>
 
 #include <utility>
@@ -30,6 +32,7 @@ RankThreads::~RankThreads() {
 }
 
 bool RankThreads::wait(std::chrono::duration<double> deadline) {
+    spin_until([&] { return state_->busy == 0; }, state_->barrier->spin());
     std::unique_lock lock(state_->mutex);
     return state_->changed.wait_for(lock, deadline, [&] { return state_->busy == 0; });
 }
@@ -51,6 +54,7 @@ void RankThreads::serve(const std::shared_ptr<State>& state, std::size_t rank) {
     std::size_t done = 0;
     for (;;) {
         std::function<void(std::size_t)> work;
+        spin_until([&] { return state->generation != done; }, state->barrier->spin());
         {
             std::unique_lock lock(state->mutex);
             state->changed.wait(lock, [&] { return state->ends || state->generation != done; });

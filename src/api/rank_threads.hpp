@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // RankThreads: a thread for each rank of a team but the first, whose work the calling thread does.
+// Who waits asks again and again before it sleeps, as long as the barrier's spin() says.
 #pragma once
 
 #include "collective/devices/barrier.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -39,7 +41,7 @@ class RankThreads {
         std::mutex mutex;
         std::condition_variable changed;
         std::function<void(std::size_t)> work;
-        std::size_t generation = 0, busy = 0;
+        std::atomic<std::size_t> generation{0}, busy{0};  ///< changed with the mutex
         bool ends = false;
         std::exception_ptr thrown;  ///< by a function of the caller, if it is no Error
     };

@@ -4,6 +4,8 @@
 
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "collective/devices/peer_memory.hpp"
+#include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
@@ -114,7 +116,8 @@ std::uint64_t ShardSums::waiting_bytes(const Plan& plan, const std::vector<Shard
         if (q != rank) received += tree.pending().size();
     }
     const ShardRange& own = parts.at(rank);
-    return each * ShardTree::most_pending(shards, {own.first, own.count + 1}) +
+    const bool stays = own.count == 1 && !peers_are_allowed();  // as make_waiting() has it
+    return (stays ? 0 : each * ShardTree::most_pending(shards, {own.first, own.count + 1})) +
            each / parts.size() * received;
 }
 
@@ -170,13 +173,21 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
         tensors.push_back(built.outputs.at(name));
     }
     for (const Tensor& tensor : tensors) {
-        Waiting waiting;
-        for (std::size_t i = 0; i < most; ++i)
-            waiting.push_back(is_alone()
-                                  ? Tensor(tensor.context(), tensor.shape(), tensor.dtype())
-                                  : exchange_->make_waiting(rank_, tensor.shape(), tensor.dtype()));
-        waiting_.push_back(std::move(waiting));
+        waiting_.push_back(make_waiting(tensor, most, waiting_.size() < lasting_.size()));
     }
+}
+
+ShardSums::Waiting ShardSums::make_waiting(const Tensor& tensor, std::size_t most, bool lasts) {
+    // The only shard of a rank need not move, unless others are to reach it.
+    if (!is_alone() && part_.count == 1 && lasts &&
+        !exchange_->waits_in_reach(tensor.shape(), tensor.dtype()))
+        return {tensor};
+    Waiting waiting;
+    for (std::size_t i = 0; i < most; ++i)
+        waiting.push_back(is_alone()
+                              ? Tensor(tensor.context(), tensor.shape(), tensor.dtype())
+                              : exchange_->make_waiting(rank_, tensor.shape(), tensor.dtype()));
+    return waiting;
 }
 
 std::vector<Tensor> ShardSums::segments_of(const Tensor& block) const {
@@ -364,6 +375,7 @@ void ShardSums::add(const Tensor& own, const Waiting& waiting, const ShardTree& 
                     std::size_t joined, double share) {
     // The result takes the place of the first sum that it joins.
     const std::size_t at = tree.pending().size() - 1;
+    if (joined == 0 && are_same(own, waiting[at])) return;
     if (joined == 0) {
         Access::impl(own.context())
             .queue()

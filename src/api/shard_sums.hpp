@@ -90,6 +90,8 @@ class ShardSums {
     /// Sums of one of the net's tensors that wait for others, by their number.
     using Waiting = std::vector<Tensor>;
     void reserve(NetImpl& net, std::size_t most);
+    /// Where at most so many sums of a tensor wait, which may be the tensor itself if it lasts.
+    Waiting make_waiting(const Tensor& tensor, std::size_t most, bool lasts);
     static std::vector<Range> cut(const Plan& plan, std::uint64_t range_bytes);
     static void find_last_steps(const Plan& plan, std::vector<Range>& ranges);
     /// Joins neighbouring ranges to segments of at most so many bytes.

@@ -37,6 +37,14 @@ std::vector<std::string> names_of(const std::vector<Context>& devices, const Pro
     return names;
 }
 
+/// A GPU has nothing to do while threads are woken, and its team leaves them cores.
+constexpr std::chrono::microseconds spin{500};
+
+bool are_gpus(const std::vector<Context>& devices) {
+    return std::all_of(devices.begin(), devices.end(),
+                       [](const Context& device) { return device.info().kind == DeviceKind::gpu; });
+}
+
 /// Devices with the same engines and compilers, whose results have the same bits.
 bool are_of_a_kind(const DeviceInfo& a, const DeviceInfo& b) {
     return a.name == b.name && a.platform == b.platform && a.driver == b.driver;
@@ -161,6 +169,7 @@ Team::Team(const std::vector<Context>& devices,
     team.barrier = std::make_shared<Barrier>(
         names_of(devices, team.group.get(), team.first_rank),
         std::chrono::duration<double>(patience * options.deadline_seconds));
+    if (are_gpus(devices)) team.barrier->set_spin(spin);
     if (!measures) team.connect(solver.shards);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);

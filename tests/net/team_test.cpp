@@ -87,6 +87,17 @@ TEST_CASE("devices of a kind train the bits of one device", "[team]") {
     }
 }
 
+TEST_CASE("a shard on each device trains the bits of one device", "[team]") {
+    // Its gradients wait for those of others where they are.
+    ON_EVERY_DEVICE(device) {
+        for (const int count : {2, 3, 5}) {
+            INFO(count << " devices");
+            CHECK((bits_of_team(contexts_like(device, static_cast<std::size_t>(count)), count) ==
+                   bits_of_one(device, count)));
+        }
+    }
+}
+
 TEST_CASE("a team that ends keeps nothing of what it was given", "[team]") {
     const auto given = std::make_shared<int>();
     {

@@ -2,6 +2,7 @@
 // Barrier.
 #include "collective/devices/barrier.hpp"
 
+#include "base/spin.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ void Barrier::set_failure(ErrorKind kind, std::string text) {
     failed_ = true;
     kind_ = kind;
     failure_ = std::move(text);
+    ++changes_;
     changed_.notify_all();
 }
 
@@ -45,10 +47,14 @@ void Barrier::arrive(std::size_t rank, const std::string& what, Lane lane) {
     if (before + 1 == names_.size()) {
         here.assign(names_.size(), false);
         ++passed;
+        ++changes_;
         changed_.notify_all();
         return;
     }
-    const std::uint64_t mine = passed;
+    const std::uint64_t mine = passed, seen = changes_;
+    lock.unlock();
+    spin_until([&] { return changes_ != seen; }, spin_);
+    lock.lock();
     const bool came =
         changed_.wait_for(lock, deadline_, [&, &now = passed] { return failed_ || now != mine; });
     if (passed != mine) return;

@@ -7,6 +7,7 @@
 
 #include <dlprim/error.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -31,6 +32,11 @@ class Barrier {
     enum Lane : std::uint8_t { sums, middle };
     void arrive(std::size_t rank, const std::string& what, Lane lane = sums);
 
+    /// How long who waits asks again and again before it sleeps: 0, if it is not set before anybody
+    /// arrives. For GPUs, whose threads leave cores unused.
+    void set_spin(std::chrono::microseconds spin) { spin_ = spin; }
+    std::chrono::microseconds spin() const { return spin_; }
+
     /// Makes every present and later arrive() throw. The first failure counts.
     void fail(std::size_t rank, const Error& error);
     /// Throws if a rank has failed.
@@ -46,6 +52,8 @@ class Barrier {
 
     const std::vector<std::string> names_;
     const std::chrono::duration<double> deadline_;
+    std::chrono::microseconds spin_{0};
+    std::atomic<std::uint64_t> changes_{0};  ///< meetings that ended, and failures
     std::mutex mutex_;
     std::condition_variable changed_;
     struct Meeting {

@@ -2,8 +2,10 @@
 // Mover.
 #include "collective/devices/mover.hpp"
 
+#include "base/spin.hpp"
 #include "base/text.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -19,11 +21,13 @@ struct Mover::State {
     std::deque<std::function<void()>> jobs;
     std::size_t ended = 0;  ///< jobs so far
     bool busy = false, ends = false;
+    bool announced = false;            ///< announce_end() since the last wait()
+    std::atomic<std::size_t> open{0};  ///< jobs that have not ended
     std::exception_ptr thrown;
 };
 
-Mover::Mover(std::chrono::duration<double> patience)
-    : state_(std::make_shared<State>()), patience_(patience) {
+Mover::Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin)
+    : state_(std::make_shared<State>()), patience_(patience), spin_(spin) {
     thread_ = std::thread([state = state_] { serve(state); });
 }
 
@@ -62,6 +66,7 @@ void Mover::serve(const std::shared_ptr<State>& state) {
         lock.lock();
         if (thrown && !state->thrown) state->thrown = thrown;
         state->busy = false;
+        --state->open;
         ++state->ended;
         state->changed.notify_all();
     }
@@ -70,6 +75,13 @@ void Mover::serve(const std::shared_ptr<State>& state) {
 void Mover::post(std::function<void()> job) {
     const std::lock_guard lock(state_->mutex);
     state_->jobs.push_back(std::move(job));
+    ++state_->open;
+    state_->changed.notify_all();
+}
+
+void Mover::announce_end() {
+    const std::lock_guard lock(state_->mutex);
+    state_->announced = true;
     state_->changed.notify_all();
 }
 
@@ -77,11 +89,19 @@ void Mover::wait() {
     std::unique_lock lock(state_->mutex);
     const auto idle = [&] { return state_->jobs.empty() && !state_->busy; };
     while (!idle()) {
+        if (std::exchange(state_->announced, false)) {
+            lock.unlock();
+            spin_until([&] { return state_->open == 0; }, spin_);
+            lock.lock();
+            continue;
+        }
         const std::size_t ended = state_->ended;
-        if (!state_->changed.wait_for(lock, patience_,
-                                      [&] { return idle() || state_->ended != ended; }))
+        if (!state_->changed.wait_for(lock, patience_, [&] {
+                return idle() || state_->announced || state_->ended != ended;
+            }))
             fail(ErrorKind::device, "does not move its sums: the device hangs");
     }
+    state_->announced = false;
     if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
 }
 

@@ -12,7 +12,8 @@ namespace dlprim {
 class Mover {
   public:
     /// `patience`: how long a job may take before wait() and the destructor leave it behind.
-    explicit Mover(std::chrono::duration<double> patience);
+    /// `spin`: how long wait() asks again and again once a job has told that it is the last one.
+    explicit Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin = {});
     /// Drops jobs that have not begun, and waits for the one that runs.
     ~Mover();
     Mover(const Mover&) = delete;
@@ -21,6 +22,8 @@ class Mover {
     /// Jobs run in the order in which they are posted. They keep what they use, since a job that
     /// hangs outlives this object. After one has thrown, others are dropped until wait().
     void post(std::function<void()> job);
+    /// For the last job, when it is about to end: wakes wait(), so that it need not be woken after.
+    void announce_end();
     /// Waits until all jobs have ended, and throws what the first of them has thrown. Throws
     /// Error(device) if none has ended within the patience.
     void wait();
@@ -31,6 +34,7 @@ class Mover {
 
     std::shared_ptr<State> state_;
     std::chrono::duration<double> patience_;
+    std::chrono::microseconds spin_;
     std::thread thread_;
 };
 

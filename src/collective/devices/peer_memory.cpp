@@ -146,8 +146,12 @@ std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts) {
     return cuda_peers(contexts, driver, devices, import_descriptor);
 }
 
+bool peers_are_allowed() {
+    return env_flag("DLPRIM_PEER").value_or(false);
+}
+
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add) {
-    if (!env_flag("DLPRIM_PEER").value_or(false)) return {};
+    if (!peers_are_allowed()) return {};
     PeerChoice choice;
     if (const auto text = env("DLPRIM_PEER_MIB")) {
         const auto mib = leading_number<std::uint64_t>(*text, 0);

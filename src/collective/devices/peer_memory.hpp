@@ -90,6 +90,8 @@ struct PeerChoice {
 
     std::uint64_t largest() const { return source ? std::min(most, source->largest()) : most; }
 };
+/// Whether DLPRIM_PEER=1 allows sources.
+bool peers_are_allowed();
 /// The first source that works, if DLPRIM_PEER=1 allows any, with DLPRIM_PEER_MIB as its limit;
 /// else none, for no reason. Throws Error(invalid_argument) for other values of these.
 PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add);

@@ -58,7 +58,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         lines_.push_back(std::make_unique<Line>());
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
-        movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline()));
+        movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline(), barrier_->spin()));
 }
 
 Queue& Exchange::queue(std::size_t rank) {
@@ -226,10 +226,10 @@ void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t te
         if (room.kept.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], mean, room.kept.begin, room.kept.size());
         // Further levels have brought parts of what the rank keeps itself.
-        if (q == number(rank) && plan_->stages() == 1)
-            queue(rank).copy(place_of(held.front().sums.front()), place_of(target), target.bytes());
-        else
+        if (q != number(rank) || plan_->stages() > 1)
             room.mean.get(second_[rank], rank, 0, target);
+        else if (const Tensor& sum = held.front().sums.front(); !are_same(sum, target))
+            queue(rank).copy(place_of(sum), place_of(target), target.bytes());
     }
 }
 
@@ -289,11 +289,16 @@ void Exchange::serve(std::size_t rank, std::size_t group) {
     if (is_reached(rank, first.terms)) {
         add_neighbours(rank, group);
     } else {
+        announce_end(rank, group + 1);
         add_up(rank, group, first.terms);
         line.next = group + 1;
     }
     const std::lock_guard lock(line.mutex);
     line.groups.erase(line.groups.begin(), line.groups.lower_bound(line.next));
+}
+
+void Exchange::announce_end(std::size_t rank, std::size_t end) {
+    if (end == rooms_[number(rank)].size()) movers_[rank]->announce_end();
 }
 
 void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> terms,

@@ -91,11 +91,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void set_trace(std::shared_ptr<StepTrace> trace) { trace_ = std::move(trace); }
 
     /// A tensor of a rank: the sums of its shards that wait for others, by ShardTree::pending(),
-    /// and where the mean over all shards is to be. All are row-major. The sums are overwritten.
+    /// and where the mean over all shards is to be, which may be where the first of them is. All
+    /// are row-major. The sums are overwritten.
     struct Term {
         std::vector<Tensor> waiting;
         Tensor mean;
     };
+    /// Whether sums of this shape had better wait in a tensor of make_waiting().
+    bool waits_in_reach(const Shape& shape, DType dtype) const;
     /// A tensor of a rank for sums that wait for others: where kernels of the others reach it, if
     /// it is large and such memory holds it, so that the exchange need not copy it. To be called by
     /// the rank's own thread.
@@ -178,6 +181,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Group take(std::size_t rank, std::size_t group);
     void serve(std::size_t rank, std::size_t group);
     std::size_t find_ready(std::size_t rank, std::size_t group);
+    /// Prepares finish() for the end of the step if `end` is that of its groups.
+    void announce_end(std::size_t rank, std::size_t end);
     void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
     /// The same for neighbouring groups at once, of one tensor each, which kernels of all reach.
     void add_neighbours(std::size_t rank, std::size_t group);

@@ -16,12 +16,16 @@
 
 namespace dlprim {
 
-Tensor Exchange::make_waiting(std::size_t rank, const Shape& shape, DType dtype) {
+bool Exchange::waits_in_reach(const Shape& shape, DType dtype) const {
     // Such memory comes in large pages.
     constexpr std::uint64_t large = 4 << 20;
     const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
-    if (!peers_.source || bytes < large || bytes > peers_.largest())
-        return Tensor(contexts_[rank], shape, dtype);
+    return peers_.source && bytes >= large && bytes <= peers_.largest();
+}
+
+Tensor Exchange::make_waiting(std::size_t rank, const Shape& shape, DType dtype) {
+    if (!waits_in_reach(shape, dtype)) return Tensor(contexts_[rank], shape, dtype);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
     const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, bytes);
     const Tensor second = Access::tensor(second_[rank], memory->in(rank), 0, shape, dtype);
     const Tensor whole = elements_of(contexts_[rank], second, 0, shape.numel());
@@ -73,6 +77,7 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     // What all have made: they read of each other until they meet again.
     std::size_t end = line.offered;
     for (const auto& other : lines_) end = std::min(end, other->offered);
+    announce_end(rank, end);
     // The last of them begins where all begin.
     Term whole = take(rank, end - 1).terms[0];
     std::int64_t elements = 0;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// How threads of a team wait for each other: with sleep alone, and when they ask again and again
+// before it, as teams of GPUs do.
+#include "api/rank_threads.hpp"
+#include "collective/devices/barrier.hpp"
+#include "collective/devices/mover.hpp"
+#include "net/support.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::chrono::microseconds spins[] = {0us, 200us, 20000us};
+
+std::shared_ptr<Barrier> make_barrier(std::chrono::microseconds spin,
+                                      std::chrono::duration<double> deadline = 60s) {
+    auto barrier =
+        std::make_shared<Barrier>(std::vector<std::string>{"the first", "the second"}, deadline);
+    barrier->set_spin(spin);
+    return barrier;
+}
+
+}  // namespace
+
+TEST_CASE("nobody leaves a barrier before all have come", "[waiting]") {
+    for (const std::chrono::microseconds spin : spins) {
+        INFO("asks for " << spin.count() << " us");
+        const auto barrier = make_barrier(spin);
+        std::atomic<int> first{0}, second{0};
+        const auto work = [&](std::size_t rank, std::atomic<int>& own,
+                              const std::atomic<int>& other) {
+            for (int i = 1; i <= 200; ++i) {
+                if (i % 50 == static_cast<int>(rank)) std::this_thread::sleep_for(2ms);
+                own = i;
+                barrier->arrive(rank, "to count");
+                if (other < i) return false;
+            }
+            return true;
+        };
+        bool good = false;
+        std::thread thread([&] { good = work(1, second, first); });
+        CHECK(work(0, first, second));
+        thread.join();
+        CHECK(good);
+    }
+}
+
+TEST_CASE("who waits at a barrier learns of a failure, and of who is missing", "[waiting]") {
+    for (const std::chrono::microseconds spin : spins) {
+        INFO("asks for " << spin.count() << " us");
+        const auto failing = make_barrier(spin);
+        std::thread thread([&] {
+            std::this_thread::sleep_for(1ms);
+            failing->fail(1, Error(ErrorKind::device, "is gone"));
+        });
+        check_error(ErrorKind::device, {"the second: is gone"},
+                    [&] { failing->arrive(0, "to count"); });
+        thread.join();
+        check_error(ErrorKind::device, {"the second", "did not come to count within 0.05"},
+                    [&] { make_barrier(spin, 50ms)->arrive(0, "to count"); });
+    }
+}
+
+TEST_CASE("a mover is waited for until its last job has ended", "[waiting]") {
+    for (const std::chrono::microseconds spin : spins) {
+        INFO("asks for " << spin.count() << " us");
+        Mover mover(60s, spin);
+        std::atomic<int> ended{0};
+        for (int step = 1; step <= 20; ++step) {
+            for (int job = 0; job < 3; ++job)
+                mover.post([&, job] {
+                    // Two of them say that they are the last, and one of these is not.
+                    if (job > 0) mover.announce_end();
+                    std::this_thread::sleep_for(300us);
+                    ++ended;
+                });
+            mover.wait();
+            CHECK(ended == 3 * step);
+        }
+        mover.post([&] {
+            mover.announce_end();
+            fail(ErrorKind::device, "the last job fails");
+        });
+        check_error(ErrorKind::device, {"the last job fails"}, [&] { mover.wait(); });
+    }
+}
+
+TEST_CASE("threads of ranks work once for each call", "[waiting]") {
+    for (const std::chrono::microseconds spin : spins) {
+        INFO("asks for " << spin.count() << " us");
+        const auto barrier = make_barrier(spin);
+        RankThreads threads(barrier);
+        std::atomic<int> calls[2] = {};
+        for (int call = 1; call <= 50; ++call) {
+            if (call % 20 == 0) std::this_thread::sleep_for(2ms);
+            threads.run([&](std::size_t rank) { ++calls[rank]; }, 60s);
+            CHECK(calls[0] == call);
+            CHECK(calls[1] == call);
+        }
+        check_error(ErrorKind::device, {"the second: cannot"}, [&] {
+            threads.run(
+                [](std::size_t rank) {
+                    if (rank == 1) fail(ErrorKind::device, "cannot");
+                },
+                60s);
+        });
+    }
+}
