@@ -147,7 +147,7 @@ void ShardSums::attach(NetImpl& net, std::shared_ptr<Exchange> exchange, std::si
     assign_segments(largest);
     // The sum of the last shard waits, too.
     reserve(net, ShardTree::most_pending(shards_, {part_.first, part_.count + 1}));
-    exchange_->expect(rank_, ranges_.size() + 1);
+    exchange_->expect(rank_, ranges_.size() + 1, range_bytes / 32);
 }
 
 void ShardSums::reserve(NetImpl& net, std::size_t most) {
@@ -376,6 +376,10 @@ void ShardSums::add(const Tensor& own, const Waiting& waiting, const ShardTree& 
     // The result takes the place of the first sum that it joins.
     const std::size_t at = tree.pending().size() - 1;
     if (joined == 0 && are_same(own, waiting[at])) return;
+    // A GPU stops for what the driver copies.
+    const bool by_kernel =
+        own.context().info().kind == DeviceKind::gpu && own.dtype() == DType::f32;
+    if (joined == 0 && by_kernel) return add_to(waiting[at], {own}, 1);
     if (joined == 0) {
         Access::impl(own.context())
             .queue()

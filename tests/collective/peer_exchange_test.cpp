@@ -34,6 +34,7 @@ struct Setting {
     std::vector<ShardRange> parts;
     Exchange::ChoosePeers choose;
     std::chrono::microseconds spin{0};
+    std::uint64_t small = 1 << 20;
 };
 
 /// The means of three steps on every rank: of small tensors, whose slices differ in size or are
@@ -53,7 +54,7 @@ std::vector<std::vector<Bytes>> means(const Setting& setting) {
         ShardTree tree(setting.shards);
         const ShardRange part = setting.parts[rank];
         for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
-        exchange->expect(rank, 1 + ranges);
+        exchange->expect(rank, 1 + ranges, setting.small);
         std::vector<Tensor> lasting;  // which kernels of others reach where they lie
         for (std::size_t i = 0; i < tree.pending().size(); ++i)
             lasting.push_back(exchange->make_waiting(rank, Shape{large}, DType::f32));
@@ -114,6 +115,23 @@ int sums_that_wait(const Setting& setting) {
 
 }  // namespace
 
+TEST_CASE("contexts stay open where their driver could not end them", "[peer]") {
+    for (const bool keeps : {false, true}) {
+        std::weak_ptr<ContextImpl> context;
+        {
+            const Setting setting{contexts_like(Context("cpu"), 2), 2, parts_of(2, 2, true),
+                                  [&](const std::vector<Context>&, const AddPair&) {
+                                      PeerChoice choice{nullptr, "a test"};
+                                      choice.keeps_contexts = keeps;
+                                      return choice;
+                                  }};
+            context = Access::shared_impl(setting.contexts[0]);
+            means(setting);
+        }
+        CHECK(context.expired() == !keeps);
+    }
+}
+
 TEST_CASE("sums through memory that devices reach have the bits of the host's way", "[peer]") {
     const auto none = [](const std::vector<Context>&, const AddPair&) {
         return PeerChoice{nullptr, "a test"};
@@ -128,11 +146,17 @@ TEST_CASE("sums through memory that devices reach have the bits of the host's wa
             const auto expected = means(setting);
             setting.spin = std::chrono::milliseconds(1);  // as teams of GPUs wait
             CHECK((means(setting) == expected));
+            setting.small = 0;  // nothing is added by all ranks; then, all is
+            CHECK((means(setting) == expected));
+            setting.small = 1 << 30;
+            CHECK((means(setting) == expected));
             std::shared_ptr<FakePeers> source;
             setting.choose = [&](const std::vector<Context>& contexts, const AddPair&) {
                 source = std::make_shared<FakePeers>(contexts);
                 return PeerChoice{source, ""};
             };
+            CHECK((means(setting) == expected));
+            setting.small = 0;
             CHECK((means(setting) == expected));
             for (const auto& of_rank : expected) CHECK((of_rank == expected[0]));
             // Once, for the small tensors of each rank, and for each large sum that waits.

@@ -32,6 +32,8 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       shared_(contexts_.size()),
       shared_size_(contexts_.size(), 0),
       turns_(contexts_.size(), 0),
+      small_(contexts_.size()),
+      received_(contexts_.size()),
       finished_(contexts_.size()),
       staging_(contexts_.size()) {
     int next = 0;
@@ -54,6 +56,8 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     make_piece_exchanges();
     peers_ =
         group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
+    if (peers_.keeps_contexts)
+        for (const std::vector<Context>& each : {contexts_, second_}) keep_open(each);
     // A barrier may take as long as the deadline, and a job passes two.
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         lines_.push_back(std::make_unique<Line>());
@@ -65,7 +69,8 @@ Queue& Exchange::queue(std::size_t rank) {
     return Access::impl(second_[rank]).queue();
 }
 
-void Exchange::expect(std::size_t rank, std::size_t groups) {
+void Exchange::expect(std::size_t rank, std::size_t groups, std::uint64_t small) {
+    small_.at(rank) = small;
     rooms_.at(number(rank)).resize(groups);
     for (std::size_t q = 0; rank == 0 && q < size(); ++q)
         if (!own_.has(q)) rooms_[q].resize(groups);
@@ -155,13 +160,22 @@ Exchange::Slice Exchange::kept_of(const LevelPlan::Division& division, std::size
     return kept.empty() ? Slice{} : kept.front();
 }
 
+bool Exchange::is_added_by_all(std::size_t rank, const std::vector<Term>& terms) const {
+    std::uint64_t bytes = 0;
+    for (const Term& term : terms) bytes += term.mean.bytes();
+    // Other processes have no begin(), which keeps sums until all have read them.
+    return memory_.size() == contexts_.size() && plan_->stages() == 1 &&
+           bytes * (size() - 1) <= small_[rank];
+}
+
 void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
+    const bool all_read = is_added_by_all(rank, terms);
     for (std::size_t t = 0; t < terms.size(); ++t)
         for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
             const Tensor& sum = terms[t].waiting.at(i);
             if (shelf_of(rank, sum)) continue;
-            // Nobody else reads what the rank keeps.
-            const Slice kept = rooms[t].kept;
+            // Nobody else reads what the rank alone adds.
+            const Slice kept = all_read ? Slice{} : rooms[t].kept;
             const std::int64_t end = sum.shape().numel();
             for (const Slice& part : {Slice{0, kept.begin}, Slice{kept.end, end}})
                 if (part.size() > 0)
@@ -192,24 +206,44 @@ Exchange::Holdings Exchange::add_slice(std::size_t rank, std::size_t group, std:
         return std::vector{is_mean ? room.mean.view(second_[rank], rank, 0, own.size(), dtype)
                                    : next_staging(rank, room, own.size(), dtype)};
     });
-    const std::uint64_t begin = bytes_of(term.mean, own.begin);
+    take_sums(rank, group, tensor, term, own, adder);
+    return {{own, adder.sums()}};
+}
+
+void Exchange::take_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
+                         const Slice& range, TreeAdder& adder) {
+    const std::size_t self = number(rank);
+    const DType dtype = term.mean.dtype();
+    const std::uint64_t begin = bytes_of(term.mean, range.begin);
     for (const LevelPlan::Addend& addend : plan_->addends(self, 0)) {
         const std::size_t q = memory_[addend.member];
         if (q == self) {
             adder.take(addend.shards, elements_of(second_[rank], term.waiting[addend.node],
-                                                  own.begin, own.size()));
+                                                  range.begin, range.size()));
             continue;
         }
         const Shelf& theirs = rooms_[q][group][tensor].sums[addend.node];
         if (theirs.is_reached()) {
-            adder.take(addend.shards, theirs.view(second_[rank], rank, begin, own.size(), dtype));
+            adder.take(addend.shards, theirs.view(second_[rank], rank, begin, range.size(), dtype));
         } else {
-            const Tensor copy = next_staging(rank, room, own.size(), dtype);
+            const Tensor copy =
+                next_staging(rank, rooms_[self][group][tensor], range.size(), dtype);
             theirs.get(second_[rank], rank, begin, copy);
             adder.take(addend.shards, copy);
         }
     }
-    return {{own, adder.sums()}};
+}
+
+void Exchange::add_all(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term) {
+    Room& room = rooms_[number(rank)][group][tensor];
+    const Slice whole{0, term.mean.shape().numel()};
+    const DType dtype = term.mean.dtype();
+    room.staged = 0;
+    TreeAdder adder(shards_, add_, [&](const Tensor&, bool is_mean) {
+        return std::vector{is_mean ? elements_of(second_[rank], term.mean, 0, whole.size())
+                                   : next_staging(rank, room, whole.size(), dtype)};
+    });
+    take_sums(rank, group, tensor, term, whole, adder);
 }
 
 void Exchange::send_means(std::size_t rank, const Room& room, const Holdings& held) {
@@ -250,6 +284,11 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(rank, "to add sums " + what);
     meet_on_host(rank, group, terms, "sums " + what);
+    if (is_added_by_all(rank, terms)) {
+        phases.next(TraceKind::move, "add all");
+        for (std::size_t t = 0; t < terms.size(); ++t) add_all(rank, group, t, terms[t]);
+        return;
+    }
     phases.next(TraceKind::move, "add slice");
     std::vector<Holdings> held;
     for (std::size_t t = 0; t < terms.size(); ++t)
@@ -321,17 +360,19 @@ void Exchange::finish(std::size_t rank) {
     TracePhases host(trace_.get(), rank, TraceRow::host);
     host.next(TraceKind::wait, "wait for the exchange");
     movers_[rank]->wait();
-    TracePhases last(trace_.get(), rank, TraceRow::exchange);
-    last.next(TraceKind::move, "receive means");
-    queue(rank).finish();  // whose last work are the means that were received
-    ++finished_[rank];
+    // The device waits by itself for the last means, before what comes next.
+    received_[rank] = Access::impl(second_[rank]).record({.looks = true});
+    received_[rank]->order(Access::impl(contexts_[rank]));
 }
 
 void Exchange::begin(std::size_t rank) {
-    // They end a step within microseconds of each other, so that there is hardly anything to wait
-    // for.
+    // All have had the forward part of a step since, so that there is hardly anything to wait for.
     TracePhases phases(trace_.get(), rank, TraceRow::host);
     phases.next(TraceKind::wait, "wait for others to take the means");
+    if (received_[rank]) {
+        std::exchange(received_[rank], nullptr)->wait();
+        ++finished_[rank];
+    }
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(barrier_->deadline());
     for (std::size_t q = 0; q < contexts_.size(); ++q)

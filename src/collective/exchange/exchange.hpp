@@ -53,6 +53,7 @@ namespace dlprim {
 
 class EventImpl;
 class Queue;
+class TreeAdder;
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
   public:
@@ -105,8 +106,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// The largest tensor in bytes for which that is memory that kernels of the others reach.
     std::uint64_t largest_reached() const { return peers_.largest(); }
-    /// Says how many groups of tensors each step of the rank has. To be called before any step.
-    void expect(std::size_t rank, std::size_t groups);
+    /// Says how many groups of tensors each step of the rank has, and of how many bytes one may be
+    /// that every rank adds by itself, which reads it from all others: for small ones that takes
+    /// less time than to meet again for means. To be called before any step; all ranks say the
+    /// same.
+    void expect(std::size_t rank, std::size_t groups, std::uint64_t small = 1 << 20);
     /// To be called before a step writes to sums that wait: waits until all ranks of this
     /// process have received what the step before has left in their place.
     void begin(std::size_t rank);
@@ -115,7 +119,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// all steps of all ranks. Until finish() nobody else uses the tensors.
     void start(std::size_t rank, std::size_t group, std::vector<Term> terms,
                std::shared_ptr<EventImpl> ready);
-    /// Waits until all groups of the step are added up and their means are where they were wanted.
+    /// Waits until all groups of the step are added up. What the rank's device does next begins
+    /// when their means are where they were wanted.
     void finish(std::size_t rank);
 
     /// Gives a tensor of rank 0 to `tensor` of every rank. Processes wait without a deadline, since
@@ -175,8 +180,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     struct Line {
         std::mutex mutex;
         std::map<std::size_t, Group> groups;
-        std::size_t next = 0;     ///< the first group that is not added up
-        std::size_t offered = 0;  ///< the end of those that the rank has made
+        std::size_t next = 0;  ///< the first group that is not added up
+        /// The end of those that the rank has made, at each meeting of add_neighbours(). Others may
+        /// still read the one before.
+        std::size_t offered[2] = {0, 0};
+        std::size_t meetings = 0;
     };
     Group take(std::size_t rank, std::size_t group);
     void serve(std::size_t rank, std::size_t group);
@@ -186,7 +194,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void add_up(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
     /// The same for neighbouring groups at once, of one tensor each, which kernels of all reach.
     void add_neighbours(std::size_t rank, std::size_t group);
-    void add_reached(std::size_t rank, std::size_t group, const Term& whole);
+    void add_reached(std::size_t rank, std::size_t group, const Term& whole, const Slice& own);
     Tensor staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype);
     bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
     void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
@@ -204,6 +212,12 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     static Slice kept_of(const LevelPlan::Division& division, std::size_t number);
     void make_own_rooms(std::size_t rank, Rooms& rooms, const Terms& terms);
     Tensor next_staging(std::size_t rank, Room& room, std::int64_t elements, DType dtype);
+    /// Whether each rank adds all of a group by itself.
+    bool is_added_by_all(std::size_t rank, const Terms& terms) const;
+    void add_all(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
+    /// Gives all sums of a range to an adder, from the memory that they wait in.
+    void take_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
+                   const Slice& range, TreeAdder& adder);
     void send_sums(std::size_t rank, Rooms& rooms, const Terms& terms);
     /// Adds what the rank keeps of the sums in its memory.
     Holdings add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
@@ -282,7 +296,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::unique_ptr<PieceExchange> firsts_[2];  ///< broadcast(): parts of a tensor, in turns
     std::vector<std::size_t> turns_;            ///< by rank: parts so far
     std::vector<std::unique_ptr<Line>> lines_;  ///< by rank
-    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
+    std::vector<std::uint64_t> small_;          ///< by rank, as expect() says
+    std::vector<std::shared_ptr<EventImpl>> received_;  ///< by rank: the end of the last step
+    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps whose end was reached
     std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
     std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first
 };

@@ -67,16 +67,17 @@ std::size_t Exchange::find_ready(std::size_t rank, std::size_t group) {
 
 void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     Line& line = *lines_[rank];
-    line.offered = find_ready(rank, group);
-    for (std::size_t g = group; g < line.offered; ++g) make_rooms(rank, g, take(rank, g).terms);
+    const std::size_t meeting = line.meetings++ % 2;
+    const std::size_t own = line.offered[meeting] = find_ready(rank, group);
+    for (std::size_t g = group; g < own; ++g) make_rooms(rank, g, take(rank, g).terms);
     const std::int64_t first = take(rank, group).terms[0].mean.shape().numel();
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(
         rank, cat("to add sums over shards (part ", group, " of the step, ", first, " elements)"));
     // What all have made: they read of each other until they meet again.
-    std::size_t end = line.offered;
-    for (const auto& other : lines_) end = std::min(end, other->offered);
+    std::size_t end = own;
+    for (const auto& other : lines_) end = std::min(end, other->offered[meeting]);
     announce_end(rank, end);
     // The last of them begins where all begin.
     Term whole = take(rank, end - 1).terms[0];
@@ -92,8 +93,13 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     };
     for (Tensor& sum : whole.waiting) lengthen(sum);
     lengthen(whole.mean);
+    line.next = end;
+    if (is_added_by_all(rank, {whole})) {
+        phases.next(TraceKind::move, "add all");
+        return add_reached(rank, end - 1, whole, {0, elements});
+    }
     phases.next(TraceKind::move, "add slice");
-    add_reached(rank, end - 1, whole);
+    add_reached(rank, end - 1, whole, slice(elements, rank));
     queue(rank).finish();
     phases.next(TraceKind::wait, "wait for the means of others");
     barrier_->arrive(rank, cat("to receive sums over shards (parts ", group, " to ", end - 1,
@@ -106,21 +112,21 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
         rooms_[rank][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
                                              target);
     }
-    line.next = end;
 }
 
-void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whole) {
-    const Slice own = slice(whole.mean.shape().numel(), rank);
+void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whole,
+                           const Slice& own) {
     if (own.size() == 0) return;
     const auto view = [&](std::size_t q, std::size_t i) {
         return rooms_[q][group][0].sums[i].view(
             second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
     };
-    // The mean goes to the rank's own gradients, and at the others in the place of their sum, whose
-    // slice nobody else reads.
+    // The mean goes to the rank's own gradients, and at the others, unless they add it as well, in
+    // the place of their sum, whose slice nobody else reads.
     std::vector<Tensor> means{elements_of(second_[rank], whole.mean, own.begin, own.size())};
+    const bool by_all = is_added_by_all(rank, {whole});
     for (std::size_t q = 0; q < size(); ++q)
-        if (q != rank) means.push_back(view(q, 0));
+        if (q != rank && !by_all) means.push_back(view(q, 0));
     std::size_t staged = 0;
     TreeAdder adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
         return is_mean ? means
