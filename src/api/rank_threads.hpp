@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RankThreads: a thread for each rank of a team but the first, whose work the calling thread does.
-// Who waits asks again and again before it sleeps, as long as the barrier's spin() says.
+// Waiting threads spin before they sleep, as long as the barrier's spin() says.
 #pragma once
 
 #include "collective/devices/barrier.hpp"

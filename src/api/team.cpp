@@ -37,7 +37,8 @@ std::vector<std::string> names_of(const std::vector<Context>& devices, const Pro
     return names;
 }
 
-/// A GPU has nothing to do while threads are woken, and its team leaves them cores.
+/// A GPU has nothing to do while a thread is woken. Teams of GPUs leave cores free for threads that
+/// spin.
 constexpr std::chrono::microseconds spin{500};
 
 bool are_gpus(const std::vector<Context>& devices) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// spin_until: waits for something that is about to happen without falling asleep. To wake a thread
+// spin_until: waits for something that is about to happen, without sleep. To wake a thread
 // that sleeps takes tens of microseconds, which a GPU without work would wait for.
 #pragma once
 

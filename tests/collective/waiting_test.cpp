@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How threads of a team wait for each other: with sleep alone, and when they ask again and again
-// before it, as teams of GPUs do.
+// How threads of a team wait for each other: with sleep alone, and when they spin before it, as
+// teams of GPUs do.
 #include "api/rank_threads.hpp"
+#include "base/text.hpp"
 #include "collective/devices/barrier.hpp"
 #include "collective/devices/mover.hpp"
 #include "net/support.hpp"
@@ -32,7 +33,7 @@ std::shared_ptr<Barrier> make_barrier(std::chrono::microseconds spin,
 
 TEST_CASE("nobody leaves a barrier before all have come", "[waiting]") {
     for (const std::chrono::microseconds spin : spins) {
-        INFO("asks for " << spin.count() << " us");
+        INFO("spins for " << spin.count() << " us");
         const auto barrier = make_barrier(spin);
         std::atomic<int> first{0}, second{0};
         const auto work = [&](std::size_t rank, std::atomic<int>& own,
@@ -55,7 +56,7 @@ TEST_CASE("nobody leaves a barrier before all have come", "[waiting]") {
 
 TEST_CASE("who waits at a barrier learns of a failure, and of who is missing", "[waiting]") {
     for (const std::chrono::microseconds spin : spins) {
-        INFO("asks for " << spin.count() << " us");
+        INFO("spins for " << spin.count() << " us");
         const auto failing = make_barrier(spin);
         std::thread thread([&] {
             std::this_thread::sleep_for(1ms);
@@ -71,7 +72,7 @@ TEST_CASE("who waits at a barrier learns of a failure, and of who is missing", "
 
 TEST_CASE("a mover is waited for until its last job has ended", "[waiting]") {
     for (const std::chrono::microseconds spin : spins) {
-        INFO("asks for " << spin.count() << " us");
+        INFO("spins for " << spin.count() << " us");
         Mover mover(60s, spin);
         std::atomic<int> ended{0};
         for (int step = 1; step <= 20; ++step) {
@@ -95,7 +96,7 @@ TEST_CASE("a mover is waited for until its last job has ended", "[waiting]") {
 
 TEST_CASE("threads of ranks work once for each call", "[waiting]") {
     for (const std::chrono::microseconds spin : spins) {
-        INFO("asks for " << spin.count() << " us");
+        INFO("spins for " << spin.count() << " us");
         const auto barrier = make_barrier(spin);
         RankThreads threads(barrier);
         std::atomic<int> calls[2] = {};

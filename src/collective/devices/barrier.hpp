@@ -32,8 +32,8 @@ class Barrier {
     enum Lane : std::uint8_t { sums, middle };
     void arrive(std::size_t rank, const std::string& what, Lane lane = sums);
 
-    /// How long who waits asks again and again before it sleeps: 0, if it is not set before anybody
-    /// arrives. For GPUs, whose threads leave cores unused.
+    /// How long a waiting thread spins before it sleeps; 0 by default. To be set before anybody
+    /// arrives. For teams of GPUs, which leave cores free for it.
     void set_spin(std::chrono::microseconds spin) { spin_ = spin; }
     std::chrono::microseconds spin() const { return spin_; }
 

@@ -12,7 +12,7 @@ namespace dlprim {
 class Mover {
   public:
     /// `patience`: how long a job may take before wait() and the destructor leave it behind.
-    /// `spin`: how long wait() asks again and again once a job has told that it is the last one.
+    /// `spin`: how long wait() spins once the last job has said that it is about to end.
     explicit Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin = {});
     /// Drops jobs that have not begun, and waits for the one that runs.
     ~Mover();
@@ -22,7 +22,8 @@ class Mover {
     /// Jobs run in the order in which they are posted. They keep what they use, since a job that
     /// hangs outlives this object. After one has thrown, others are dropped until wait().
     void post(std::function<void()> job);
-    /// For the last job, when it is about to end: wakes wait(), so that it need not be woken after.
+    /// For the last job, when it is about to end: wakes wait(), which then spins until it has
+    /// ended.
     void announce_end();
     /// Waits until all jobs have ended, and throws what the first of them has thrown. Throws
     /// Error(device) if none has ended within the patience.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exchange. The shelves of a rank are written by that rank alone. It writes to them again only
-// after a barrier that the others pass when they have read them; what share() has enqueued is read
+// after a barrier that the others pass when they have read them. Where all ranks add a group there
+// is no such barrier, and begin() waits for the others instead. What share() has enqueued is read
 // before the sums of the next step are there.
 #include "collective/exchange/exchange.hpp"
 
@@ -33,7 +34,6 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       shared_size_(contexts_.size(), 0),
       turns_(contexts_.size(), 0),
       small_(contexts_.size()),
-      received_(contexts_.size()),
       finished_(contexts_.size()),
       staging_(contexts_.size()) {
     int next = 0;
@@ -360,19 +360,17 @@ void Exchange::finish(std::size_t rank) {
     TracePhases host(trace_.get(), rank, TraceRow::host);
     host.next(TraceKind::wait, "wait for the exchange");
     movers_[rank]->wait();
-    // The device waits by itself for the last means, before what comes next.
-    received_[rank] = Access::impl(second_[rank]).record({.looks = true});
-    received_[rank]->order(Access::impl(contexts_[rank]));
+    TracePhases last(trace_.get(), rank, TraceRow::exchange);
+    last.next(TraceKind::move, "receive means");
+    queue(rank).finish();  // whose last work are the means that were received
+    ++finished_[rank];
 }
 
 void Exchange::begin(std::size_t rank) {
-    // All have had the forward part of a step since, so that there is hardly anything to wait for.
+    // They end a step within microseconds of each other, so that there is hardly anything to wait
+    // for.
     TracePhases phases(trace_.get(), rank, TraceRow::host);
     phases.next(TraceKind::wait, "wait for others to take the means");
-    if (received_[rank]) {
-        std::exchange(received_[rank], nullptr)->wait();
-        ++finished_[rank];
-    }
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(barrier_->deadline());
     for (std::size_t q = 0; q < contexts_.size(); ++q)

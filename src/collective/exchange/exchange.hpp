@@ -106,10 +106,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Tensor make_waiting(std::size_t rank, const Shape& shape, DType dtype);
     /// The largest tensor in bytes for which that is memory that kernels of the others reach.
     std::uint64_t largest_reached() const { return peers_.largest(); }
-    /// Says how many groups of tensors each step of the rank has, and of how many bytes one may be
-    /// that every rank adds by itself, which reads it from all others: for small ones that takes
-    /// less time than to meet again for means. To be called before any step; all ranks say the
-    /// same.
+    /// Says how many groups of tensors each step of the rank has. Every rank adds a group by itself
+    /// if the bytes of its tensors, times the number of other ranks, are at most `small`: to read
+    /// all of it from them takes less time than to meet again for means. To be called before any
+    /// step; all ranks say the same.
     void expect(std::size_t rank, std::size_t groups, std::uint64_t small = 1 << 20);
     /// To be called before a step writes to sums that wait: waits until all ranks of this
     /// process have received what the step before has left in their place.
@@ -119,8 +119,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// all steps of all ranks. Until finish() nobody else uses the tensors.
     void start(std::size_t rank, std::size_t group, std::vector<Term> terms,
                std::shared_ptr<EventImpl> ready);
-    /// Waits until all groups of the step are added up. What the rank's device does next begins
-    /// when their means are where they were wanted.
+    /// Waits until all groups of the step are added up and their means are where they were wanted.
     void finish(std::size_t rank);
 
     /// Gives a tensor of rank 0 to `tensor` of every rank. Processes wait without a deadline, since
@@ -297,8 +296,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::size_t> turns_;            ///< by rank: parts so far
     std::vector<std::unique_ptr<Line>> lines_;  ///< by rank
     std::vector<std::uint64_t> small_;          ///< by rank, as expect() says
-    std::vector<std::shared_ptr<EventImpl>> received_;  ///< by rank: the end of the last step
-    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps whose end was reached
+    std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
     std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
     std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first
 };

@@ -75,7 +75,7 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(
         rank, cat("to add sums over shards (part ", group, " of the step, ", first, " elements)"));
-    // What all have made: they read of each other until they meet again.
+    // What all have made.
     std::size_t end = own;
     for (const auto& other : lines_) end = std::min(end, other->offered[meeting]);
     announce_end(rank, end);
@@ -121,8 +121,8 @@ void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whol
         return rooms_[q][group][0].sums[i].view(
             second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
     };
-    // The mean goes to the rank's own gradients, and at the others, unless they add it as well, in
-    // the place of their sum, whose slice nobody else reads.
+    // The mean goes to the rank's own gradients. Others that do not add it as well get it in the
+    // place of their sum, whose slice nobody else reads.
     std::vector<Tensor> means{elements_of(second_[rank], whole.mean, own.begin, own.size())};
     const bool by_all = is_added_by_all(rank, {whole});
     for (std::size_t q = 0; q < size(); ++q)
