@@ -100,7 +100,7 @@ class CudaPeers : public PeerSource {
     /// NVIDIA's OpenCL driver 580 imports 102 MB, and crashes where it is given 553 MB. Nothing
     /// between was tried.
     std::uint64_t largest() const override { return std::uint64_t{100} << 20; }
-    /// The same driver hangs when contexts end that have imported memory of each other.
+    /// Runs hung where contexts ended that had imported memory of each other.
     bool keeps_contexts() const override { return true; }
     std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) override {
         return std::make_shared<CudaPeerMemory>(contexts_, driver_, devices_.at(owner), bytes,
