@@ -39,13 +39,16 @@ class Dom(html.parser.HTMLParser):
 def look(page: pathlib.Path, probe: str = "null", seconds: float = 4, *flags: str) -> tuple[Dom, Any]:
     """The page's elements once its scripts have run, and what `probe` gives: an expression of JavaScript, which may wait
     (await). Its clock is virtual and goes on for so many seconds; with 0, it is the real one, and nothing waits. The probe
-    goes into a copy of the page, and so does a list of errors."""
+    goes into a copy of the page, and so does a list of errors. Frames come by the virtual clock too: those of the screen come
+    by the real one, and on a busy machine none may come before the seconds are over."""
     watch = ("<script>window.problems = []; addEventListener('error', (e) => problems.push(String(e.message)));"
              "document.addEventListener('securitypolicyviolation', (e) => problems.push('refused: ' + e.blockedURI));</script>")
     ask = ("<script>(async () => { const found = await (async () => (" + probe + "))(); "
            "document.documentElement.dataset.probe = JSON.stringify({found, problems}); })()"
            ".catch((e) => { document.documentElement.dataset.probe = JSON.stringify({problems: [...problems, String(e)]}); });</script>")
-    text = page.read_text(encoding="utf-8").replace("<style>", watch + "<style>", 1)
+    frames = ("<script>window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);"
+              "window.cancelAnimationFrame = clearTimeout;</script>") if seconds else ""
+    text = page.read_text(encoding="utf-8").replace("<style>", watch + frames + "<style>", 1)
     assert text.count("</body>") == 1
     with tempfile.TemporaryDirectory(prefix="dlprim-browser-") as folder:
         copy = pathlib.Path(folder) / "page.html"
