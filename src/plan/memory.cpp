@@ -4,11 +4,11 @@
 
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "plan/memory_account.hpp"
 #include "plan/slabs.hpp"
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
 namespace dlprim {
 
@@ -16,10 +16,6 @@ namespace {
 
 std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
-}
-
-std::string mib(std::uint64_t bytes) {
-    return cat(fixed(static_cast<double>(bytes) / (1 << 20), 1), " MiB");
 }
 
 class MemoryPlanner {
@@ -45,7 +41,7 @@ class MemoryPlanner {
         redirect_assignments();
         keep_setup_results();
         place_scratch();
-        total();
+        account_for(plan_, device_, graph_, schedule_, options_);
         return std::move(plan_);
     }
 
@@ -337,209 +333,6 @@ class MemoryPlanner {
             stored(ids[i]).place = {Place::Kind::slab, lifetimes[i].slab, lifetimes[i].offset};
     }
 
-    std::string name_of_stored(const Stored& s) const {
-        if (s.value != no_value) return graph_.value(s.value).name;
-        return s.first >= 0 && s.first < static_cast<int>(schedule_.items.size())
-                   ? "workspace of " + schedule_.items[static_cast<std::size_t>(s.first)].name
-                   : "workspace";
-    }
-
-    void total() {
-        std::uint64_t persistent = 0;
-        for (const Block& b : plan_.blocks) persistent += b.bytes;
-        for (const External& e : plan_.externals)
-            if (!e.setup_only) persistent += bytes_of(e);
-        for (std::uint64_t bytes : plan_.slabs) plan_.slab_bytes += bytes;
-        plan_.peak_bytes = persistent + plan_.slab_bytes;
-        plan_.setup_peak_bytes = plan_.peak_bytes + most_in_setup();
-
-        std::vector<const Stored*> largest;
-        for (const Stored& s : schedule_.stored)
-            if (s.alias < 0 && s.place.kind == Place::Kind::slab) largest.push_back(&s);
-        std::stable_sort(largest.begin(), largest.end(),
-                         [](auto* a, auto* b) { return a->bytes > b->bytes; });
-        TextWriter report;
-        report << "peak " << mib(plan_.peak_bytes) << ": scratch " << mib(plan_.slab_bytes)
-               << ", persistent " << mib(persistent) << '\n';
-        for (const Block& b : plan_.blocks)
-            report << "  block " << b.name << ' ' << mib(b.bytes) << '\n';
-        if (plan_.setup_peak_bytes > plan_.peak_bytes)
-            report << "  while parameters are packed " << mib(plan_.setup_peak_bytes) << '\n';
-        for (std::size_t i = 0; i < largest.size() && i < 20; ++i)
-            report << "  " << name_of_stored(*largest[i]) << ' ' << mib(largest[i]->bytes)
-                   << " from step " << largest[i]->first << " to " << largest[i]->last << '\n';
-        plan_.report = report.str();
-
-        draw_map(persistent);
-        const std::uint64_t limit = plan_.map.limit_bytes;
-        if (options_.over_limit) return;
-        if (plan_.setup_peak_bytes <= limit) {
-            check_pieces(limit);
-            return;
-        }
-        std::vector<std::pair<std::uint64_t, std::string>> users;
-        users.reserve(largest.size());
-        for (const Stored* s : largest)
-            users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
-        for (const External& e : plan_.externals)
-            users.emplace_back(bytes_of(e), cat("'", e.name, "'"));
-        for (const Block& b : plan_.blocks) users.emplace_back(b.bytes, "block " + b.name);
-        std::stable_sort(users.begin(), users.end(),
-                         [](const auto& a, const auto& b) { return a.first > b.first; });
-        std::string by_whom;
-        for (std::size_t i = 0; i < users.size() && i < 3; ++i)
-            by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
-        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes), at_least(),
-             " (largest: ", by_whom, "), the ",
-             limit < device_.global_bytes ? "memory limit is " : "device has ", mib(limit),
-             who_is_first(limit), batch_hint(limit));
-    }
-
-    /// What was done to need no more.
-    std::string at_least() const {
-        if (!options_.recompute_to_fit) return "";
-        const auto count = std::count_if(graph_.nodes.begin(), graph_.nodes.end(),
-                                         [](const Node& node) { return node.again; });
-        return count == 0 ? " and recomputing tensors does not help"
-                          : cat(" at least, with ", count,
-                                count == 1 ? " node that recomputes tensors"
-                                           : " nodes that recompute tensors");
-    }
-
-    /// The first step whose tensors do not fit, with the largest one that it makes.
-    std::string who_is_first(std::uint64_t limit) const {
-        const MemoryMap& map = plan_.map;
-        for (std::size_t i = 0; i < map.steps.size(); ++i) {
-            if (map.steps[i].live_bytes <= limit) continue;
-            const MemoryMap::Entry* made = nullptr;
-            for (const MemoryMap::Entry& entry : map.entries)
-                if (entry.slab >= 0 && entry.first == static_cast<int>(i) &&
-                    (made == nullptr || entry.bytes > made->bytes))
-                    made = &entry;
-            if (made == nullptr) return "";
-            return cat("; [", map.steps[i].type, " '", map.steps[i].name, "'] wants ",
-                       mib(made->bytes), " for '", made->name, "' while ",
-                       mib(map.steps[i].live_bytes - made->bytes), " are live");
-        }
-        return "";
-    }
-
-    void draw_map(std::uint64_t persistent) {
-        MemoryMap& map = plan_.map;
-        map.slabs = plan_.slabs;
-        map.peak_bytes = plan_.peak_bytes;
-        map.setup_peak_bytes = plan_.setup_peak_bytes;
-        map.persistent_bytes = persistent;
-        map.limit_bytes = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
-        map.largest_allocation = device_.max_alloc_bytes;
-        map.batch = batch();
-        map.estimated_batch = fitting_batch(map.limit_bytes).value_or(0);
-        constexpr const char* phases[] = {"forward", "backward", "accumulate", "update"};
-        for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
-            const Item& item = schedule_.items[i];
-            const char* const phase =
-                i < schedule_.setup ? "setup" : phases[static_cast<std::size_t>(item.part)];
-            map.steps.push_back({item.name, item.type, phase, 0});
-        }
-        const int end = static_cast<int>(map.steps.size()) - 1;
-        using Kind = MemoryMap::Entry::Kind;
-        for (const Block& b : plan_.blocks)
-            map.entries.push_back({Kind::block, b.name, b.bytes, 0, end, -1, false, 0});
-        for (const External& e : plan_.externals) {
-            map.entries.push_back({Kind::bound, e.name, bytes_of(e), 0, end, -1, false, 0});
-            if (!e.setup_only) continue;
-            map.entries.back().first = root_of(home(e.value)).first;
-            map.entries.back().last = root_of(home(e.value)).last;
-        }
-        for (const Stored& s : schedule_.stored)
-            if (s.alias < 0 && s.place.kind == Place::Kind::slab)
-                map.entries.push_back({s.value == no_value ? Kind::workspace : Kind::scratch,
-                                       name_of_stored(s), s.bytes, s.first, s.last, s.place.index,
-                                       is_recomputed(s), s.place.offset});
-        for (const MemoryMap::Entry& entry : map.entries)
-            for (int i = std::max(0, entry.first); i <= std::min(end, entry.last); ++i)
-                map.steps[static_cast<std::size_t>(i)].live_bytes += entry.bytes;
-    }
-
-    bool is_recomputed(const Stored& s) const {
-        const NodeId maker = s.value == no_value ? -1 : graph_.value(s.value).producer;
-        return maker >= 0 && graph_.nodes[static_cast<std::size_t>(maker)].again;
-    }
-
-    /// The most bytes needed at once by parameters that only setup reads.
-    std::uint64_t most_in_setup() {
-        std::uint64_t most = 0;
-        for (int i = 0; i < static_cast<int>(schedule_.setup); ++i) {
-            std::uint64_t bytes = 0;
-            for (const External& e : plan_.externals) {
-                const Stored& s = root_of(home(e.value));
-                if (e.setup_only && s.first <= i && i <= s.last) bytes += bytes_of(e);
-            }
-            most = std::max(most, bytes);
-        }
-        return most;
-    }
-
-    std::uint64_t bytes_of(const External& external) const {
-        const TensorSpec& spec = graph_.spec(external.value);
-        return storage_bytes(spec.shape, spec.dtype, external.layout);
-    }
-
-    std::int64_t batch() const {
-        std::int64_t batch = 0;
-        for (ValueId input : graph_.inputs)
-            if (graph_.shape(input).rank() > 0) batch = std::max(batch, graph_.shape(input)[0]);
-        return batch;
-    }
-
-    bool grows_with_batch(ValueId value) const {
-        return graph_.shape(value).rank() > 0 && graph_.shape(value)[0] == batch();
-    }
-
-    /// Calls f(bytes, name, whether it grows with the batch) for everything that needs one
-    /// allocation.
-    template <typename F>
-    void for_each_piece(F&& f) const {
-        for (const Stored& s : schedule_.stored)
-            if (s.alias < 0 && s.place.kind == Place::Kind::slab)
-                f(s.bytes, name_of_stored(s), s.value == no_value || grows_with_batch(s.value));
-        for (const External& e : plan_.externals) f(bytes_of(e), e.name, grows_with_batch(e.value));
-    }
-
-    void check_pieces(std::uint64_t limit) const {
-        for_each_piece([&](std::uint64_t bytes, const std::string& name, bool grows) {
-            if (bytes > device_.max_alloc_bytes)
-                fail(ErrorKind::out_of_memory, "'", name, "' needs ", mib(bytes),
-                     " in one allocation, the device allows ", mib(device_.max_alloc_bytes),
-                     " per allocation and has ", mib(device_.global_bytes),
-                     grows ? batch_hint(limit) : "");
-        });
-    }
-
-    std::string batch_hint(std::uint64_t limit) const {
-        const std::optional<std::int64_t> fits = fitting_batch(limit);
-        if (!fits) return "";
-        return *fits > 0 ? cat("; the largest batch that fits is about ", *fits)
-                         : "; not even one sample fits in a batch";
-    }
-
-    /// Scratch, inputs and outputs grow with the batch, and the rest (nearly) does not. Both the
-    /// sum and the largest allocation must fit. Nothing if another batch would not help.
-    std::optional<std::int64_t> fitting_batch(std::uint64_t limit) const {
-        std::uint64_t growing = plan_.slab_bytes, piece = 1;
-        for (const External& e : plan_.externals)
-            if (grows_with_batch(e.value)) growing += bytes_of(e);
-        for_each_piece([&](std::uint64_t bytes, const std::string&, bool grows) {
-            if (grows) piece = std::max(piece, bytes);
-        });
-        const std::uint64_t fixed = plan_.setup_peak_bytes - growing;
-        if (batch() <= 1 || fixed >= limit) return std::nullopt;
-        const double share =
-            std::min(static_cast<double>(limit - fixed) / static_cast<double>(growing),
-                     static_cast<double>(device_.max_alloc_bytes) / static_cast<double>(piece));
-        return static_cast<std::int64_t>(share * static_cast<double>(batch()));
-    }
-
     const Traits& device_;
     const Graph& graph_;
     const std::vector<char>& constant_;
@@ -553,13 +346,6 @@ class MemoryPlanner {
 };
 
 }  // namespace
-
-bool MemoryMap::fits() const {
-    return setup_peak_bytes <= limit_bytes &&
-           std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) {
-               return entry.kind == Entry::Kind::block || entry.bytes <= largest_allocation;
-           });
-}
 
 std::vector<std::pair<int, int>> matching_in_place(const Graph& graph, const Node& node) {
     std::vector<std::pair<int, int>> pairs = node.op->in_place(node);
