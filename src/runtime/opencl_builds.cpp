@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "runtime/build_again.hpp"
 #include "runtime/counting.hpp"
+#include "runtime/kernel_turns.hpp"
 #include "runtime/pocl_cache.hpp"
 #include "runtime/ptx_target.hpp"
 
@@ -68,7 +69,8 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       device_key_(device_key_of(device)),
       exact_division_(exact_division(device_, device.info.kind)),
       device_memory_(device.traits.global_bytes),
-      is_pocl_(is_pocl(device.platform_version)) {}
+      is_pocl_(is_pocl(device.platform_version)),
+      takes_turns_(needs_kernel_turns(device.platform_version)) {}
 
 std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
     return cat(device_key_, source.options, exact_division_, '\n', source.source);

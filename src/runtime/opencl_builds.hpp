@@ -34,6 +34,8 @@ class OpenCLBuilds : public CompileTarget {
     const DeviceInfo& device() const noexcept override { return info_; }
     const std::string& device_key() const noexcept override { return device_key_; }
     const BinaryCache& disk() const noexcept override { return disk_; }
+    /// Whether kernels are launched in turns (runtime/kernel_turns.hpp).
+    bool takes_turns() const noexcept { return takes_turns_; }
     std::uint64_t device_memory() const noexcept override { return device_memory_; }
     void try_compiling(int number) const override;
 
@@ -56,6 +58,7 @@ class OpenCLBuilds : public CompileTarget {
     const char* exact_division_;  ///< an option for all programs, or ""
     std::uint64_t device_memory_;
     bool is_pocl_;
+    bool takes_turns_;
 };
 
 /// Returns the device_key() that OpenCLBuilds has for a device.

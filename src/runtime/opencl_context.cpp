@@ -8,6 +8,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/huge_pages.hpp"
 #include "runtime/instruction_probe.hpp"
+#include "runtime/kernel_turns.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/opencl_builds.hpp"
 #include "runtime/opencl_event.hpp"
@@ -219,6 +220,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
     try {
         queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_,
                                                static_cast<cl_command_queue>(given.queue));
+        if (needs_kernel_turns(device.platform_version)) queue_->take_turns();
         if (env_flag("DLPRIM_SYNC").value_or(false)) queue_->wait_for_each();
         if (given.queue == nullptr && launches_by_thread(info_.kind)) queue_->start_thread();
     } catch (...) {

@@ -60,6 +60,7 @@ class OpenCLKernel : public Kernel {
     void pass(int index, const void* value, std::size_t bytes);
     void pass_all(const std::vector<std::byte>& arguments);
     void enqueue(cl_command_queue queue, const NDRange& range, cl_event* event);
+    cl_int enqueue_in_turn(cl_command_queue queue, const NDRange& range, cl_event* event);
 
     cl_kernel kernel_ = nullptr;
     std::string name_;
@@ -68,6 +69,7 @@ class OpenCLKernel : public Kernel {
     std::vector<Argument> early_;     // arguments that were set before it was compiled
     std::vector<std::byte> changes_;  // and those since the last launch, if there is a thread
     bool recorded_ = false;           // whether a launch was ever recorded
+    std::string turn_;                // its name among the KernelTurns, from the first one on
 };
 
 /// A program that is compiled when its handle is first requested, possibly by several threads at
@@ -85,6 +87,7 @@ class OpenCLProgram : public Program,
     cl_program handle() const;
     /// The thread by which kernels of the program may be launched, or nullptr.
     LaunchThread* thread() const noexcept { return thread_; }
+    bool takes_turns() const noexcept { return builds_.takes_turns(); }
 
     bool compiled() const noexcept override { return program_.load() != nullptr; }
     void compile_now() const override { handle(); }

@@ -4,6 +4,7 @@
 #include "runtime/opencl_queue.hpp"
 
 #include "runtime/counting.hpp"
+#include "runtime/kernel_turns.hpp"
 #include "runtime/opencl_program.hpp"
 
 namespace dlprim {
@@ -31,9 +32,17 @@ OpenCLQueue::~OpenCLQueue() {
     drain();
     thread_.reset();
     for (const auto& [label, event] : pending_) clReleaseEvent(event);
+    if (takes_turns_)
+        for (const cl_command_queue queue : {plain_, profiled_})
+            KernelTurns::of_process().leave(queue);
     clReleaseCommandQueue(plain_);
     if (profiled_ != nullptr) clReleaseCommandQueue(profiled_);
     if (transfers_ != nullptr) clReleaseCommandQueue(transfers_);
+}
+
+void OpenCLQueue::take_turns() {
+    takes_turns_ = true;
+    KernelTurns::of_process().join(plain_);
 }
 
 cl_command_queue OpenCLQueue::make(cl_command_queue_properties properties) const {

@@ -32,6 +32,8 @@ class OpenCLQueue : public Queue {
     /// Waits for each command (DLPRIM_SYNC), so that the error of a kernel names it. Called before
     /// start_thread(), which then starts none.
     void wait_for_each() noexcept { waits_ = true; }
+    /// Takes turns with others (KernelTurns). Called before the first launch.
+    void take_turns();
     /// From now on callers enqueue themselves, because somebody else enqueues to the queue, too.
     void stop_recording() noexcept;
     ~OpenCLQueue() override;
@@ -97,6 +99,7 @@ class OpenCLQueue : public Queue {
     std::atomic<bool> recording_{true};  ///< not while profiling, nor once the queue was given out
     bool shared_ = false;                ///< whether it was
     bool waits_ = false;                 ///< for each command
+    bool takes_turns_ = false;
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first
     cl_command_queue current_ = nullptr;
