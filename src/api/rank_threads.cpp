@@ -3,21 +3,25 @@
 #include "api/rank_threads.hpp"
 
 #include "base/spin.hpp"
+#include "base/text.hpp"
 
 #include <dlprim/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace dlprim {
 
 RankThreads::RankThreads(std::shared_ptr<Barrier> barrier) : state_(std::make_shared<State>()) {
     state_->barrier = std::move(barrier);
+    state_->working.assign(state_->barrier->size(), false);
     for (std::size_t rank = 1; rank < state_->barrier->size(); ++rank)
         threads_.emplace_back([state = state_, rank] { serve(state, rank); });
 }
 
 RankThreads::~RankThreads() {
-    const bool ended = wait(state_->barrier->deadline());
+    const std::chrono::duration<double> patience = state_->barrier->deadline();
+    const bool ended = wait(waited_ ? patience.zero() : patience);
     {
         const std::lock_guard lock(state_->mutex);
         state_->ends = true;
@@ -65,6 +69,7 @@ void RankThreads::serve(const std::shared_ptr<State>& state, std::size_t rank) {
         call(*state, work, rank);
         work = {};
         const std::lock_guard lock(state->mutex);
+        state->working[rank] = false;
         --state->busy;
         state->changed.notify_all();
     }
@@ -78,20 +83,26 @@ void RankThreads::run(const std::function<void(std::size_t)>& work,
         const std::lock_guard lock(state_->mutex);
         state_->work = work;
         state_->busy = threads_.size();
+        std::fill(state_->working.begin() + 1, state_->working.end(), true);
         ++state_->generation;
         state_->changed.notify_all();
     }
     call(*state_, work, 0);
-    const bool ended = wait(deadline);
+    wait(deadline);
     {
         const std::lock_guard lock(state_->mutex);
-        if (ended) state_->work = nullptr;  // which may keep the owner of these threads alive
+        const auto late = std::find(state_->working.begin(), state_->working.end(), true);
+        waited_ = late != state_->working.end();
+        if (!waited_) state_->work = nullptr;  // which may keep the owner of these threads alive
         if (state_->thrown) std::rethrow_exception(state_->thrown);
+        if (waited_)
+            state_->barrier->fail(
+                static_cast<std::size_t>(late - state_->working.begin()),
+                Error(ErrorKind::device,
+                      cat("has not ended its work ", deadline.count(),
+                          " seconds after the first device: look after the device, or set a longer "
+                          "deadline")));
     }
-    if (!ended)
-        state_->barrier->fail(0, Error(ErrorKind::device,
-                                       "another device of the run does not end its work; one of "
-                                       "them hangs"));
     state_->barrier->check();
 }
 

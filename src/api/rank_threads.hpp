@@ -24,14 +24,15 @@ constexpr std::chrono::duration<double> compiling{3600};
 class RankThreads {
   public:
     explicit RankThreads(std::shared_ptr<Barrier> barrier);
-    /// Waits for threads that work, up to the deadline; later they are left behind.
+    /// Waits for threads that work, up to the barrier's deadline, unless run() has done so in vain.
+    /// Later they are left behind.
     ~RankThreads();
     RankThreads(const RankThreads&) = delete;
     RankThreads& operator=(const RankThreads&) = delete;
 
     /// Calls work(rank) on all threads at once. If one throws, the barrier fails with its name, and
     /// that is thrown when all have ended. A thread that has not ended `deadline` after the first
-    /// rank is left behind, and no other work can be done.
+    /// rank is left behind, likewise with its name, and no other work can be done.
     void run(const std::function<void(std::size_t)>& work, std::chrono::duration<double> deadline);
 
   private:
@@ -42,6 +43,7 @@ class RankThreads {
         std::condition_variable changed;
         std::function<void(std::size_t)> work;
         std::atomic<std::size_t> generation{0}, busy{0};  ///< changed with the mutex
+        std::vector<bool> working;                        ///< by rank: which are busy
         bool ends = false;
         std::exception_ptr thrown;  ///< by a function of the caller, if it is no Error
     };
@@ -51,6 +53,7 @@ class RankThreads {
 
     std::shared_ptr<State> state_;
     std::vector<std::thread> threads_;
+    bool waited_ = false;  ///< in vain, for a thread that has not ended its work
 };
 
 }  // namespace dlprim

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,6 +28,14 @@ std::shared_ptr<Barrier> make_barrier(std::chrono::microseconds spin,
         std::make_shared<Barrier>(std::vector<std::string>{"the first", "the second"}, deadline);
     barrier->set_spin(spin);
     return barrier;
+}
+
+/// How long it takes to end an object.
+template <typename Object>
+std::chrono::steady_clock::duration time_to_end(std::unique_ptr<Object>& object) {
+    const auto begin = std::chrono::steady_clock::now();
+    object.reset();
+    return std::chrono::steady_clock::now() - begin;
 }
 
 }  // namespace
@@ -94,6 +103,30 @@ TEST_CASE("a mover is waited for until its last job has ended", "[waiting]") {
     }
 }
 
+TEST_CASE("a mover that has been waited for in vain is left behind at once", "[waiting]") {
+    std::promise<void> judged;
+    auto mover = std::make_unique<Mover>(1s);
+    mover->post([end = judged.get_future().share()] { end.wait(); });
+    check_error(ErrorKind::device, {"does not move its sums"}, [&] { mover->wait(); });
+    CHECK(time_to_end(mover) < 500ms);
+    judged.set_value();
+}
+
+TEST_CASE("a mover may end with its own last job", "[waiting]") {
+    struct Owner {
+        std::promise<void> ended;
+        Mover mover{60s};
+        ~Owner() { ended.set_value_at_thread_exit(); }
+    };
+    auto owner = std::make_shared<Owner>();
+    std::future<void> ended = owner->ended.get_future();
+    std::promise<void> dropped;
+    owner->mover.post([owner, last = dropped.get_future().share()] { last.wait(); });
+    owner.reset();
+    dropped.set_value();
+    CHECK(ended.wait_for(10s) == std::future_status::ready);
+}
+
 TEST_CASE("threads of ranks work once for each call", "[waiting]") {
     for (const std::chrono::microseconds spin : spins) {
         INFO("spins for " << spin.count() << " us");
@@ -114,4 +147,16 @@ TEST_CASE("threads of ranks work once for each call", "[waiting]") {
                 60s);
         });
     }
+}
+
+TEST_CASE("the rank that does not end its work is named, and left behind at once", "[waiting]") {
+    const auto judged = std::make_shared<std::promise<void>>();
+    auto threads = std::make_unique<RankThreads>(make_barrier(0us, 2s));
+    const auto hang = [end = judged->get_future().share()](std::size_t rank) {
+        if (rank == 1) end.wait();
+    };
+    check_error(ErrorKind::device, {"the second", "has not ended", "0.1 seconds"},
+                [&] { threads->run(hang, 100ms); });
+    CHECK(time_to_end(threads) < 1s);
+    judged->set_value();
 }

@@ -32,13 +32,16 @@ Mover::Mover(std::chrono::duration<double> patience, std::chrono::microseconds s
 }
 
 Mover::~Mover() {
+    // A job that has kept the owner of this object lets it go by the object's own thread.
+    const bool is_own = thread_.get_id() == std::this_thread::get_id();
     bool idle = false;
     {
         std::unique_lock lock(state_->mutex);
         state_->jobs.clear();
         state_->ends = true;
         state_->changed.notify_all();
-        idle = state_->changed.wait_for(lock, patience_, [&] { return !state_->busy; });
+        const auto patience = is_own || waited_ ? patience_.zero() : patience_;
+        idle = state_->changed.wait_for(lock, patience, [&] { return !state_->busy; });
     }
     if (idle)
         thread_.join();
@@ -98,8 +101,10 @@ void Mover::wait() {
         const std::size_t ended = state_->ended;
         if (!state_->changed.wait_for(lock, patience_, [&] {
                 return idle() || state_->announced || state_->ended != ended;
-            }))
+            })) {
+            waited_ = true;
             fail(ErrorKind::device, "does not move its sums: the device hangs");
+        }
     }
     state_->announced = false;
     if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));

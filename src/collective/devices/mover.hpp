@@ -14,7 +14,8 @@ class Mover {
     /// `patience`: how long a job may take before wait() and the destructor leave it behind.
     /// `spin`: how long wait() spins once the last job has said that it is about to end.
     explicit Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin = {});
-    /// Drops jobs that have not begun, and waits for the one that runs.
+    /// Drops jobs that have not begun, and waits for the one that runs, unless wait() has done so
+    /// in vain. A job may let go what owns this object.
     ~Mover();
     Mover(const Mover&) = delete;
     Mover& operator=(const Mover&) = delete;
@@ -36,6 +37,7 @@ class Mover {
     std::shared_ptr<State> state_;
     std::chrono::duration<double> patience_;
     std::chrono::microseconds spin_;
+    bool waited_ = false;  ///< in vain, for a job that has not ended
     std::thread thread_;
 };
 
