@@ -8,6 +8,8 @@
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 using namespace dlprim;
@@ -130,6 +132,36 @@ TEST_CASE("contexts stay open where their driver could not end them", "[peer]") 
         }
         CHECK(context.expired() == !keeps);
     }
+}
+
+TEST_CASE("an exchange that ends waits for copies from its memory", "[peer]") {
+    ::setenv("DLPRIM_PINNED", "0", 1);
+    ON_EVERY_DEVICE(device) {
+        constexpr std::int64_t count = 16 << 20, half = count / 2;
+        const std::vector<Context> contexts = contexts_like(device, 2);
+        const auto barrier = std::make_shared<Barrier>(
+            std::vector<std::string>{"the first", "the second"}, std::chrono::duration<double>(60));
+        auto exchange =
+            std::make_shared<Exchange>(contexts, 2, parts_of(2, 2, true), barrier, add_tensors);
+        std::vector<Tensor> tensors;
+        for (int rank = 0; rank < 2; ++rank) {
+            tensors.emplace_back(contexts[static_cast<std::size_t>(rank)], Shape{count});
+            tensors.back().fill(rank + 1);
+        }
+        const auto share = [&](std::size_t rank) {
+            exchange->share(rank, tensors[rank], {{0, half}, {half, count}});
+        };
+        std::thread second(share, 1);
+        share(0);
+        second.join();
+        exchange.reset();
+        for (const Tensor& tensor : tensors) {
+            const std::vector<float> values = tensor.to_floats();
+            CHECK(std::count(values.begin(), values.begin() + half, 1.0f) == half);
+            CHECK(std::count(values.begin() + half, values.end(), 2.0f) == half);
+        }
+    }
+    ::unsetenv("DLPRIM_PINNED");
 }
 
 TEST_CASE("sums through memory that devices reach have the bits of the host's way", "[peer]") {

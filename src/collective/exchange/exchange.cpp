@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -32,6 +33,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       waiting_(contexts_.size()),
       shared_(contexts_.size()),
       shared_size_(contexts_.size(), 0),
+      taken_(contexts_.size()),
       turns_(contexts_.size(), 0),
       small_(contexts_.size()),
       finished_(contexts_.size()),
@@ -63,6 +65,19 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
         lines_.push_back(std::make_unique<Line>());
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline(), barrier_->spin()));
+}
+
+Exchange::~Exchange() {
+    const auto quietly = [](const auto& wait) {
+        try {
+            wait();
+        } catch (const std::exception&) {
+            // Who used the device has been told of its failure.
+        }
+    };
+    for (const Context& context : second_) quietly([&] { Access::impl(context).queue().finish(); });
+    for (const std::shared_ptr<EventImpl>& taken : taken_)
+        if (taken) quietly([&] { taken->wait(); });
 }
 
 Queue& Exchange::queue(std::size_t rank) {
@@ -402,6 +417,7 @@ void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<S
         const Tensor theirs = part(q);
         first.write(place_of(theirs), shared_[q].data(), theirs.bytes(), false);
     }
+    taken_[rank] = Access::impl(contexts_[rank]).record({});
 }
 
 }  // namespace dlprim

@@ -68,6 +68,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Exchange(std::vector<Context> contexts, int shards, std::vector<ShardRange> parts,
              std::shared_ptr<Barrier> barrier, AddPair add,
              std::shared_ptr<ProcessGroup> group = {}, const ChoosePeers& choose = choose_peers);
+    /// Waits for copies from and to its memory, as after a failure and after share().
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
 
     std::size_t size() const { return parts_.size(); }  ///< ranks of all processes
     int shards() const { return shards_; }
@@ -290,7 +294,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
     /// By rank: its slice in share() without a group.
     std::vector<HostMemory> shared_;
-    std::vector<std::int64_t> shared_size_;     ///< for how many elements there is memory
+    std::vector<std::int64_t> shared_size_;  ///< for how many elements there is memory
+    /// By rank: when it has taken what share() gives, from memory of this object.
+    std::vector<std::shared_ptr<EventImpl>> taken_;
     std::unique_ptr<PieceExchange> slices_;     ///< share() with a group: those of each process
     std::unique_ptr<PieceExchange> firsts_[2];  ///< broadcast(): parts of a tensor, in turns
     std::vector<std::size_t> turns_;            ///< by rank: parts so far

@@ -7,6 +7,7 @@
 #include "collective/devices/second_queue.hpp"
 #include "collective/exchange/exchange.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/event_impl.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -83,6 +84,7 @@ void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
             if (q != self)
                 queue.write(place(q), memory(process, q), bytes_of(tensor, slices[q].size()),
                             false);
+    taken_[rank] = Access::impl(contexts_[rank]).record({});
 }
 
 void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
