@@ -121,6 +121,10 @@ TEST_CASE("a checkpoint of a run with shards resumes with the bits of one run",
         other.solver->load_checkpoint(folder.file("two.h5"));
         train(other.net, *other.solver, 2, 6);
         CHECK((bits_of(other.net) == want));
+        // The shard that was fed belongs to a batch that is no more.
+        first.solver->load_checkpoint(folder.file("two.h5"));
+        train(first.net, *first.solver, 2, 6);
+        CHECK((bits_of(first.net) == want));
         Placed unlike(devices, with_on_b({"hidden"}), {});
         check_error(invalid, {"shards 2", "shards 1"},
                     [&] { unlike.solver->load_checkpoint(folder.file("two.h5")); });

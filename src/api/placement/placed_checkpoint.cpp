@@ -129,8 +129,9 @@ CheckpointRecord record_of(PlacedNetImpl& net) {
 void write_checkpoint(Hdf5Writer& file, const PlacedTraining& training,
                       const std::map<std::string, double>& extra) {
     PlacedNetImpl& net = training.net;
-    require(training.waiting == 0, "save_checkpoint() in the middle of a batch, after ",
-            training.waiting, " of its ", training.options.shards, " shards: save between batches");
+    require(training.fed.empty(), "save_checkpoint() in the middle of a batch, after ",
+            training.fed.size(), " of its ", training.options.shards,
+            " shards: save between batches");
     CheckpointProgress progress;
     for (std::size_t i = 0; i < net.cut().parts.size(); ++i) {
         const NetImpl& part = Access::impl(net.part(static_cast<int>(i)));
@@ -179,6 +180,7 @@ std::map<std::string, double> read_checkpoint(const Hdf5Reader& file,
         solver->batches = progress.batches;
         solver->rate = progress.rate.value_or(solver->rate);
     }
+    training.fed.clear();
     training.rate = progress.rate.value_or(training.rate);
     return progress.extra;
 }

@@ -5,6 +5,7 @@
 // each of its own.
 #pragma once
 
+#include "api/placement/shard_inputs.hpp"
 #include "api/solver_impl.hpp"
 
 #include <cstddef>
@@ -23,8 +24,8 @@ struct PlacedTraining {
     PlacedNetImpl& net;
     const SolverOptions& options;
     double& rate;
-    std::size_t waiting = 0;           ///< shards that were given, of a batch that lacks others
-    std::vector<SolverImpl*> solvers;  ///< of the parts that have parameters to train
+    std::vector<ShardInputs::Shard>& fed;  ///< of a batch that lacks other shards
+    std::vector<SolverImpl*> solvers;      ///< of the parts that have parameters to train
 };
 PlacedTraining training_of(PlacedSolverImpl& solver);
 

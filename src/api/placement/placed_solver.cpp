@@ -235,7 +235,7 @@ void PlacedSolver::use_averages() {
 }
 
 PlacedTraining training_of(PlacedSolverImpl& solver) {
-    PlacedTraining training{*solver.net, solver.options, solver.rate, solver.fed.size(), {}};
+    PlacedTraining training{*solver.net, solver.options, solver.rate, solver.fed, {}};
     for (const auto& each : solver.solvers) training.solvers.push_back(&Access::impl(*each));
     return training;
 }
