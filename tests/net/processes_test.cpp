@@ -2,7 +2,10 @@
 // What processes of a run know of each other, in threads of this one: the first failure is known to
 // all, and variables say which process this is.
 #include "collective/processes/process_group.hpp"
+#include "collective/processes/socket.hpp"
 #include "net/support.hpp"
+
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -123,6 +126,21 @@ TEST_CASE("strangers are not let in", "[processes]") {
                 [&] { stranger->wait_for_all(); });
     const auto second = Watch::connect(watch_options(1, 2), {"127.0.0.1"}, first->port());
     CHECK(second->wait_for_all() == first->wait_for_all());
+}
+
+TEST_CASE("who sends without end does not keep the thread that listens", "[processes]") {
+    int ends[2] = {-1, -1};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    Connection sender{Socket(ends[0])}, receiver{Socket(ends[1])};
+    const Frame frame{1, std::string(1000, 'x')};
+    for (int i = 0; i < 150; ++i) sender.send(frame);
+    REQUIRE(sender.flush());
+    REQUIRE(!sender.wants_to_send());
+    std::vector<Frame> frames;
+    CHECK(receiver.receive(frames));
+    CHECK(frames.size() < 70);  // 64 KiB, and more of them in the next calls
+    while (frames.size() < 150) REQUIRE(receiver.receive(frames));
+    for (const Frame& each : frames) CHECK((each.kind == 1 && each.data == frame.data));
 }
 
 TEST_CASE("variables of mpirun, srun and torchrun say which process this is", "[processes]") {

@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::uint32_t longest = 1 << 20;  ///< of a message, which a stranger may have sent
 
+constexpr int most_reads = 16;  ///< of a connection, before others are looked after
+
 std::string text_of_errno() {
     return std::strerror(errno);
 }
@@ -159,7 +161,8 @@ bool Connection::flush() {
 bool Connection::receive(std::vector<Frame>& frames) {
     bool stands = true;
     char bytes[4096];
-    for (;;) {
+    // Who sends without end must not keep this thread, nor fill its memory.
+    for (int reads = 0; reads < most_reads; ++reads) {
         const ssize_t count = ::recv(socket_.get(), bytes, sizeof(bytes), 0);
         if (count > 0) {
             in_.append(bytes, static_cast<std::size_t>(count));

@@ -48,7 +48,8 @@ class Connection {
     void send(const Frame& frame);
     /// Sends what fits. Returns whether the connection stands.
     bool flush();
-    /// Adds what has arrived to `frames`. Returns whether the connection stands.
+    /// Adds what has arrived to `frames`, up to 64 KiB of it. Returns whether the connection
+    /// stands.
     bool receive(std::vector<Frame>& frames);
     void close() { socket_.close(); }
 
