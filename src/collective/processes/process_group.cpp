@@ -137,7 +137,6 @@ ProcessGroup::~ProcessGroup() {
         lost_->left = true;
         lost_->changed.notify_all();
     }
-    watch_.reset();  // its thread uses the transport
 }
 
 Watch::Options ProcessGroup::options(const std::string& token) const {

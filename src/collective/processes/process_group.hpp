@@ -92,8 +92,8 @@ class ProcessGroup {
     const RankPlace place_;
     const std::chrono::duration<double> deadline_;
     std::vector<std::string> names_;
-    std::unique_ptr<Watch> watch_;
     std::unique_ptr<Transport> transport_;
+    std::unique_ptr<Watch> watch_;              ///< goes first: its thread uses the transport
     std::shared_ptr<std::atomic<bool>> ended_;  ///< whether a process was lost
     std::unique_ptr<SharedHost> host_;
     std::shared_ptr<Lost> lost_;
