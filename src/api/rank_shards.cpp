@@ -4,6 +4,8 @@
 
 #include "base/text.hpp"
 
+#include <cstdint>
+
 namespace dlprim {
 
 std::vector<ShardRange> shards_of_ranks(std::size_t devices, int shards,
@@ -17,16 +19,21 @@ std::vector<ShardRange> shards_of_ranks(std::size_t devices, int shards,
             " or more");
     require(given.empty() || given.size() == devices, "shards are given for ", given.size(),
             " devices, and there are ", devices);
+    // Numbers that were given may be any, also such whose sum is beyond an int.
+    std::int64_t all = given.empty() ? shards : 0;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        require(given[i] >= 1, "device ", i, " is given ", given[i],
+                " shards: each computes at least one");
+        all += given[i];
+    }
+    require(all == shards, "the devices are given ", all, " shards in all, a batch has ", shards);
     int first = 0;
     for (int i = 0; i < count; ++i) {
         const int even = shards / count + (i < shards % count ? 1 : 0);
         const int own = given.empty() ? even : given[static_cast<std::size_t>(i)];
-        require(own >= 1, "device ", i, " is given ", own, " shards: each computes at least one");
         parts.push_back({first, own});
         first += own;
     }
-    require(first == shards, "the devices are given ", first, " shards in all, a batch has ",
-            shards);
     return parts;
 }
 

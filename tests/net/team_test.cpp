@@ -424,6 +424,11 @@ TEST_CASE("a team is checked before it works", "[team]") {
     check_error(invalid, {"given 5 shards in all", "has 4"}, [&] {
         Team({device, other}, open_two_layers, adam(4), {{3, 2}});
     });
+    // The sum of these is 4 for who counts by 32 bits.
+    check_error(invalid, {"given 4294967300 shards in all", "has 4"}, [&] {
+        Team({device, other, Context("cpu")}, open_two_layers, adam(4),
+             {{2147483647, 2147483647, 6}});
+    });
     check_error(invalid, {"given for 1 devices"}, [&] {
         Team({device, other}, open_two_layers, adam(4), {{4}});
     });
