@@ -115,15 +115,16 @@ std::vector<double> time_shards(const std::vector<Context>& devices,
     for (const Context& device : devices)
         names.push_back(cat("rank ", names.size(), ", device ", device.info().str()));
     RankThreads threads(std::make_shared<Barrier>(names, deadline));
-    std::vector<std::shared_ptr<NetImpl>> nets(devices.size());
+    using Nets = std::vector<std::shared_ptr<NetImpl>>;
+    const auto nets = std::make_shared<Nets>(devices.size());
     threads.run(
-        [&](std::size_t rank) {
+        [nets, devices, open, solver](std::size_t rank) {
             Net net = open(devices[rank], static_cast<int>(rank));
             const Solver unused(net, solver);
-            nets[rank] = Access::shared_impl(net);
+            (*nets)[rank] = Access::shared_impl(net);
         },
         std::max(deadline, compiling));
-    return time_shards(threads, nets, deadline, warm);
+    return time_shards(threads, *nets, deadline, warm);
 }
 
 std::string note_of_times(const std::vector<double>& seconds, const std::vector<int>& shards) {

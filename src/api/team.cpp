@@ -174,16 +174,20 @@ Team::Team(const std::vector<Context>& devices,
     if (!measures) team.connect(solver.shards);
     team.ranks = std::vector<TeamImpl::Rank>(devices.size());
     team.threads.emplace(team.barrier);
-    const auto open_rank = [&](std::size_t index) {
-        TeamImpl::Rank& mine = team.ranks[index];
-        mine.net.emplace(open(devices[index], static_cast<int>(index)));
+    // The thread of a device that hangs may be left behind, and keeps what it uses.
+    const auto attach = [team = impl_, bytes = options.range_bytes](std::size_t rank) {
+        team->attach(rank, bytes);
+    };
+    const auto open_rank = [team = impl_, open, solver, measures, attach](std::size_t index) {
+        TeamImpl::Rank& mine = team->ranks[index];
+        mine.net.emplace(open(team->devices[index], static_cast<int>(index)));
         SolverOptions own = solver;
-        if (team.sharded_states) {
-            own.state_part = static_cast<int>(team.first_rank + index);
-            own.state_parts = ranks;
+        if (team->sharded_states) {
+            own.state_part = static_cast<int>(team->first_rank + index);
+            own.state_parts = static_cast<int>(team->parts.size());
         }
         mine.solver.emplace(*mine.net, own);
-        if (!measures) team.attach(index, options.range_bytes);
+        if (!measures) attach(index);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
     if (team.group)
@@ -193,8 +197,7 @@ Team::Team(const std::vector<Context>& devices,
     if (measures) {
         team.measure(solver.shards);
         team.connect(solver.shards);
-        team.threads->run([&](std::size_t rank) { team.attach(rank, options.range_bytes); },
-                          team.barrier->deadline());
+        team.threads->run(attach, team.barrier->deadline());
     }
     team.meet_in_steps();
     if (team.sharded_states) team.introduce_parts();
@@ -367,15 +370,13 @@ void TeamImpl::share_numbers() {
 }
 
 void Team::share_state() {
-    TeamImpl& team = *impl_;
-    if (!team.exchange) return;
-    for_each([&](int rank) { team.share(static_cast<std::size_t>(rank)); });
+    if (!impl_->exchange) return;
+    for_each([team = impl_](int rank) { team->share(static_cast<std::size_t>(rank)); });
 }
 
 void Team::step(const std::function<void(int rank, int shard)>& feed,
                 const std::function<void(int rank, int shard)>& done) {
     if (impl_->group) impl_->group->set_step(solver(0).steps());
-    // The thread of a device that hangs may be left behind, and keeps what it uses.
     for_each([team = impl_, feed, done](int rank) {
         const auto index = static_cast<std::size_t>(rank);
         const ShardRange& part = team->part(index);
@@ -394,7 +395,9 @@ void Team::set_learning_rate(double rate) {
 }
 
 void Team::call_off(int back) {
-    for_each([&](int rank) { solver(rank).call_off(back); });
+    for_each([team = impl_, back](int rank) {
+        team->ranks[static_cast<std::size_t>(rank)].solver->call_off(back);
+    });
 }
 
 std::vector<Context> open_devices(std::string_view names) {
