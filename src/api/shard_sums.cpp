@@ -116,8 +116,9 @@ std::uint64_t ShardSums::waiting_bytes(const Plan& plan, const std::vector<Shard
         if (q != rank) received += tree.pending().size();
     }
     const ShardRange& own = parts.at(rank);
-    const bool stays = own.count == 1 && !peers_are_allowed();  // as make_waiting() has it
-    return (stays ? 0 : each * ShardTree::most_pending(shards, {own.first, own.count + 1})) +
+    return (waits_in_place(own, peers_are_allowed())
+                ? 0
+                : each * ShardTree::most_pending(shards, {own.first, own.count + 1})) +
            each / parts.size() * received;
 }
 
@@ -178,9 +179,8 @@ void ShardSums::reserve(NetImpl& net, std::size_t most) {
 }
 
 ShardSums::Waiting ShardSums::make_waiting(const Tensor& tensor, std::size_t most, bool lasts) {
-    // The only shard of a rank need not move, unless others are to reach it.
-    if (!is_alone() && part_.count == 1 && lasts &&
-        !exchange_->waits_in_reach(tensor.shape(), tensor.dtype()))
+    if (!is_alone() && lasts &&
+        waits_in_place(part_, exchange_->waits_in_reach(tensor.shape(), tensor.dtype())))
         return {tensor};
     Waiting waiting;
     for (std::size_t i = 0; i < most; ++i)

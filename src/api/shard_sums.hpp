@@ -90,6 +90,11 @@ class ShardSums {
     /// Sums of one of the net's tensors that wait for others, by their number.
     using Waiting = std::vector<Tensor>;
     void reserve(NetImpl& net, std::size_t most);
+    /// Whether the only shard of a rank need not move: its sum waits where the net has it, unless
+    /// kernels of other ranks are to reach it.
+    static bool waits_in_place(const ShardRange& part, bool in_reach) {
+        return part.count == 1 && !in_reach;
+    }
     /// Where at most so many sums of a tensor wait, which may be the tensor itself if it lasts.
     Waiting make_waiting(const Tensor& tensor, std::size_t most, bool lasts);
     static std::vector<Range> cut(const Plan& plan, std::uint64_t range_bytes);
