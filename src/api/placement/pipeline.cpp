@@ -31,6 +31,7 @@ class Pipeline::Work {
   public:
     Work(std::shared_ptr<PlacedNetImpl> net, int shards);
 
+    /// For the threads of this step and the next ones.
     std::shared_ptr<Barrier> make_barrier();
     void begin(std::vector<ShardInputs::Shard> shards);
     /// Lets engines that are new fail, and be replaced, before shards depend on each other.
@@ -60,6 +61,19 @@ class Pipeline::Work {
         std::vector<std::shared_ptr<EventImpl>> ends;  ///< of its last work in each copy
     };
 
+    /// How far a step is. Couriers keep it, since one that hangs is left behind.
+    struct Progress {
+        std::shared_ptr<Barrier> barrier;
+        std::mutex mutex;
+        std::condition_variable changed;
+        std::vector<int> moved;  ///< by move: shards
+        bool stopped = false;
+
+        void count_move(std::size_t move);
+        /// Ends the step for all threads.
+        void stop(std::size_t rank, const std::exception_ptr& thrown);
+    };
+
     NetImpl& select(const Stage& stage, int shard) { return net_->select(stage.part, shard); }
     std::size_t copy_of(int shard) const { return at(shard) % net_->borders().copies(); }
     /// The running statistics of before the batch, with which each shard begins.
@@ -73,8 +87,6 @@ class Pipeline::Work {
     void forward(std::size_t place, int shard);
     void backward(std::size_t place, int shard);
     void send(const Stage& stage, const std::vector<std::size_t>& moves, int shard);
-    /// Ends the step for all threads.
-    void stop(std::size_t rank, const std::exception_ptr& thrown);
 
     const std::shared_ptr<PlacedNetImpl> net_;
     const int shards_;
@@ -89,10 +101,7 @@ class Pipeline::Work {
     std::vector<ShardInputs::Shard> inputs_;
 
     std::shared_ptr<Barrier> barrier_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::vector<int> moved_;  ///< by move: shards of this step
-    bool stopped_ = false;
+    std::shared_ptr<Progress> progress_;  ///< of this step
 };
 
 Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards)
@@ -126,7 +135,6 @@ void Pipeline::Work::find_moves() {
     courier_of_.resize(moves.size());
     source_ranks_.resize(moves.size());
     target_stages_.resize(moves.size());
-    moved_.resize(moves.size());
     const auto first_of = [&](std::size_t rank) {
         const auto first = std::find_if(stages_.begin(), stages_.end(),
                                         [rank](const Stage& stage) { return stage.rank == rank; });
@@ -154,14 +162,15 @@ void Pipeline::Work::find_moves() {
 }
 
 std::shared_ptr<Barrier> Pipeline::Work::make_barrier() {
-    barrier_ = std::make_shared<Barrier>(names_, patience);
+    barrier_ = progress_->barrier = std::make_shared<Barrier>(names_, patience);
     return barrier_;
 }
 
 void Pipeline::Work::begin(std::vector<ShardInputs::Shard> shards) {
     inputs_ = std::move(shards);
-    stopped_ = false;
-    std::fill(moved_.begin(), moved_.end(), 0);
+    progress_ = std::make_shared<Progress>();
+    progress_->barrier = barrier_;
+    progress_->moved.assign(courier_of_.size(), 0);
     for (Stage& stage : stages_) {
         stage.random_step = select(stage, 0).step_count;
         stage.kept = false;
@@ -205,31 +214,41 @@ void Pipeline::Work::run(std::size_t rank) {
                 forward(at(task.part), task.shard);
         }
     } catch (...) {
-        stop(rank, std::current_exception());
+        progress_->stop(rank, std::current_exception());
         throw;
     }
 }
 
-void Pipeline::Work::stop(std::size_t rank, const std::exception_ptr& thrown) {
+void Pipeline::Work::Progress::stop(std::size_t rank, const std::exception_ptr& thrown) {
     try {
         std::rethrow_exception(thrown);
     } catch (const Error& error) {
-        barrier_->fail(rank, error);
+        barrier->fail(rank, error);
+    } catch (const std::exception& error) {
+        barrier->fail(rank, Error(ErrorKind::device, error.what()));
     } catch (...) {
-        // RankThreads passes it on.
+        barrier->fail(rank, Error(ErrorKind::device, "was stopped by an exception"));
     }
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
+    const std::lock_guard lock(mutex);
+    stopped = true;
+    changed.notify_all();
+}
+
+void Pipeline::Work::Progress::count_move(std::size_t move) {
+    const std::lock_guard lock(mutex);
+    ++moved[move];
+    changed.notify_all();
 }
 
 template <typename Condition>
 void Pipeline::Work::await(const Stage& stage, Condition condition) {
     TracePhases phases(net_->trace().recorder(), at(stage.part), TraceRow::host);
     phases.next(TraceKind::wait, waits_for_values);
-    std::unique_lock lock(mutex_);
-    const bool came = changed_.wait_for(lock, patience, [&] { return stopped_ || condition(); });
-    if (stopped_) fail(ErrorKind::device, "was stopped, since another device has failed");
+    Progress& progress = *progress_;
+    std::unique_lock lock(progress.mutex);
+    const bool came =
+        progress.changed.wait_for(lock, patience, [&] { return progress.stopped || condition(); });
+    if (progress.stopped) fail(ErrorKind::device, "was stopped, since another device has failed");
     if (!came)
         fail(ErrorKind::device, "waits for values of another device, which have not come within ",
              patience.count(), " seconds: look after that device");
@@ -237,7 +256,7 @@ void Pipeline::Work::await(const Stage& stage, Condition condition) {
 
 bool Pipeline::Work::have_come(const std::vector<std::size_t>& moves, int shard) const {
     return std::all_of(moves.begin(), moves.end(),
-                       [&](std::size_t move) { return moved_[move] > shard; });
+                       [&](std::size_t move) { return progress_->moved[move] > shard; });
 }
 
 void Pipeline::Work::forward(std::size_t place, int shard) {
@@ -258,9 +277,9 @@ void Pipeline::Work::forward(std::size_t place, int shard) {
     if (!stage.sums.add_forward(net)) restore_states(stage);
     trace.mark(stage.part, TraceKind::compute, "add sums");
     send(stage, stage.out, shard);
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(progress_->mutex);
     ++stage.forwards;
-    changed_.notify_all();
+    progress_->changed.notify_all();
 }
 
 void Pipeline::Work::backward(std::size_t place, int shard) {
@@ -278,9 +297,9 @@ void Pipeline::Work::backward(std::size_t place, int shard) {
     stage.sums.add_backward(net);
     trace.mark(stage.part, TraceKind::compute, "add sums");
     stage.ends[copy_of(shard)] = Access::impl(contexts_[stage.rank]).record({});
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(progress_->mutex);
     ++stage.backwards;
-    changed_.notify_all();
+    progress_->changed.notify_all();
 }
 
 /// The target may still be in use by its device for the shard before that had this copy, of which
@@ -296,18 +315,19 @@ void Pipeline::Work::send(const Stage& stage, const std::vector<std::size_t>& mo
         courier_of_[index]->post(
             net_->borders().source_of(move, copy), net_->borders().target_of(move, copy), made,
             stages_[target_stages_[index]].ends[copy], net_->trace().move(index),
-            [this, index](const std::exception_ptr& thrown) {
-                if (thrown) return stop(source_ranks_[index], thrown);
-                const std::lock_guard lock(mutex_);
-                ++moved_[index];
-                changed_.notify_all();
+            [progress = progress_, index,
+             rank = source_ranks_[index]](const std::exception_ptr& thrown) {
+                if (thrown)
+                    progress->stop(rank, thrown);
+                else
+                    progress->count_move(index);
             });
     }
 }
 
 void Pipeline::Work::count_moves() {
-    for (std::size_t i = 0; i < moved_.size(); ++i)
-        net_->borders().count(i, static_cast<std::uint64_t>(moved_[i]));
+    for (std::size_t i = 0; i < progress_->moved.size(); ++i)
+        net_->borders().count(i, static_cast<std::uint64_t>(progress_->moved[i]));
 }
 
 Tensor Pipeline::Work::gather(const std::string& output) {
