@@ -233,3 +233,13 @@ TEST_CASE("few labels give a placement within limits, and a bound that holds", "
     CHECK(optimal < found);
     CHECK(worst < 1.8);
 }
+
+TEST_CASE("more devices than the search can tell apart are an error", "[choose]") {
+    PlacementProblem problem;
+    for (int i = 0; i < 33; ++i) problem.devices.push_back("d" + std::to_string(i));
+    problem.limits.assign(33, 100);
+    add_operator(problem, std::vector<double>(33, 1.0), std::vector<std::uint64_t>(33, 1));
+    check_error(invalid, {"32 devices", "33"}, [&] { choose_devices(problem); });
+    problem.devices.pop_back();
+    CHECK(choose_devices(problem).seconds == 1);
+}

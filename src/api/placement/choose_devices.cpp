@@ -291,6 +291,9 @@ void check_each_fits(const PlacementProblem& problem) {
 }  // namespace
 
 PlacementChoice choose_devices(const PlacementProblem& problem) {
+    constexpr std::size_t most = 8 * sizeof(Whereabouts::holders);
+    require(problem.devices.size() <= most, "operators can be placed on ", most,
+            " devices at most, and there are ", problem.devices.size());
     check_each_fits(problem);
     std::optional<PlacementChoice> choice = Search(problem).run();
     if (!choice) fail_together(problem);

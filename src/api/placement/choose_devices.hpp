@@ -62,8 +62,8 @@ struct PlacementChoice {
     bool optimal = false;
 };
 
-/// Throws Error(out_of_memory) where an operator fits on no device, which says by how many bytes,
-/// and where no choice within the limits is found.
+/// Throws Error(invalid_argument) for more than 32 devices; Error(out_of_memory) where an operator
+/// fits on no device, which says by how many bytes, and where no choice within the limits is found.
 PlacementChoice choose_devices(const PlacementProblem& problem);
 
 /// The seconds of a pass with the operators on these devices.
