@@ -38,7 +38,8 @@ RankThreads::~RankThreads() {
 bool RankThreads::wait(std::chrono::duration<double> deadline) {
     spin_until([&] { return state_->busy == 0; }, state_->barrier->spin());
     std::unique_lock lock(state_->mutex);
-    return state_->changed.wait_for(lock, deadline, [&] { return state_->busy == 0; });
+    return state_->changed.wait_for(lock, std::min(deadline, longest_wait),
+                                    [&] { return state_->busy == 0; });
 }
 
 void RankThreads::call(State& state, const std::function<void(std::size_t)>& work,

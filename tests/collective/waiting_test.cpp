@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -76,6 +77,21 @@ TEST_CASE("who waits at a barrier learns of a failure, and of who is missing", "
         thread.join();
         check_error(ErrorKind::device, {"the second", "did not come to count within 0.05"},
                     [&] { make_barrier(spin, 50ms)->arrive(0, "to count"); });
+    }
+}
+
+TEST_CASE("who sets no deadline waits as long as it takes", "[waiting]") {
+    for (const double seconds : {1e12, std::numeric_limits<double>::infinity()}) {
+        const auto barrier = make_barrier(0us, std::chrono::duration<double>(seconds));
+        RankThreads threads(barrier);
+        const auto arrive = [&](std::size_t rank) {
+            if (rank == 1) std::this_thread::sleep_for(20ms);
+            barrier->arrive(rank, "to count");
+        };
+        CHECK_NOTHROW(threads.run(arrive, std::chrono::duration<double>(seconds)));
+        Mover mover(3 * barrier->deadline());
+        mover.post([] { std::this_thread::sleep_for(20ms); });
+        CHECK_NOTHROW(mover.wait());
     }
 }
 

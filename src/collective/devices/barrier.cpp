@@ -11,7 +11,7 @@
 namespace dlprim {
 
 Barrier::Barrier(std::vector<std::string> names, std::chrono::duration<double> deadline)
-    : names_(std::move(names)), deadline_(deadline) {
+    : names_(std::move(names)), deadline_(std::min(deadline, longest_wait)) {
     for (Meeting& meeting : meetings_) meeting.here.assign(names_.size(), false);
 }
 

@@ -18,6 +18,10 @@
 
 namespace dlprim {
 
+/// The longest of all waits, since clocks of nanoseconds reach no further than centuries. Who wants
+/// to wait for ever, as by an infinite number of seconds, waits for 32 years.
+constexpr std::chrono::duration<double> longest_wait{1e9};
+
 class Barrier {
   public:
     /// `names` are those of the ranks in messages, as "device 0:1 (rank 1)".

@@ -4,6 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/text.hpp"
+#include "collective/devices/barrier.hpp"
 #include "collective/processes/agent_store.hpp"
 #include "collective/processes/socket.hpp"
 
@@ -25,7 +26,7 @@ namespace dlprim {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
-constexpr Seconds unlimited{1e9};
+constexpr Seconds unlimited = longest_wait;
 /// How long a process that is busy otherwise may take to notice a failure by itself.
 constexpr Seconds grace{4};
 
@@ -146,7 +147,8 @@ Watch::Options ProcessGroup::options(const std::string& token) const {
     options.name = own_name();
     options.token = token;
     if (const auto seconds = env("DLPRIM_START_SECONDS"))
-        options.start = Seconds(leading_number(*seconds, options.start.count()));
+        options.start =
+            std::min(Seconds(leading_number(*seconds, options.start.count())), longest_wait);
     return options;
 }
 
