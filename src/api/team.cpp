@@ -400,31 +400,6 @@ void Team::call_off(int back) {
     });
 }
 
-std::vector<Context> open_devices(std::string_view names) {
-    std::vector<Context> contexts;
-    if (names == "gpus") {
-        for (const DeviceInfo& info : Context::devices())
-            if (info.kind == DeviceKind::gpu) contexts.emplace_back(info.id);
-        if (contexts.empty())
-            fail(ErrorKind::not_found, "there is no GPU for 'gpus'; --list shows the devices");
-        return contexts;
-    }
-    for (const std::string& name : split(std::string(names), ',')) contexts.emplace_back(name);
-    return contexts;
-}
-
-Context open_device(std::string_view names, const Processes& processes) {
-    std::vector<std::string> all = split(std::string(names), ',');
-    if (names == "gpus" || (names.empty() && Context::find().kind == DeviceKind::gpu)) {
-        all.clear();
-        for (const DeviceInfo& info : Context::devices())
-            if (info.kind == DeviceKind::gpu) all.push_back(info.id);
-        if (all.empty())
-            fail(ErrorKind::not_found, "there is no GPU for 'gpus'; --list shows the devices");
-    }
-    return Context(all[static_cast<std::size_t>(processes.local_rank()) % all.size()]);
-}
-
 void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
     notes.push_back(cat(group->size(), " processes exchange their sums by ", group->transport(),
                         ", started by ", group->place().starter));
