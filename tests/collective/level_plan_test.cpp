@@ -273,6 +273,9 @@ TEST_CASE("levels are the hosts of the processes, or what a setting says", "[lev
         });
     };
     refused(each, "2,3", "6 processes, and the run has 4");
+    std::string many = "2";
+    for (int i = 1; i < 64; ++i) many += ",2";  // 2^64
+    refused(each, many.c_str(), "processes, and the run has 4");
     refused(each, "2,x", "'2,x'");
     refused(each, "0,4", "'0,4'");
     refused({0, 0, 0, 1}, "2,2", "some of the processes that share a host's memory");
