@@ -68,16 +68,17 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
 }
 
 Exchange::~Exchange() {
-    const auto quietly = [](const auto& wait) {
-        try {
-            wait();
+    for (const Context& context : second_) try {
+            Access::impl(context).queue().finish();
         } catch (const std::exception&) {
             // Who used the device has been told of its failure.
         }
-    };
-    for (const Context& context : second_) quietly([&] { Access::impl(context).queue().finish(); });
-    for (const std::shared_ptr<EventImpl>& taken : taken_)
-        if (taken) quietly([&] { taken->wait(); });
+    for (std::size_t rank = 0; rank < taken_.size(); ++rank) try {
+            if (taken_[rank]) taken_[rank]->wait();
+        } catch (const std::exception&) {
+            // What the rank's own work has refused is for who waits for that next.
+            Access::impl(contexts_[rank]).queue().throw_later(std::current_exception());
+        }
 }
 
 Queue& Exchange::queue(std::size_t rank) {

@@ -41,20 +41,18 @@ Groups memory_groups(const ProcessLayout& layout) {
 
 std::vector<Groups> levels_in(const std::string& setting, std::size_t processes) {
     constexpr std::size_t most = 1'000'000'000;  // so that no product is beyond its type
-    std::vector<Groups> levels;
-    std::size_t size = 1;
+    std::vector<std::size_t> sizes;
+    std::size_t product = 1;
     for (const std::string& word : split(setting, ',')) {
         const auto each = leading_number<std::size_t>(word, 0);
         require(each > 0 && each <= processes && cat(each) == word, "DLPRIM_LEVELS is '", setting,
                 "': it must be numbers of processes, of groups of them, and so on, as 8,16");
-        size = std::min(size * each, most);
-        Groups groups(processes);
-        for (std::size_t i = 0; i < processes; ++i) groups[i] = i / size;
-        levels.push_back(std::move(groups));
+        sizes.push_back(each);
+        product = std::min(product * each, most);
     }
-    require(size == processes, "DLPRIM_LEVELS is '", setting, "', which are ", size,
+    require(product == processes, "DLPRIM_LEVELS is '", setting, "', which are ", product,
             " processes, and the run has ", processes);
-    return levels;
+    return LevelPlan::groups_of(sizes);
 }
 
 }  // namespace
