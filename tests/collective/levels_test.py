@@ -135,6 +135,12 @@ class Levels(unittest.TestCase):
             assert_all_end(self, processes, victim)
         self.assertFalse([name for name in set(os.listdir("/dev/shm")) - before if "dlprim" in name])
 
+    @unittest.skipUnless("gloo" in TRANSPORTS, "there is no Gloo")
+    def test_a_host_whose_name_leads_to_another_loopback_address(self):
+        """As names of hosts do with Debian. Whether or not variables say that there is no other host."""
+        expected = self.bits_of_one("cpu")
+        self.check(expected, "gloo", "a a", MASTER_ADDR="127.0.1.1")
+
     def test_levels_that_do_not_fit(self):
         for levels, text in (("2,3", "DLPRIM_LEVELS is '2,3', which are 6 processes, and the run has 4"),
                              ("2,b", "DLPRIM_LEVELS is '2,b'"),

@@ -62,6 +62,25 @@ std::string address_towards(const std::string& other) {
     return {};
 }
 
+constexpr const char* loopback = "127.0.0.1";
+
+/// By what addresses the other processes reach this one, as far as that is known.
+struct OwnAddresses {
+    std::vector<std::string> all;
+    bool local = false;  ///< whether they are for this host alone, as are all processes then
+};
+
+/// The name of a host often leads to an address that no other host reaches, as 127.0.1.1 of Debian.
+OwnAddresses own_addresses(const RankPlace& place) {
+    const auto loops = [](const std::string& address) { return address.rfind("127.", 0) == 0; };
+    const std::string towards = address_towards(place.address);
+    if (towards.empty()) return {};
+    if (!loops(towards)) return {{towards}, false};
+    if (place.address == "localhost" || loops(place.address) || place.local_size == place.size)
+        return {{loopback}, true};
+    return {Watch::own_addresses(), false};
+}
+
 /// The functions of a Watch's store for a plugin, which must not throw through it. There is no
 /// store where the place has no address.
 int set_in_store(void* store, const char* key, const void* data, std::size_t bytes) {
@@ -174,23 +193,24 @@ void* ProcessGroup::open(const dlprim_transport& plugin, const std::string& addr
 void ProcessGroup::meet_by_address(const dlprim_transport& plugin) {
     const Watch::Options how = options(place_.attempt);
     const std::string key = cat("/dlprim/", place_.attempt);
-    const std::string own = address_towards(place_.address);
-    const bool local = own.rfind("127.", 0) == 0;
+    const OwnAddresses own = own_addresses(place_);
     if (place_.rank == 0) {
-        watch_ = Watch::listen(how, place_.has_agent ? 0 : place_.port, local);
+        watch_ = Watch::listen(how, place_.has_agent ? 0 : place_.port, own.local);
         if (place_.has_agent)
-            put_into_agent_store(place_.address, place_.port, key,
-                                 cat(watch_->port(), " ", own.empty() ? place_.address : own),
-                                 how.start);
+            put_into_agent_store(
+                place_.address, place_.port, key,
+                cat(watch_->port(), " ", own.all.empty() ? place_.address : join(own.all, " ")),
+                how.start);
     } else if (place_.has_agent) {
-        const std::string place = get_from_agent_store(place_.address, place_.port, key, how.start);
-        const std::size_t blank = place.find(' ');
-        watch_ = Watch::connect(how, {place.substr(blank + 1)}, leading_number(place, 0));
+        const std::vector<std::string> words =
+            split(get_from_agent_store(place_.address, place_.port, key, how.start), ' ');
+        watch_ = Watch::connect(how, {words.begin() + 1, words.end()}, leading_number(words[0], 0));
     } else {
-        watch_ = Watch::connect(how, {place_.address}, place_.port);
+        watch_ =
+            Watch::connect(how, {own.local ? std::string(loopback) : place_.address}, place_.port);
     }
     names_ = watch_->wait_for_all();
-    void* const self = open(plugin, own);
+    void* const self = open(plugin, own.all.empty() ? "" : own.all.front());
     transport_ = std::make_unique<Transport>(plugin, self, place_.rank, names_);
 }
 
