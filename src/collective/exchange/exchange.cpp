@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
+#include "collective/exchange/padded.hpp"
 #include "collective/exchange/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
@@ -112,12 +113,11 @@ std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
             shelves.emplace_back(HostMemory(second_[rank], each, ways_[rank]));
         return shelves;
     }
-    constexpr std::uint64_t alignment = 256;
     std::vector<std::uint64_t> begins;
     std::uint64_t end = 0;
     for (const std::uint64_t each : bytes) {
         begins.push_back(end);
-        end += (each + alignment - 1) / alignment * alignment;
+        end += padded(each);
     }
     const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, end);
     for (const std::uint64_t begin : begins) shelves.emplace_back(memory, begin);

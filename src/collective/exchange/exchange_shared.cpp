@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/exchange/exchange.hpp"
+#include "collective/exchange/padded.hpp"
 #include "collective/processes/levels.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/pin_memory.hpp"
@@ -177,11 +178,10 @@ std::shared_ptr<std::byte> Exchange::known_to_driver(SharedMemory::Part part,
 
 std::uint64_t Exchange::place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
                                     const std::shared_ptr<std::byte>& base) {
-    constexpr std::uint64_t alignment = 256;
     std::uint64_t end = 0;
     const auto place = [&](std::uint64_t bytes) {
         const std::uint64_t begin = end;
-        end += (bytes + alignment - 1) / alignment * alignment;
+        end += padded(bytes);
         return base ? Shelf(HostMemory({base, base.get() + begin})) : Shelf();
     };
     std::vector<LevelPlan::Division> divisions;

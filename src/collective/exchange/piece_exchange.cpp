@@ -3,6 +3,7 @@
 #include "collective/exchange/piece_exchange.hpp"
 
 #include "base/text.hpp"
+#include "collective/exchange/padded.hpp"
 
 #include <algorithm>
 #include <new>
@@ -38,13 +39,12 @@ PieceExchange::PieceExchange(std::shared_ptr<ProcessGroup> group, PieceRoutes ro
       areas_(group_ ? group_->size() : 1) {}
 
 void PieceExchange::make(const std::vector<std::uint64_t>& bytes) {
-    constexpr std::uint64_t alignment = 256;
     bytes_ = bytes;
     std::vector<std::uint64_t> ends(areas_.size(), 0);
     for (std::size_t piece = 0; piece < bytes_.size(); ++piece) {
         std::uint64_t& end = ends[routes_.keeper(piece)];
         begins_[piece] = end;
-        end += (bytes_[piece] + alignment - 1) / alignment * alignment;
+        end += padded(bytes_[piece]);
     }
     for (const std::size_t process : routes_.mates()) {
         Area& area = areas_[process];
