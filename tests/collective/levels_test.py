@@ -139,7 +139,8 @@ class Levels(unittest.TestCase):
     def test_a_host_whose_name_leads_to_another_loopback_address(self):
         """As names of hosts do with Debian. Whether or not variables say that there is no other host."""
         expected = self.bits_of_one("cpu")
-        self.check(expected, "gloo", "a a", MASTER_ADDR="127.0.1.1")
+        for processes in ("2", "1"):
+            self.check(expected, "gloo", "a a", MASTER_ADDR="127.0.1.1", LOCAL_WORLD_SIZE=processes)
 
     def test_levels_that_do_not_fit(self):
         for levels, text in (("2,3", "DLPRIM_LEVELS is '2,3', which are 6 processes, and the run has 4"),
