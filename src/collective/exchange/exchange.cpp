@@ -12,6 +12,7 @@
 #include "collective/exchange/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
+#include "runtime/opencl_program.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -69,6 +70,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
 }
 
 Exchange::~Exchange() {
+    if (opencl_gone()) return;
     for (const Context& context : second_) try {
             Access::impl(context).queue().finish();
         } catch (const std::exception&) {
