@@ -46,7 +46,7 @@ TEST_CASE("a device that hangs keeps what its thread uses", "[team]") {
         SolverOptions solver;
         solver.shards = 2;
         TeamOptions options;
-        options.deadline_seconds = 0.5;
+        options.deadline_seconds = 2;
         auto team = std::make_unique<Team>(
             devices,
             [](const Context& context, int) {
@@ -55,10 +55,10 @@ TEST_CASE("a device that hangs keeps what its thread uses", "[team]") {
             solver, options);
         const std::weak_ptr<NetImpl> net = Access::shared_impl(team->net(1));
         const Gate gate(devices[1]);
-        check_error(ErrorKind::device, {"rank 1", "0.5 seconds"}, [&] { team->share_state(); });
+        check_error(ErrorKind::device, {"rank 1", "2 seconds"}, [&] { team->share_state(); });
         const auto begin = std::chrono::steady_clock::now();
         team.reset();
-        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(300));
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500));
         CHECK(!net.expired());
     }
 }
