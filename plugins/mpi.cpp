@@ -118,7 +118,8 @@ void* open(const dlprim_transport_start* start, dlprim_message message) {
         say(message, "it counts this process as " + std::to_string(rank) + " of " +
                          std::to_string(size) + ", and the starter as " +
                          std::to_string(start->rank) + " of " + std::to_string(start->size) +
-                         ": the run was started by the mpirun of another MPI");
+                         ": the run was started by the mpirun of another MPI than this plugin "
+                         "was built with, and needs its own");
         return nullptr;
     }
     auto* const transport = new Transport;

@@ -412,7 +412,8 @@ class Faults(Runs):
                             (["solver.learning_rate is 0.01 for rank 0", "and 0.02 for rank 1"],
                              {"solver": {"type": "adam", "learning_rate": 0.02}}),
                             (["order is tree for rank 0", "and any for rank 1"], {"order": "any"}),
-                            (["batch is 16 for rank 0", "and 32 for rank 1"], {"batch": 32})):
+                            (["batch is 16 for rank 0", "and 32 for rank 1"], {"batch": 32}),
+                            (["on_nan is not given for rank 0", "and continue for rank 1"], {"on_nan": "continue"})):
             base = self.config(shards=4).rename(self.folder / "base.json")
             other = self.config(shards=4, **more).rename(self.folder / "other.json")
             arguments = ["-d", "cpu", "--out", self.folder / "no"]
@@ -420,6 +421,8 @@ class Faults(Runs):
                          Group(2, arguments, lambda rank, files=(base, other): ([files[rank]], {})))
         self.refused(["epochs is 2 for rank 0", "and 5 for rank 1"],
                      Group(2, [base, *arguments], lambda rank: (["--epochs", 2 + 3 * rank], {})))
+        self.refused(["shards of devices is 3,1 for rank 0", "and 2,2 for rank 1"],
+                     Group(2, [base, *arguments], lambda rank: (["--shares", ("3,1", "2,2")[rank]], {})))
         self.refused(["disagree", "choice of engines"],
                      Group(2, [base, "-d", "opencl", "--out", self.folder / "no"],
                            lambda rank: ([], {"DLPRIM_TRAITS": "wide_vectors=0,max_work_group=64"} if rank else {})))
@@ -444,7 +447,10 @@ class Faults(Runs):
         self.refuse(["process 2 of 2"], "train", *arguments, **(alone | {"RANK": "2"}))
         place = alone | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         self.refuse(["no plugin dlprim_glo.so", "did you mean 'gloo'"], "train", *arguments, **place, DLPRIM_TRANSPORT="glo")
-        self.refuse(["no plugin dlprim_gloo.so", "libgloo-dev"], "train", *arguments, **place, DLPRIM_PLUGINS=str(self.folder))
+        text = self.refuse(["no plugin dlprim_gloo.so", "libgloo-dev"], "train", *arguments, **place,
+                           DLPRIM_PLUGINS=str(self.folder)).err
+        self.assertNotIn("did you mean", text)
+        self.refuse(["DLPRIM_START_SECONDS is '-1'", "above 0"], "train", *arguments, **place, DLPRIM_START_SECONDS="-1")
         (self.folder / "dlprim_gloo.so").write_bytes((PLUGINS / "dlprim_gloo.so").read_bytes().replace(
             b"libgloo", b"libnope"))
         self.refuse(["does not load", "libnope", "is the library that it uses installed?"], "train", *arguments, **place,
@@ -470,8 +476,8 @@ class Faults(Runs):
         done = subprocess.run([*STARTERS["mpich"], "2", TRAIN, str(self.config(shards=4)), "-d", "cpu", "--out",
                                str(self.folder / "no")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
                               timeout=SECONDS, env=os.environ | QUIET | {"DLPRIM_TRANSPORT": "openmpi"})
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("started by the mpirun of another MPI", done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 1, "another start would meet the same")
+        self.assertIn("DLPRIM_TRANSPORT is 'openmpi', and mpiexec of MPICH has started", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,12 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "collective/processes/process_group.hpp"
+#include "formats/json_tree.hpp"
 #include "runtime/access.hpp"
 
 #include <dlprim/version.hpp>
+
+#include <algorithm>
 
 namespace dlprim {
 
@@ -22,6 +25,35 @@ TrainConfig config_of(const TrainCall& call) {
     return read_train_config(call.config, call.epochs);
 }
 
+std::string text_of(const JsonView& value) {
+    if (value.is_text()) return value.text();
+    if (value.is_integer()) return cat(value.integer());
+    if (value.is_number()) return exact(value.number());
+    if (const bool* const boolean = std::get_if<bool>(&value.value().data))
+        return *boolean ? "true" : "false";
+    return "null";
+}
+
+/// All values of a configuration with their paths, as "augmentation.flip".
+void add_values(ProcessGroup::Fields& fields, const JsonView& view) {
+    if (view.is_object())
+        for (const auto& [key, value] : view.object()) add_values(fields, value);
+    else if (view.is_array())
+        for (const JsonView& value : view.array()) add_values(fields, value);
+    else
+        fields.emplace_back(view.path(), text_of(view));
+}
+
+/// The configuration value by value, so that a difference has a name, and as a whole.
+void add_configuration(ProcessGroup::Fields& fields, const TrainCall& call) {
+    const std::string text = call.config.empty() ? call.config_text : read_file(call.config);
+    ProcessGroup::Fields values;
+    add_values(values, JsonDocument(text, call.config).root());
+    std::sort(values.begin(), values.end());
+    fields.insert(fields.end(), values.begin(), values.end());
+    fields.emplace_back("the configuration's digest", hash_hex(text));
+}
+
 /// What the processes of a run must have in common, before any of them plans its network.
 ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call) {
     ProcessGroup::Fields fields{{"the version of dlprim", DLPRIM_VERSION}};
@@ -33,12 +65,11 @@ ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call)
                                                         : "fp32");
     for (const auto& [name, precision] : call.precisions)
         fields.emplace_back(cat("precision of ", name), std::string(name_of(precision)));
-    std::string shares = call.measure_shards ? "measured" : "";
-    for (const int share : call.shards_of_devices) shares += cat(share, " ");
-    fields.emplace_back("shards of devices", shares);
+    std::vector<std::string> shares;
+    for (const int share : call.shards_of_devices) shares.push_back(cat(share));
+    fields.emplace_back("shards of devices", call.measure_shards ? "measured" : join(shares, ","));
     fields.emplace_back("the network's digest", hash_hex(read_file(config.net)));
-    fields.emplace_back("the configuration's digest",
-                        hash_hex(call.config.empty() ? call.config_text : read_file(call.config)));
+    add_configuration(fields, call);
     return fields;
 }
 

@@ -46,7 +46,9 @@ std::vector<Groups> levels_in(const std::string& setting, std::size_t processes)
     for (const std::string& word : split(setting, ',')) {
         const auto each = leading_number<std::size_t>(word, 0);
         require(each > 0 && each <= processes && cat(each) == word, "DLPRIM_LEVELS is '", setting,
-                "': it must be numbers of processes, of groups of them, and so on, as 8,16");
+                "': it must be numbers of processes, of groups of them, and so on, as 8,16, whose "
+                "product is the number of processes, ",
+                processes);
         sizes.push_back(each);
         product = std::min(product * each, most);
     }

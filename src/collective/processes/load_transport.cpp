@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -48,9 +49,14 @@ fs::path file_of(const std::string& name) {
         if (fs::is_regular_file(file, code)) return file;
     }
     const std::array<std::string, 3> known{"openmpi", "mpich", "gloo"};
+    if (std::find(known.begin(), known.end(), name) == known.end())
+        fail(ErrorKind::not_found, "there is no plugin dlprim_", name,
+             ".so, by which the processes of this run are to exchange data",
+             did_you_mean(name, known), "; DLPRIM_TRANSPORT is ", join(known, ", "),
+             " or the path of a file");
     fail(ErrorKind::not_found, "there is no plugin dlprim_", name,
-         ".so, by which the processes of this run are to exchange data", did_you_mean(name, known),
-         "; a build makes it where it finds ",
+         ".so, by which the processes of this run are to exchange data; a build makes it where it "
+         "finds ",
          name == "gloo" ? "Gloo (libgloo-dev)"
                         : (name == "mpich" ? "MPICH (libmpich-dev)" : "Open MPI (libopenmpi-dev)"),
          ", and DLPRIM_PLUGINS names its folder");

@@ -106,8 +106,25 @@ int get_from_store(void* store, const char* key, void* data, std::size_t room, s
     }
 }
 
-/// Shortened, where a value is a long text.
-std::string shown(const std::string& value) {
+/// The field by which names and values that follow each other differ at a place; empty if they do
+/// not. Where one of them lacks the other's field, it is that field.
+std::string name_of_difference(const std::vector<std::string>& first,
+                               const std::vector<std::string>& other, std::size_t at) {
+    const auto part = [](const std::vector<std::string>& from, std::size_t i) {
+        return i < from.size() ? from[i] : std::string();
+    };
+    const std::string one = part(first, at), two = part(other, at);
+    if (one == two) return part(first, at + 1) == part(other, at + 1) ? std::string() : one;
+    if (one.empty()) return two;
+    for (std::size_t i = at; i < other.size(); i += 2)
+        if (other[i] == one) return two;
+    return one;
+}
+
+/// What a process has in a field that can be at that place alone. A long text is shortened.
+std::string shown(const std::vector<std::string>& fields, const std::string& name, std::size_t at) {
+    if (at + 1 >= fields.size() || fields[at] != name) return "not given";
+    const std::string& value = fields[at + 1];
     if (value.empty()) return "none";
     return value.size() <= 80 ? value : value.substr(0, 77) + "...";
 }
@@ -165,9 +182,11 @@ Watch::Options ProcessGroup::options(const std::string& token) const {
     options.size = place_.size;
     options.name = own_name();
     options.token = token;
-    if (const auto seconds = env("DLPRIM_START_SECONDS"))
-        options.start =
-            std::min(Seconds(leading_number(*seconds, options.start.count())), longest_wait);
+    if (const auto seconds = env("DLPRIM_START_SECONDS")) {
+        options.start = std::min(Seconds(leading_number(*seconds, 0.0)), longest_wait);
+        require(options.start.count() > 0, "DLPRIM_START_SECONDS is '", *seconds,
+                "': it must be a number of seconds above 0");
+    }
     return options;
 }
 
@@ -332,16 +351,11 @@ void ProcessGroup::agree(const Fields& fields) {
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
         const std::vector<std::string> other = split(all[rank], '\0');
         for (std::size_t i = 0; i + 1 < std::max(first.size(), other.size()); i += 2) {
-            const auto part = [&](const std::vector<std::string>& from, std::size_t at) {
-                return at < from.size() ? from[at] : std::string();
-            };
-            if (part(first, i) == part(other, i) && part(first, i + 1) == part(other, i + 1))
-                continue;
-            common_error_ =
-                cat("the processes of the run disagree: ",
-                    part(first, i).empty() ? part(other, i) : part(first, i), " is ",
-                    shown(part(first, i + 1)), " for rank 0 (", names_[0], ") and ",
-                    shown(part(other, i + 1)), " for rank ", rank, " (", names_[rank], ")");
+            const std::string name = name_of_difference(first, other, i);
+            if (name.empty()) continue;
+            common_error_ = cat("the processes of the run disagree: ", name, " is ",
+                                shown(first, name, i), " for rank 0 (", names_[0], ") and ",
+                                shown(other, name, i), " for rank ", rank, " (", names_[rank], ")");
             // All processes end by this; who goes first has not failed for that.
             watch_->leave();
             throw Error(ErrorKind::invalid_argument, common_error_);

@@ -80,6 +80,19 @@ std::optional<RankPlace> by_variables() {
     return std::nullopt;
 }
 
+/// Takes another transport than the starter's. An MPI joins only what its own starter has started;
+/// which one srun has served is found when it starts.
+void choose(RankPlace& place, const std::string& transport) {
+    for (const Names& names : starters)
+        require(transport != names.transport || transport == "gloo" || place.starter == "srun" ||
+                    place.transport == transport,
+                "DLPRIM_TRANSPORT is '", transport, "', and ", place.starter,
+                " has started this process, which the MPI of that plugin does not join: start the "
+                "run by ",
+                names.starter, ", or leave the variable out");
+    place.transport = transport;
+}
+
 }  // namespace
 
 std::optional<RankPlace> place_from_environment() {
@@ -88,7 +101,7 @@ std::optional<RankPlace> place_from_environment() {
     require(place->size > 0 && place->rank < place->size, place->starter,
             " says that this is process ", place->rank, " of ", place->size,
             ", which cannot be: the first is 0");
-    if (const auto chosen = env("DLPRIM_TRANSPORT")) place->transport = *chosen;
+    if (const auto chosen = env("DLPRIM_TRANSPORT")) choose(*place, *chosen);
     // A file may be a plugin of either kind. With an address it need not find the others by itself.
     const bool is_file = place->transport.find('/') != std::string::npos;
     if (place->transport != "gloo" && !(is_file && env("MASTER_ADDR"))) return place;
