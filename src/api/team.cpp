@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -56,6 +57,28 @@ std::string kind_text(const DeviceInfo& info) {
     return cat(info.name, ", ", info.platform, ", driver ", info.driver);
 }
 
+/// Adds a note for each device that has several ranks. Each has an identity and a text.
+void add_shared_devices(std::vector<std::string>& notes,
+                        const std::vector<std::pair<std::string, std::string>>& devices) {
+    std::map<std::string, int> counts;
+    for (const auto& [id, text] : devices) ++counts[id];
+    for (const auto& [id, text] : devices)
+        if (const int count = std::exchange(counts[id], 0); count > 1)
+            notes.push_back(cat("device ", text, " has ", count,
+                                " ranks, which share its time and its memory"));
+}
+
+/// Parameters and running statistics of a net, which all nets of a team have in common, whatever
+/// devices they are on.
+ProcessGroup::Fields parameters_of(NetImpl& net) {
+    ProcessGroup::Fields parameters;
+    for (const Value& value : net.built().executor->plan().graph.values)
+        if (value.role == Role::parameter)
+            parameters.emplace_back(cat("parameter '", value.name, "'"),
+                                    cat(value.spec.shape.str(), " ", name_of(value.spec.dtype)));
+    return parameters;
+}
+
 /// What the processes of a run must have in common besides their configurations: what lies where in
 /// the blocks that they exchange; and engines, where their devices are of a kind. Parts of the
 /// solver's state, and their updates, differ in size.
@@ -75,7 +98,8 @@ ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed, bool sharded_states
     for (const Step& step : plan.steps)
         if (step.engine != nullptr && !(sharded_states && step.part == Part::update))
             engines += cat(step.engine->name(), ";");
-    ProcessGroup::Fields fields{{"memory layout", hash_hex(layout)}};
+    ProcessGroup::Fields fields = parameters_of(net);
+    fields.emplace_back("memory layout", hash_hex(layout));
     if (!mixed) fields.emplace_back("choice of engines", hash_hex(engines));
     return fields;
 }
@@ -124,6 +148,7 @@ class TeamImpl {
     std::vector<std::uint64_t> state_bytes;  ///< then: what each has of the solver's state
     std::optional<RankThreads> threads;      ///< last, so that they end first
 
+    void compare_nets();
     void connect(int shards);
     void attach(std::size_t rank, std::uint64_t range_bytes);
     void measure(int shards);
@@ -190,6 +215,7 @@ Team::Team(const std::vector<Context>& devices,
         if (!measures) attach(index);
     };
     team.threads->run(open_rank, std::max(team.barrier->deadline(), compiling));
+    team.compare_nets();
     if (team.group)
         team.group->agree(
             layout_fields(Access::impl(*team.ranks[0].net), team.mixed, team.sharded_states));
@@ -201,6 +227,22 @@ Team::Team(const std::vector<Context>& devices,
     }
     team.meet_in_steps();
     if (team.sharded_states) team.introduce_parts();
+}
+
+void TeamImpl::compare_nets() {
+    const ProcessGroup::Fields first = parameters_of(Access::impl(*ranks[0].net));
+    for (std::size_t i = 1; i < ranks.size(); ++i) {
+        const ProcessGroup::Fields other = parameters_of(Access::impl(*ranks[i].net));
+        if (other == first) continue;
+        const auto differ = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
+        const auto text = [](auto at, auto end) {
+            return at == end ? "nothing" : cat(at->first, " of ", at->second);
+        };
+        fail(ErrorKind::invalid_argument, "all ranks of a team need the same net: that of rank ",
+             first_rank, " has ", text(differ.first, first.end()),
+             ", and in its place that of rank ", first_rank + i, " has ",
+             text(differ.second, other.end()));
+    }
 }
 
 /// Tells the solvers of each other, where each has a part of the state.
@@ -406,13 +448,13 @@ void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
     notes.push_back(exchange->levels());
     if (const std::string& reason = exchange->no_shared(); !reason.empty())
         notes.push_back(cat("processes of a host do not share memory: ", reason));
-    std::set<std::string> ids;
+    std::vector<std::pair<std::string, std::string>> all;
     for (std::size_t i = 0; i < places.size(); ++i) {
         notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
                             " on ", places[i].text));
-        if (!ids.insert(places[i].id).second)
-            notes.push_back(cat("device ", places[i].text, " has more than one rank"));
+        all.emplace_back(places[i].id, places[i].text);
     }
+    add_shared_devices(notes, all);
 }
 
 std::vector<std::string> Team::notes() const {
@@ -437,10 +479,10 @@ std::vector<std::string> Team::notes() const {
             "do not; parameters are updated by ",
             team.sharded_states ? "one rank each" : "rank 0"));
     if (team.sharded_states) notes.push_back(team.note_of_states());
-    std::set<std::string> ids;
+    std::vector<std::pair<std::string, std::string>> all;
     for (const Context& device : team.group ? std::vector<Context>{} : team.devices)
-        if (!ids.insert(device.info().id).second)
-            notes.push_back(cat("device ", device.info().str(), " has more than one rank"));
+        all.emplace_back(device.info().id, device.info().str());
+    add_shared_devices(notes, all);
     return notes;
 }
 

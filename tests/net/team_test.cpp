@@ -275,7 +275,7 @@ TEST_CASE("gradients leave in ranges of any size, and the same bits", "[team]") 
     });
 }
 
-TEST_CASE("devices that move different gradients are an error", "[team]") {
+TEST_CASE("devices that add up different sums are an error", "[team]") {
     const Context device("cpu"), other("cpu");
     const auto open = [](const Context& context, int rank) {
         return make_net(context, TwoLayers::json(rank + 4), training());
@@ -285,18 +285,19 @@ TEST_CASE("devices that move different gradients are an error", "[team]") {
         set_floats(same.net(rank), "data", random_floats(3 * (rank + 4), 1));
         set_floats(same.net(rank), "target", random_floats(2 * (rank + 4), 2));
     });
+    // A loss for each output has more elements where the batch is larger.
     Team team(
         {device, other},
         [](const Context& context, int rank) {
-            return rank == 0 ? open_two_layers(context, rank) : open_small(context, rank);
+            std::string json = TwoLayers::json(rank + 4);
+            json.insert(json.rfind(", \"inputs\""), R"(, "options": {"reduce": "none"})");
+            return make_net(context, json, training());
         },
         adam(2));
     check_error(ErrorKind::device, {"rank 0", "rank 1", "elements", "the same steps"}, [&] {
         team.step([&](int rank, int) {
-            if (rank == 0)
-                feed_two_layers(team.net(rank), 1);
-            else
-                feed_small_network(team.net(rank), 1);
+            set_floats(team.net(rank), "data", random_floats(3 * (rank + 4), 1));
+            set_floats(team.net(rank), "target", random_floats(2 * (rank + 4), 2));
         });
     });
 }
@@ -420,6 +421,16 @@ TEST_CASE("a team is checked before it works", "[team]") {
     check_error(invalid, {"given twice"}, [&] {
         Team({device, device}, open_two_layers, adam(2));
     });
+    const auto open_wider = [](const Context& context, int rank) {
+        std::string json = TwoLayers::json(4);
+        if (rank > 0) json.replace(json.find("\"outputs\": 5"), 12, "\"outputs\": 4");
+        return make_net(context, json, training());
+    };
+    check_error(invalid, {"the same net", "rank 0", "'first.0' of [5, 3]", "rank 1", "[4, 3]"},
+                [&] {
+                    Team({device, other}, open_wider, adam(2));
+                });
+    check_error(invalid, {"'cpu,'", "lacks a device"}, [] { open_devices("cpu,"); });
     check_error(invalid, {"needs a device"}, [&] { Team({}, open_two_layers, adam(2)); });
     check_error(invalid, {"given 5 shards in all", "has 4"}, [&] {
         Team({device, other}, open_two_layers, adam(4), {{3, 2}});
