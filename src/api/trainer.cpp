@@ -287,6 +287,10 @@ class Trainer {
         }
         if (trace_) trace_->interrupt();
         EpochMetrics metrics = epoch.metrics();
+        if (const std::int64_t skipped = state_.batches - state_.sums.counted; skipped > 0)
+            note(cat("epoch ", state_.epochs_done + 1, ": ", skipped, " of ", state_.batches,
+                     skipped == 1 ? " batches was" : " batches were",
+                     " skipped, since the loss was not finite"));
         if (state_.history.tested) {
             const auto test = judge();
             count_seconds();
