@@ -460,7 +460,7 @@ class Faults(Runs):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
-            self.refuse(["cannot listen on port"], "train", *arguments,
+            self.refuse(["cannot listen on port", "another process with rank 0"], "train", *arguments,
                         **(place | {"MASTER_PORT": str(taken.getsockname()[1])}), code=75)
 
     def test_who_does_not_come_is_named_by_all(self):

@@ -116,6 +116,19 @@ TEST_CASE("the first process says who is missing, whoever began to wait before i
     CHECK_THAT(said, ContainsSubstring("rank 1 of 3 has not come"));
 }
 
+TEST_CASE("processes that do not fit together end at once", "[processes]") {
+    const auto first = Watch::listen(watch_options(0, 3), 0, true);
+    const auto second = Watch::connect(watch_options(1, 3), {"127.0.0.1"}, first->port());
+    const bool twice = GENERATE(true, false);
+    const auto other = Watch::connect(twice ? watch_options(1, 3) : watch_options(2, 4),
+                                      {"127.0.0.1"}, first->port());
+    const std::vector<std::string> words =
+        twice ? std::vector<std::string>{"rank 1", "so has rank 1", "a rank of its own"}
+              : std::vector<std::string>{"rank 2", "one of 4", "rank 0", "one of 3"};
+    for (const auto* watch : {&first, &second, &other})
+        check_error(ErrorKind::invalid_argument, words, [&] { (*watch)->wait_for_all(); });
+}
+
 TEST_CASE("strangers are not let in", "[processes]") {
     const auto first = Watch::listen(watch_options(0, 2), 0, true);
     auto options = watch_options(1, 2);

@@ -88,7 +88,8 @@ class Watch::Impl {
             names_[0] = options_.name;
         } else {
             peers_.push_back({Connection(std::move(socket)), 0});
-            peers_[0].link.send({hello, pack({options_.token, cat(options_.rank), options_.name})});
+            peers_[0].link.send({hello, pack({options_.token, cat(options_.rank), options_.name,
+                                              cat(options_.size)})});
         }
         thread_ = std::thread([this] { serve(); });
     }
@@ -212,13 +213,20 @@ void Watch::Impl::answer(Peer& peer) {
 
 void Watch::Impl::take_first(Peer& peer, const Frame& frame) {
     if (peer.rank < 0) {
-        const std::vector<std::string> parts = unpack(frame.data, 3);
+        const std::vector<std::string> parts = unpack(frame.data, 4);
         const int rank = parts.empty() ? -1 : leading_number(parts[1], -1);
-        if (frame.kind != hello || parts.empty() || parts[0] != options_.token || rank < 1 ||
-            rank >= options_.size || !names_[static_cast<std::size_t>(rank)].empty()) {
-            peer.gone = true;
-            return;
-        }
+        peer.gone = frame.kind != hello || rank < 1 || parts[0] != options_.token || started_;
+        if (peer.gone) return;
+        const std::string who = cat("rank ", rank, " (", parts[2], ")");
+        if (parts[3] != cat(options_.size))
+            return decide(
+                {rank, 0, 1,
+                 cat(who, " is one of ", parts[3], " processes, and ", name(0), " one of ",
+                     options_.size, ": all need the same number of processes")});
+        if (rank >= options_.size || !names_[static_cast<std::size_t>(rank)].empty())
+            return decide({rank, 0, 1,
+                           cat(who, " has come, and so has ", name(rank),
+                               ": each process needs a rank of its own")});
         peer.rank = rank;
         names_[static_cast<std::size_t>(rank)] = parts[2];
         started_ = std::none_of(names_.begin(), names_.end(),
