@@ -327,9 +327,11 @@ tools::PlacedBenchmark placed_options(const Options& options) {
                          options.memory_html.empty() && options.html.empty());
     if (files || options.by_node || options.tune || options.memory || options.memory_limit > 0 ||
         options.files.untrusted())
-        throw Error(ErrorKind::invalid_argument,
-                    "on several devices a network is timed as a whole: of the options only -b, "
-                    "-a, -g, -B, -i, -w, --precision and --engine are for that");
+        throw Error(
+            ErrorKind::invalid_argument,
+            "on several devices a network is timed as a whole: of the options only -b, "
+            "-a, -g, -B, -i, -w, --precision, --engine, --place and --device-memory are for "
+            "that");
     tools::PlacedBenchmark placed;
     placed.devices = options.device;
     placed.net = options.net;

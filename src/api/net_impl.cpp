@@ -51,7 +51,7 @@ void NetImpl::remark_devices() {
     remarks.push_back(cat("operators of the network name the ",
                           list.size() == 1 ? "device " : "devices ", join(list, ", "),
                           ", and this net runs all of them on ", context_.info().str(),
-                          ": a PlacedNet would bind the names"));
+                          ": a PlacedNet, or -d NAME=DEVICE,... of a command, binds the names"));
 }
 
 std::map<std::string, Precision> NetImpl::precisions() const {

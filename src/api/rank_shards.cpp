@@ -26,7 +26,8 @@ std::vector<ShardRange> shards_of_ranks(std::size_t devices, int shards,
                 " shards: each computes at least one");
         all += given[i];
     }
-    require(all == shards, "the devices are given ", all, " shards in all, a batch has ", shards);
+    require(all == shards, "the devices are given ", all, " shards in all, a batch has ", shards,
+            ": make the numbers add up to ", shards, ", or set \"shards\" to ", all);
     int first = 0;
     for (int i = 0; i < count; ++i) {
         const int even = shards / count + (i < shards % count ? 1 : 0);

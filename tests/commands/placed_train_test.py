@@ -6,7 +6,7 @@ import re
 
 import h5py
 import numpy as np
-from commands import DEVICES, CommandTest, main, network, operator
+from commands import DEVICES, CommandTest, call, main, network, operator
 
 random = np.random.default_rng(1)
 
@@ -100,6 +100,18 @@ class PlacedTrain(CommandTest):
                     "--place", "auto", "--device-memory", "a=64", "--device-memory", "b=64", "--out", self.folder / "x")
         self.refuse(["device 'a'", "more than the limit of 1024 bytes"], "train", self.config(), "-d",
                     f"a={device},b=cpu", "--device-memory", "a=1KiB", "--out", self.folder / "y")
+
+    def test_what_is_missing_is_counted_from_the_limit_that_was_given(self):
+        """Also where the choice is made again within what an earlier one has left of it."""
+        self.write("net.json", net())
+        told = 0
+        for limit in range(5500, 9500, 500):
+            result = call("train", self.config(), "-d", f"a={DEVICES[-1]},b=cpu", "--place", "auto", "--device-memory", f"a={limit}",
+                          "--device-memory", f"b={limit}", "--out", self.folder / "x", "--replace")
+            for need, over in re.findall(r"needs? (\d+) bytes [^,]*, (\d+) [^,]*more than (?:that|the limit)", result.err):
+                self.assertEqual(int(need) - int(over), limit, result.err)
+                told += 1
+        self.assertGreater(told, 0)
 
     def test_memory_by_device(self):
         """Before anything is allocated: what devices give, as the planner of dlprim_benchmark says, and to which part."""

@@ -216,6 +216,8 @@ class Shards(ShardRuns):
                 self.assertTrue(np.isfinite(values).all(), name)
 
     def test_errors(self):
+        self.refuse(["given 6 shards in all", "a batch has 4", "add up to 4"], "train", self.config(shards=4), "-d", "cpu,cpu",
+                    "--shares", "3,3", "--out", self.folder / "no")
         out = ("-d", "cpu", "--out", self.folder / "no")
         for words, more in ((["train.json", "shards is 3", "does not divide the batch of 16"], {"shards": 3}),
                             (["shards is 32", "more than the 16 examples"], {"shards": 32}),

@@ -48,7 +48,16 @@ void PlacedNetImpl::place_automatically(const NetDescription& as_read) {
     place_stuck(problem);
     const std::size_t notes = notes_.size();
     for (int attempt = 1;; ++attempt) {
-        const PlacementChoice choice = choose_devices(problem);
+        PlacementChoice choice;
+        try {
+            choice = choose_devices(problem);
+        } catch (const Error& error) {
+            // Its limits are what earlier attempts have left of those that were given. What the
+            // last one takes can be compared with these.
+            if (attempt > 1 && error.kind() == ErrorKind::out_of_memory)
+                check_memory(placement_.solver ? &*placement_.solver : nullptr);
+            throw;
+        }
         notes_.resize(notes);
         const std::vector<std::uint64_t> over = try_choice(estimate, choice.devices);
         const bool fits =

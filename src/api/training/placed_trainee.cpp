@@ -22,7 +22,9 @@ void check(const TrainCall& call, const TrainConfig& config) {
             "--shares out (TrainCall::shards_of_devices, measure_shards)");
     if (config.sharded_states)
         fail(ErrorKind::format, config.name,
-             ": \"states\": \"sharded\" is for teams of devices that train whole networks");
+             ": \"states\": \"sharded\" is for devices that each train the whole network, and the "
+             "operators of this one are on several: leave it out, since each device has the "
+             "solver's state of its operators alone");
 }
 
 class PlacedTrainee : public Trainee {
