@@ -433,6 +433,8 @@ class Faults(Runs):
         self.refused(["is trained by one process", "2 were started", "leave the names of devices out"],
                      Group(2, [self.config(shards=2), "-d", "a=cpu,b=cpu", "--out", self.folder / "no"]))
         self.refused(["no-such.json"], Group(2, [self.folder / "no-such.json", *out]), code=1)
+        self.refused(["cannot be made", "Not a directory"],
+                     Group(2, [self.config(shards=2), "-d", "cpu", "--out", self.folder / "train.json"]))
         group = Group(2, [self.config(shards=2), *out], lambda rank: (["--resume", self.folder / "nothing.h5"], {}))
         for _, _, errors in group.wait():
             self.assertIn("nothing.h5", errors)

@@ -122,7 +122,14 @@ void RunFolder::make() {
     if (lock_ >= 0 || !owns_) return;
     std::error_code error;
     fs::create_directories(path_, error);
-    if (error) fail(ErrorKind::io, "folder '", path_, "' cannot be made: ", error.message());
+    // Another start would meet a path that cannot be a folder again, but not a full disk.
+    const bool lasts = error == std::errc::not_a_directory || error == std::errc::file_exists ||
+                       error == std::errc::permission_denied ||
+                       error == std::errc::no_such_file_or_directory ||
+                       error == std::errc::read_only_file_system;
+    if (error)
+        fail(lasts ? ErrorKind::invalid_argument : ErrorKind::io, "folder '", path_,
+             "' cannot be made: ", error.message());
     lock();
 }
 

@@ -103,7 +103,8 @@ void Mover::wait() {
                 return idle() || state_->announced || state_->ended != ended;
             })) {
             waited_ = true;
-            fail(ErrorKind::device, "does not move its sums: the device hangs");
+            fail(ErrorKind::device, "has not moved its sums within ", patience_.count(),
+                 " seconds: look after the device, or set a longer deadline");
         }
     }
     state_->announced = false;
