@@ -9,6 +9,7 @@ import pathlib
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -425,6 +426,15 @@ class Faults(Runs):
                      Group(2, [base, *arguments], lambda rank: (["--epochs", 2 + 3 * rank], {})))
         self.refused(["shards of devices is 3,1 for rank 0", "and 2,2 for rank 1"],
                      Group(2, [base, *arguments], lambda rank: (["--shares", ("3,1", "2,2")[rank]], {})))
+        elsewhere = self.folder / "elsewhere"
+        for file, place in (("train-labels", -1), ("train-images", 16)):
+            shutil.copytree(self.folder, elsewhere, ignore=shutil.ignore_patterns("elsewhere"))
+            content = bytearray((elsewhere / file).read_bytes())
+            content[place] ^= 1
+            (elsewhere / file).write_bytes(content)
+            self.refused(["the digest of training labels and of 16 examples is"],
+                         Group(2, arguments, lambda rank: ([(base, elsewhere / "base.json")[rank]], {})))
+            shutil.rmtree(elsewhere)
         self.refused(["disagree", "choice of engines"],
                      Group(2, [base, "-d", "opencl", "--out", self.folder / "no"],
                            lambda rank: ([], {"DLPRIM_TRAITS": "wide_vectors=0,max_work_group=64"} if rank else {})))

@@ -8,6 +8,7 @@
 #include "collective/processes/process_group.hpp"
 #include "formats/json_tree.hpp"
 #include "runtime/access.hpp"
+#include "train/data/data_digest.hpp"
 
 #include <dlprim/version.hpp>
 
@@ -77,7 +78,8 @@ ProcessGroup::Fields fields_of(const TrainConfig& config, const TrainCall& call)
 
 ProcessGroup::Fields fields_of(const Feeder& feeder) {
     return {{"the number of training examples", cat(feeder.size())},
-            {"the number of classes", cat(feeder.data().classes().size())}};
+            {"the number of classes", cat(feeder.data().classes().size())},
+            {"the digest of training labels and of 16 examples", data_digest(feeder.data())}};
 }
 
 ProcessGroup* group_of(const TrainCall& call) {

@@ -19,7 +19,8 @@ ProcessGroup* group_of(const TrainCall& call);
 TrainConfig common_config(const TrainCall& call);
 /// Finds the checkpoint to go on from, by the first process for all.
 ResumeFrom common_resume(const TrainCall& call, const RunFolder& folder);
-/// What a feeder reads, for processes to agree: how many examples, and of how many classes.
+/// What a feeder reads, for processes to agree: how many examples, of how many classes, and a
+/// digest.
 ProcessGroup::Fields fields_of(const Feeder& feeder);
 
 }  // namespace dlprim
