@@ -67,7 +67,7 @@ int OpenCLKernel::index_of(std::string_view parameter) const {
 
 void OpenCLKernel::set(int index, const Buffer& buffer) {
     const cl_mem memory = static_cast<cl_mem>(buffer.handle());
-    set(index, &memory, sizeof(memory));
+    set(index, &memory, sizeof(memory));  // NOLINT(bugprone-sizeof-expression)
 }
 
 void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {

@@ -113,7 +113,7 @@ std::string name_of_difference(const std::vector<std::string>& first,
     const auto part = [](const std::vector<std::string>& from, std::size_t i) {
         return i < from.size() ? from[i] : std::string();
     };
-    const std::string one = part(first, at), two = part(other, at);
+    std::string one = part(first, at), two = part(other, at);
     if (one == two) return part(first, at + 1) == part(other, at + 1) ? std::string() : one;
     if (one.empty()) return two;
     for (std::size_t i = at; i < other.size(); i += 2)
