@@ -40,9 +40,10 @@ KernelTurns& KernelTurns::of_process() {
 
 void KernelTurns::join(cl_command_queue queue) {
     const std::lock_guard lock(mutex_);
-    const bool is_second = queues_.size() == 1;
-    if (is_second) several_ = true;
-    if (is_second) clFinish(*queues_.begin());
+    if (queues_.size() == 1) {
+        several_ = true;
+        clFinish(*queues_.begin());
+    }
     queues_.insert(queue);
 }
 
@@ -77,17 +78,20 @@ cl_int KernelTurns::take(const std::string& kernel, cl_command_queue queue, cons
     const std::lock_guard lock(mutex_);
     OfQueues& launches = kernels_[kernel];
     await_others(launches, queue, range);
-    const cl_int code = enqueue(event);
+    cl_event made = nullptr;
+    const cl_int code = enqueue(&made);
     if (code != CL_SUCCESS) return code;
-    clRetainEvent(*event);
     Launches& own = launches[queue];
     if (own.last != nullptr) {
-        const bool over = has_ended(own.last);
-        own.differ = !over && (own.differ || !is_same(own.range, range));
+        own.differ = !has_ended(own.last) && (own.differ || !is_same(own.range, range));
         clReleaseEvent(own.last);
     }
     own.range = range;
-    own.last = *event;
+    own.last = made;
+    if (event != nullptr) {
+        clRetainEvent(made);
+        *event = made;
+    }
     return code;
 }
 

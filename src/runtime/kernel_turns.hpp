@@ -38,10 +38,10 @@ class KernelTurns {
     /// Whether there are several.
     bool are_taken() const noexcept { return several_.load(std::memory_order_relaxed); }
 
-    /// Calls `enqueue(event)`, which launches the kernel on the queue and makes the event, once no
-    /// other queue has a launch of the kernel with another range. Until then the calling thread
-    /// waits. `kernel` is the same text for the same kernel of the same program, in whatever
-    /// context. The caller releases the event.
+    /// Calls `enqueue`, which launches the kernel on the queue and makes an event, once no other
+    /// queue has a launch of the kernel with another range. Until then the calling thread waits,
+    /// and so does every other one that calls this. `kernel` is the same text for the same kernel
+    /// of the same program, in whatever context. `event` gets the event, unless it is null.
     cl_int take(const std::string& kernel, cl_command_queue queue, const NDRange& range,
                 const std::function<cl_int(cl_event*)>& enqueue, cl_event* event);
 
@@ -58,7 +58,7 @@ class KernelTurns {
     std::atomic<bool> several_{false};
     std::mutex mutex_;
     std::multiset<cl_command_queue> queues_;  ///< several contexts may be given the same one
-    std::map<std::string, OfQueues, std::less<>> kernels_;
+    std::map<std::string, OfQueues> kernels_;
 };
 
 }  // namespace dlprim

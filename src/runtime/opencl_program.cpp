@@ -106,38 +106,24 @@ void OpenCLKernel::pass_all(const std::vector<std::byte>& arguments) {
     }
 }
 
-void OpenCLKernel::enqueue(cl_command_queue queue, const NDRange& range, cl_event* event) {
-    const std::size_t* local = range.local[0] == 0 ? nullptr : range.local.data();
-    const bool in_turn = program_->takes_turns() && KernelTurns::of_process().are_taken();
-    const cl_int code =
-        in_turn ? enqueue_in_turn(queue, range, event)
-                : clEnqueueNDRangeKernel(queue, kernel_, static_cast<cl_uint>(range.dims), nullptr,
-                                         range.global.data(), local, 0, nullptr, event);
-    if (code != CL_SUCCESS) [[unlikely]]
-        cl_check(code, "kernel '", name_, "': enqueueing it (", range_text(range), ")");
+const std::string& OpenCLKernel::turn() {
+    const ProgramSource& text = program_->source();
+    if (turn_.empty()) turn_ = hash_hex(cat(name_, '\0', text.options, '\0', text.source));
+    return turn_;
 }
 
-cl_int OpenCLKernel::enqueue_in_turn(cl_command_queue queue, const NDRange& range,
-                                     cl_event* event) {
-    if (turn_.empty()) {
-        const ProgramSource& text = program_->source();
-        turn_ = hash_hex(cat(name_, '\0', text.options, '\0', text.source));
-    }
+void OpenCLKernel::enqueue(cl_command_queue queue, const NDRange& range, cl_event* event) {
     const std::size_t* local = range.local[0] == 0 ? nullptr : range.local.data();
-    cl_event made = nullptr;
-    const cl_int code = KernelTurns::of_process().take(
-        turn_, queue, range,
-        [&](cl_event* into) {
-            return clEnqueueNDRangeKernel(queue, kernel_, static_cast<cl_uint>(range.dims), nullptr,
-                                          range.global.data(), local, 0, nullptr, into);
-        },
-        &made);
-    if (code != CL_SUCCESS) return code;
-    if (event != nullptr)
-        *event = made;
-    else
-        clReleaseEvent(made);
-    return code;
+    const auto enqueue_now = [&](cl_event* made) {
+        return clEnqueueNDRangeKernel(queue, kernel_, static_cast<cl_uint>(range.dims), nullptr,
+                                      range.global.data(), local, 0, nullptr, made);
+    };
+    KernelTurns& turns = KernelTurns::of_process();
+    const bool in_turn = program_->takes_turns() && turns.are_taken();
+    const cl_int code =
+        in_turn ? turns.take(turn(), queue, range, enqueue_now, event) : enqueue_now(event);
+    if (code != CL_SUCCESS) [[unlikely]]
+        cl_check(code, "kernel '", name_, "': enqueueing it (", range_text(range), ")");
 }
 
 void OpenCLKernel::launch(cl_command_queue queue, const NDRange& range, cl_event* event) {

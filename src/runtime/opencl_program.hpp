@@ -60,7 +60,8 @@ class OpenCLKernel : public Kernel {
     void pass(int index, const void* value, std::size_t bytes);
     void pass_all(const std::vector<std::byte>& arguments);
     void enqueue(cl_command_queue queue, const NDRange& range, cl_event* event);
-    cl_int enqueue_in_turn(cl_command_queue queue, const NDRange& range, cl_event* event);
+    /// Its name among the KernelTurns.
+    const std::string& turn();
 
     cl_kernel kernel_ = nullptr;
     std::string name_;
@@ -69,7 +70,7 @@ class OpenCLKernel : public Kernel {
     std::vector<Argument> early_;     // arguments that were set before it was compiled
     std::vector<std::byte> changes_;  // and those since the last launch, if there is a thread
     bool recorded_ = false;           // whether a launch was ever recorded
-    std::string turn_;                // its name among the KernelTurns, from the first one on
+    std::string turn_;                // empty before the first one
 };
 
 /// A program that is compiled when its handle is first requested, possibly by several threads at

@@ -18,7 +18,7 @@ SYNCHRONOUS = network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob",
 
 
 class ShardRuns(CommandTest):
-    """Runs of a small network, and whether two of them are the same; processes_test.py has some, too."""
+    """Runs of a small network, and whether two of them are the same; tests of processes have some, too."""
     def setUp(self):
         super().setUp()
         self.write("net.json", train_test.NET)

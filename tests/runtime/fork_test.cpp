@@ -51,8 +51,8 @@ bool has_hung(int status) {
 }
 
 /// How many of twenty children may hang. The exit handler of TBB, which Intel's runtime for CPUs
-/// brings along, waits for a lock that one of TBB's threads may have held at the fork: seven of
-/// 8,700 children on a busy machine, with nothing of the library on their stacks.
+/// brings along, waits for a lock that one of TBB's threads may have held at the fork. On a busy
+/// machine that is one of a thousand children, with nothing of the library on its stack.
 int allowed_hangs(const DeviceInfo& info) {
     return info.platform.find("Intel") != std::string::npos ? 1 : 0;
 }

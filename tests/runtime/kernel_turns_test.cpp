@@ -6,6 +6,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/small_programs.hpp"
 #include "support/catch.hpp"
+#include "support/held_queue.hpp"
 
 #include <chrono>
 #include <future>
@@ -19,26 +20,9 @@ namespace {
 std::optional<Context> one_that_needs_turns() {
     for (const OpenCLDevice& device : opencl_devices())
         if (needs_kernel_turns(device.platform_version)) return Context(device.info.id);
+    WARN("no such device here: PoCL before version 7");
     return std::nullopt;
 }
-
-/// Keeps what is enqueued to a context's queue from running while the object exists.
-class Held {
-  public:
-    explicit Held(const Context& context) {
-        const ContextImpl& impl = Access::impl(context);
-        auto* const queue = static_cast<cl_command_queue>(impl.cl_queue_handle());
-        event_ = clCreateUserEvent(static_cast<cl_context>(impl.cl_context_handle()), nullptr);
-        REQUIRE(clEnqueueBarrierWithWaitList(queue, 1, &event_, nullptr) == CL_SUCCESS);
-    }
-    ~Held() {
-        clSetUserEventStatus(event_, CL_COMPLETE);
-        clReleaseEvent(event_);
-    }
-
-  private:
-    cl_event event_ = nullptr;
-};
 
 void add_one(const Context& context, const Tensor& x, std::size_t elements) {
     NDRange range;
@@ -54,48 +38,28 @@ void add_one(const Context& context, const Tensor& x, std::size_t elements) {
 
 TEST_CASE("a launch waits for those of other queues with another range") {
     const std::optional<Context> first = one_that_needs_turns();
-    if (!first) {
-        WARN("no such device here: PoCL before version 7");
-        return;
-    }
+    if (!first) return;
     const Context second(first->info().id);
-    const Tensor x(*first, {16}, std::vector<float>(16, 0)),
-        y(second, {16}, std::vector<float>(16, 0));
+    const std::vector<float> zeros(16, 0);
+    const Tensor x(*first, {16}, zeros), y(second, {16}, zeros);
     add_one(*first, x, 8);  // compiled
     add_one(second, y, 8);
     CHECK(y.to_floats()[0] == 1);
     CHECK(x.to_floats()[0] == 1);
 
-    std::optional<Held> held(*first);
+    std::optional<testing::HeldQueue> held(*first);
     add_one(*first, x, 8);
     add_one(second, y, 8);  // the same range: nobody waits
     CHECK(y.to_floats()[0] == 2);
+    CHECK(run_adds(second, Access::impl(second).build(adds(2))) == 5);  // nor for another kernel
+    add_one(*first, x, 16);                                             // nor for one's own launch
 
-    std::future<void> wider = std::async(std::launch::async, [&] { add_one(second, y, 16); });
-    CHECK(wider.wait_for(std::chrono::milliseconds(300)) == std::future_status::timeout);
+    std::future<void> third = std::async(std::launch::async, [&] { add_one(second, y, 16); });
+    CHECK(third.wait_for(std::chrono::milliseconds(300)) == std::future_status::timeout);
     held.reset();
-    wider.get();
-    CHECK(x.to_floats()[0] == 2);
+    third.get();
+    CHECK(x.to_floats()[0] == 3);
     CHECK(y.to_floats() == std::vector<float>{3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1});
-}
-
-TEST_CASE("a queue waits for no launch of its own, nor for another kernel") {
-    const std::optional<Context> first = one_that_needs_turns();
-    if (!first) {
-        WARN("no such device here: PoCL before version 7");
-        return;
-    }
-    const Context second(first->info().id);
-    const Tensor x(*first, {16}, std::vector<float>(16, 0)),
-        y(second, {8}, std::vector<float>(8, 0));
-    CHECK(run_adds(second, Access::impl(second).build(adds(2))) == 5);
-
-    std::optional<Held> held(*first);
-    add_one(*first, x, 8);
-    add_one(*first, x, 16);
-    CHECK(run_adds(second, Access::impl(second).build(adds(2))) == 5);
-    held.reset();
-    CHECK(x.to_floats()[0] == 2);
 }
 
 TEST_CASE("turns are for PoCL before version 7") {

@@ -71,17 +71,22 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
 
 Exchange::~Exchange() {
     if (opencl_gone()) return;
-    for (const Context& context : second_) try {
+    for (const Context& context : second_) {
+        try {
             Access::impl(context).queue().finish();
         } catch (const std::exception&) {
             // Who used the device has been told of its failure.
         }
-    for (std::size_t rank = 0; rank < taken_.size(); ++rank) try {
-            if (taken_[rank]) taken_[rank]->wait();
+    }
+    for (std::size_t rank = 0; rank < taken_.size(); ++rank) {
+        if (!taken_[rank]) continue;
+        try {
+            taken_[rank]->wait();
         } catch (const std::exception&) {
             // What the rank's own work has refused is for who waits for that next.
             Access::impl(contexts_[rank]).queue().throw_later(std::current_exception());
         }
+    }
 }
 
 Queue& Exchange::queue(std::size_t rank) {

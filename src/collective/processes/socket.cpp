@@ -106,7 +106,8 @@ Socket listen_on(int port, bool local) {
     if (bound != 0 || ::listen(socket.get(), 1024) != 0)
         fail(ErrorKind::io, "the first process of the run cannot listen on port ", port, ": ",
              text_of_errno(),
-             "; is another run, or another process with rank 0, there? MASTER_PORT chooses a port");
+             "; where another run or another process with rank 0 has it, MASTER_PORT chooses "
+             "another port");
     set_up(socket.get());
     return socket;
 }

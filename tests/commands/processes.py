@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Processes of a run, as tests of dlprim_train start them, and by which transports."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+from commands import SECONDS, TOOLS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from starters import free_port, transports_in  # noqa: E402
+
+PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS))
+TRAIN = str(TOOLS / "dlprim_train")
+# Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
+QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
+         "DLPRIM_AFFINITY": "0"}
+# The run in one process that bits are compared with has as many: by PoCL's threads some sums are cut.
+os.environ["POCL_MAX_PTHREAD_COUNT"] = QUIET["POCL_MAX_PTHREAD_COUNT"]
+TRANSPORTS = transports_in(PLUGINS)
+
+
+@contextlib.contextmanager
+def with_variables(**variables):
+    """Variables of this process, which what it starts inherits."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class Group:
+    """Processes of a run that are started by hand, as torchrun starts them."""
+    def __init__(self, count, arguments, per_rank=lambda rank: ([], {}), program=TRAIN):
+        port = str(free_port())
+        self.processes = []
+        for rank in range(count):
+            more, environment = per_rank(rank)
+            variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
+                         "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            self.processes.append(subprocess.Popen(
+                [program, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+
+    def until(self, word, seconds=SECONDS):
+        """Waits for a line of the first process that has the word in it; whether it came."""
+        patience = threading.Timer(seconds, self.processes[0].kill)
+        patience.start()
+        try:
+            return any(word in line for line in self.processes[0].stdout)
+        finally:
+            patience.cancel()
+
+    def wait(self, seconds=SECONDS):
+        """(code, stdout, stderr) of each."""
+        end = time.monotonic() + seconds
+        try:
+            done = [process.communicate(timeout=max(end - time.monotonic(), 0.1)) for process in self.processes]
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        return [(process.returncode, *texts) for process, texts in zip(self.processes, done)]
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.communicate()
