@@ -25,7 +25,8 @@ std::string import_trouble(const ContextImpl& context);
 
 /// Imports the `bytes` bytes behind a descriptor, which is the driver's from then on; where that
 /// fails it is closed. The buffer keeps the memory. Its contents are what the context's queue finds
-/// there when work begins: the host orders the devices. Throws Error.
+/// there when work begins: the host orders the devices. When the buffer goes, the queue releases
+/// the memory, and is waited for. Throws Error.
 std::shared_ptr<Buffer> import_descriptor(ContextImpl& context, int descriptor,
                                           std::uint64_t bytes);
 

@@ -117,23 +117,6 @@ int sums_that_wait(const Setting& setting) {
 
 }  // namespace
 
-TEST_CASE("contexts stay open where their driver could not end them", "[peer]") {
-    for (const bool keeps : {false, true}) {
-        std::weak_ptr<ContextImpl> context;
-        {
-            const Setting setting{contexts_like(Context("cpu"), 2), 2, parts_of(2, 2, true),
-                                  [&](const std::vector<Context>&, const AddPair&) {
-                                      PeerChoice choice{nullptr, "a test"};
-                                      choice.keeps_contexts = keeps;
-                                      return choice;
-                                  }};
-            context = Access::shared_impl(setting.contexts[0]);
-            means(setting);
-        }
-        CHECK(context.expired() == !keeps);
-    }
-}
-
 TEST_CASE("an exchange that ends waits for copies from its memory", "[peer]") {
     ::setenv("DLPRIM_PINNED", "0", 1);
     ON_EVERY_DEVICE(device) {

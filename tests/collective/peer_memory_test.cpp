@@ -40,6 +40,27 @@ TEST_CASE("memory that devices share passes the probe", "[peer]") {
     }
 }
 
+TEST_CASE("contexts that have reached memory of each other end", "[peer]") {
+    // NVIDIA's driver does not end a context that still has what it has acquired.
+    ON_EVERY_DEVICE(device) {
+        std::vector<Context> contexts = contexts_like(device, 2);
+        const std::weak_ptr<ContextImpl> first = Access::shared_impl(contexts[0]);
+        const auto choose = [&]() -> std::shared_ptr<PeerSource> {
+            if (device.info().kind != DeviceKind::gpu) return std::make_shared<FakePeers>(contexts);
+            try {
+                return cuda_peers(contexts);
+            } catch (const Error& error) {
+                WARN("no memory of peers: " << error.what());
+                return nullptr;
+            }
+        };
+        if (std::shared_ptr<PeerSource> source = choose())
+            CHECK(trouble_of(source, contexts, add_tensors, Seconds(60)).empty());
+        contexts.clear();
+        CHECK(first.expired());
+    }
+}
+
 TEST_CASE("memory that is not the same everywhere is refused", "[peer]") {
     const auto source = two_hosts();
     std::vector<std::vector<std::byte>> other;

@@ -100,8 +100,6 @@ class CudaPeers : public PeerSource {
     /// NVIDIA's OpenCL driver 580 imports 102 MB, and crashes where it is given 553 MB. Nothing
     /// between was tried.
     std::uint64_t largest() const override { return std::uint64_t{100} << 20; }
-    /// Runs hung where contexts ended that had imported memory of each other.
-    bool keeps_contexts() const override { return true; }
     std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) override {
         return std::make_shared<CudaPeerMemory>(contexts_, driver_, devices_.at(owner), bytes,
                                                 import_);
@@ -148,13 +146,6 @@ std::shared_ptr<PeerSource> cuda_peers(const std::vector<Context>& contexts) {
     return cuda_peers(contexts, driver, devices, import_descriptor);
 }
 
-void keep_open(const std::vector<Context>& contexts) {
-    static std::mutex mutex;
-    static auto* const kept = new std::vector<Context>;  // which nothing destroys
-    const std::lock_guard lock(mutex);
-    kept->insert(kept->end(), contexts.begin(), contexts.end());
-}
-
 bool peers_are_allowed() {
     return env_flag("DLPRIM_PEER").value_or(false);
 }
@@ -174,7 +165,6 @@ PeerChoice choose_peers(const std::vector<Context>& contexts, const AddPair& add
     try {
         const std::shared_ptr<PeerSource> source =
             host ? host_peers(contexts) : cuda_peers(contexts);
-        choice.keeps_contexts = source->keeps_contexts();
         choice.reason = trouble_of(source, contexts, add, probe_patience);
         if (choice.reason.empty()) choice.source = source;
     } catch (const Error& error) {

@@ -54,8 +54,6 @@ class PeerSource {
     virtual std::string name() const = 0;
     /// The most bytes that make() gives at once.
     virtual std::uint64_t largest() const { return std::numeric_limits<std::uint64_t>::max(); }
-    /// Whether contexts that have had such memory must stay open until the process ends.
-    virtual bool keeps_contexts() const { return false; }
     /// Memory on the device of context `owner`. Throws Error.
     virtual std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) = 0;
 };
@@ -87,16 +85,11 @@ std::string trouble_of(const std::shared_ptr<PeerSource>& source,
 struct PeerChoice {
     std::shared_ptr<PeerSource> source;
     std::string reason;
-    /// Whether contexts must stay open until the process ends, also if the source did not work.
-    bool keeps_contexts = false;
     /// Bytes that are made at once at most; the source may have a limit of its own.
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
     std::uint64_t largest() const { return source ? std::min(most, source->largest()) : most; }
 };
-/// Keeps contexts open until the process ends.
-void keep_open(const std::vector<Context>& contexts);
-
 /// Whether DLPRIM_PEER=1 allows sources.
 bool peers_are_allowed();
 /// The first source that works, if DLPRIM_PEER=1 allows any, with DLPRIM_PEER_MIB as its limit;

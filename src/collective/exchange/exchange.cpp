@@ -60,8 +60,6 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
     make_piece_exchanges();
     peers_ =
         group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
-    if (peers_.keeps_contexts)
-        for (const std::vector<Context>& each : {contexts_, second_}) keep_open(each);
     // A barrier may take as long as the deadline, and a job passes two.
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         lines_.push_back(std::make_unique<Line>());
