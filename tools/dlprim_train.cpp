@@ -200,6 +200,9 @@ int main(int argc, char** argv) {
     tools::add_device_option(app, device, false, true);
     tools::add_placement_options(app, call.placement);
     add_shares_option(app, call);
+    app.add_flag_callback(
+        "--no-shared-devices", [&] { call.shared_devices = false; },
+        "make it an error, and no note, that several ranks have the same device");
     app.add_option("--deadline", call.deadline_seconds,
                    "how many seconds devices wait for each other at most (600)")
         ->check(CLI::Range(0.001, 1e9));

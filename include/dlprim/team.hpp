@@ -65,6 +65,10 @@ struct TeamOptions {
     /// which may be others the next time: with devices of several kinds, give them as `shards` to
     /// train the same bits again.
     bool measure_shards = false;
+    /// Whether several ranks may have the same device, whose time and memory they then share, as a
+    /// note says. Where they may not, the constructor throws Error(invalid_argument) in all
+    /// processes.
+    bool shared_devices = true;
     /// The processes that train together. Their networks, solvers and shards must be the same, and
     /// so must be their engines where devices are of one kind, or the constructor throws
     /// Error(invalid_argument) on all of them.
@@ -119,8 +123,8 @@ class Team {
     std::shared_ptr<TeamImpl> impl_;
 };
 
-/// Opens devices by a text: names as Context(name) takes them, separated by commas, or "gpus" for
-/// all GPUs. Each gets a context of its own. Throws what Context's constructor throws.
+/// Opens devices by a text: names as Context(name) takes them, or "gpus" for all GPUs, separated by
+/// commas. Each gets a context of its own. Throws what Context's constructor throws.
 std::vector<Context> open_devices(std::string_view names);
 /// Opens the device of a process: of several names, or several GPUs where none is named, the one at
 /// its place among the processes of its host. They are counted through again where there are fewer.

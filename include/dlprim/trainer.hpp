@@ -102,10 +102,11 @@ struct TrainCall {
     /// of several processes writes its own, with its rank in the name: trace.rank1.json.
     std::string trace;
     int trace_steps = 5;  ///< how many steps are traced at most, from 1
-    /// As TeamOptions::shards, measure_shards and deadline_seconds.
+    /// As TeamOptions::shards, measure_shards, deadline_seconds and shared_devices.
     std::vector<int> shards_of_devices;
     bool measure_shards = false;
     double deadline_seconds = 600;
+    bool shared_devices = true;
     /// The processes that train together, each on one device. All are given the same configuration,
     /// data and options. The first one has the folder of results, and judges the test set; a
     /// checkpoint to go on from is read by all. `request` may ask any of them to stop, which all

@@ -5,6 +5,7 @@
 #include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
 #include "api/shard_times.hpp"
+#include "api/shared_devices.hpp"
 #include "api/solver_impl.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -18,7 +19,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -55,17 +55,6 @@ bool are_of_a_kind(const DeviceInfo& a, const DeviceInfo& b) {
 /// The same for a text of each device, which processes exchange.
 std::string kind_text(const DeviceInfo& info) {
     return cat(info.name, ", ", info.platform, ", driver ", info.driver);
-}
-
-/// Adds a note for each device that has several ranks. Each has an identity and a text.
-void add_shared_devices(std::vector<std::string>& notes,
-                        const std::vector<std::pair<std::string, std::string>>& devices) {
-    std::map<std::string, int> counts;
-    for (const auto& [id, text] : devices) ++counts[id];
-    for (const auto& [id, text] : devices)
-        if (const int count = std::exchange(counts[id], 0); count > 1)
-            notes.push_back(cat("device ", text, " has ", count,
-                                " ranks, which share its time and its memory"));
 }
 
 /// Parameters and running statistics of a net, which all nets of a team have in common, whatever
@@ -157,6 +146,7 @@ class TeamImpl {
     std::string note_of_states() const;
     const ShardRange& part(std::size_t rank) const { return parts.at(first_rank + rank); }
     void learn_places();
+    std::vector<RankDevice> devices_of_ranks() const;
     void add_notes_of_processes(std::vector<std::string>& notes) const;
     void share(std::size_t rank);
     void share_numbers();
@@ -172,6 +162,7 @@ Team::Team(const std::vector<Context>& devices,
     require(!devices.empty(), "a team needs a device");
     if (options.processes.size() > 1) team.group = Access::impl(options.processes);
     if (team.group) team.learn_places();
+    if (!options.shared_devices) refuse_shared_devices(team.devices_of_ranks());
     team.parts = shards_of_ranks(team.group ? team.places.size() : devices.size(), solver.shards,
                                  options.shards);
     require(options.shards.empty() || !options.measure_shards,
@@ -303,6 +294,14 @@ void TeamImpl::learn_places() {
             places.push_back({words[i], words[i + 1], words[i + 2]});
     }
     for (const Place& place : places) mixed = mixed || place.kind != places[0].kind;
+}
+
+std::vector<RankDevice> TeamImpl::devices_of_ranks() const {
+    std::vector<RankDevice> all;
+    for (const Place& place : places) all.push_back({place.id, place.text});
+    for (const Context& device : group ? std::vector<Context>{} : devices)
+        all.push_back({device.info().id, device.info().str()});
+    return all;
 }
 
 Team::~Team() = default;
@@ -448,13 +447,9 @@ void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
     notes.push_back(exchange->levels());
     if (const std::string& reason = exchange->no_shared(); !reason.empty())
         notes.push_back(cat("processes of a host do not share memory: ", reason));
-    std::vector<std::pair<std::string, std::string>> all;
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t i = 0; i < places.size(); ++i)
         notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
                             " on ", places[i].text));
-        all.emplace_back(places[i].id, places[i].text);
-    }
-    add_shared_devices(notes, all);
 }
 
 std::vector<std::string> Team::notes() const {
@@ -479,10 +474,8 @@ std::vector<std::string> Team::notes() const {
             "do not; parameters are updated by ",
             team.sharded_states ? "one rank each" : "rank 0"));
     if (team.sharded_states) notes.push_back(team.note_of_states());
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const Context& device : team.group ? std::vector<Context>{} : team.devices)
-        all.emplace_back(device.info().id, device.info().str());
-    add_shared_devices(notes, all);
+    for (std::string& note : notes_on_shared_devices(team.devices_of_ranks()))
+        notes.push_back(std::move(note));
     return notes;
 }
 

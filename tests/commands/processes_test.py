@@ -194,6 +194,12 @@ class Processes(Runs):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_same_run("one", "two")
 
+    def test_processes_that_share_a_device_are_refused_where_that_is_asked_for(self):
+        arguments = [self.config(**self.how), "--out", self.folder / "no", "-d", "cpu", "--no-shared-devices"]
+        for code, out, errors in Group(2, arguments).wait(SECONDS):
+            self.assertEqual(code, 1, errors)
+            self.assertRegex(errors, r"device cpu.* has 2 ranks, .* as many devices as there are ranks")
+
 
 class Teams(Runs):
     """A program in C++ whose processes have several devices each."""

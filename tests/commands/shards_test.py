@@ -176,6 +176,15 @@ class Shards(ShardRuns):
         self.refuse(["3 devices and 2 shards", '"shards" to 3'], "train", self.config(shards=2), "-d", "cpu,cpu,cpu",
                     "--shares", "auto", *out)
 
+    def test_ranks_that_share_a_device(self):
+        """They are noted, or refused where the option asks for it."""
+        shared = "device cpu has 2 ranks, which share its time and its memory"
+        self.assertIn(f"note: {shared}", re.sub(r"device cpu \(.*\) has", "device cpu has", self.train("two", "-d", "cpu,cpu", shards=2).out))
+        self.refuse(["device cpu", "has 2 ranks", "as many devices as", "--no-shared-devices"], "train", self.config(shards=2),
+                    "-d", "cpu,cpu", "--no-shared-devices", "--out", self.folder / "no")
+        if len(DEVICES) > 1:
+            self.train("own", "-d", ",".join(DEVICES[:2]), "--no-shared-devices", shards=2)
+
     def test_one_shard_is_the_batch_itself(self):
         self.train("plain", "-d", "cpu")
         self.train("one", "-d", "cpu", shards=1)

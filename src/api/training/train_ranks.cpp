@@ -72,6 +72,7 @@ TeamOptions TrainRanks::team_options() const {
     options.deadline_seconds = call_.deadline_seconds;
     options.sharded_states = config_.sharded_states;
     options.any_order = config_.any_order;
+    options.shared_devices = call_.shared_devices;
     options.processes = call_.processes;
     return options;
 }
