@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opens the devices of a team by a text: names with commas between them, or all GPUs.
+// Opens the devices of a team by a text: names with commas between them, of which "gpus" is all
+// GPUs.
 #include "base/text.hpp"
 
 #include <dlprim/team.hpp>
@@ -19,11 +20,15 @@ std::vector<std::string> ids_of_gpus() {
 
 /// The names in a text. No text at all is one empty name, the default device's.
 std::vector<std::string> names_in(std::string_view names) {
-    if (names == "gpus") return ids_of_gpus();
-    std::vector<std::string> all = split(std::string(names), ',');
-    for (const std::string& name : all)
-        require(!name.empty() || all.size() == 1, "'", names,
+    const std::vector<std::string> given = split(std::string(names), ',');
+    std::vector<std::string> all;
+    for (const std::string& name : given) {
+        require(!name.empty() || given.size() == 1, "'", names,
                 "' lacks a device beside a comma: several devices are given as 0:0,0:1");
+        const bool is_all = name == "gpus";
+        for (const std::string& each : is_all ? ids_of_gpus() : std::vector{name})
+            all.push_back(each);
+    }
     return all;
 }
 

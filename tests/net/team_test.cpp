@@ -155,10 +155,12 @@ TEST_CASE("all GPUs are opened by one word", "[team]") {
     for (const DeviceInfo& info : Context::devices()) gpus += info.kind == DeviceKind::gpu ? 1 : 0;
     if (gpus > 0) {
         CHECK(open_devices("gpus").size() == gpus);
+        CHECK(open_devices("cpu,gpus").size() == 1 + gpus);
         return;
     }
-    check_error(ErrorKind::not_found, {"no GPU for 'gpus'", "--list"},
-                [] { open_devices("gpus"); });
+    for (const char* names : {"gpus", "cpu,gpus"})
+        check_error(ErrorKind::not_found, {"no GPU for 'gpus'", "--list"},
+                    [&] { open_devices(names); });
 }
 
 TEST_CASE("uneven devices compute uneven numbers of shards, and the same bits", "[team]") {
