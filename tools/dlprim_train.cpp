@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
     add_shares_option(app, call);
     app.add_flag_callback(
         "--no-shared-devices", [&] { call.shared_devices = false; },
-        "make it an error, and no note, that several ranks have the same device");
+        "several ranks on one device are an error, in place of a note");
     app.add_option("--deadline", call.deadline_seconds,
                    "how many seconds devices wait for each other at most (600)")
         ->check(CLI::Range(0.001, 1e9));
