@@ -211,9 +211,9 @@ class Start:
         """Waits until no process of the start runs any more; how long that took, or nothing if it took longer."""
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
-            for process in self.processes:
-                process.poll()
-            if all(process in but for process in self.found()):
+            # A process that has just been started is not among those found until it has its environment.
+            running = [process.pid for process in self.processes if process.poll() is None]
+            if all(process in but for process in [*running, *self.found()]):
                 return time.monotonic() - begin
             time.sleep(0.05)
         return None

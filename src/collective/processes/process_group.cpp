@@ -78,7 +78,7 @@ OwnAddresses own_addresses(const RankPlace& place) {
     if (!loops(towards)) return {{towards}, false};
     if (place.address == "localhost" || loops(place.address) || place.local_size == place.size)
         return {{loopback}, true};
-    return {Watch::own_addresses(), false};
+    return {addresses_of_host(), false};
 }
 
 /// The functions of a Watch's store for a plugin, which must not throw through it. There is no
@@ -242,7 +242,7 @@ void ProcessGroup::meet_by_mpi(const dlprim_transport& plugin) {
         const std::string token = random_token();
         watch_ = Watch::listen(options(token), 0, local);
         const std::vector<std::string> addresses =
-            local ? std::vector<std::string>{"127.0.0.1"} : Watch::own_addresses();
+            local ? std::vector<std::string>{"127.0.0.1"} : addresses_of_host();
         const std::string text = cat(watch_->port(), " ", token, " ", join(addresses, " "));
         std::memcpy(place.data(), text.data(), std::min(text.size(), place.size() - 1));
     }

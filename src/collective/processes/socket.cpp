@@ -4,7 +4,10 @@
 
 #include "base/text.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -135,6 +138,29 @@ Socket connect_to(const std::vector<std::string>& addresses, int port,
     } while (std::chrono::steady_clock::now() - begin < most);
     fail(ErrorKind::io, "the first process of the run does not answer at ", join(addresses, ", "),
          ", port ", port, ", within ", most.count(), " seconds: ", why);
+}
+
+std::vector<std::string> addresses_of_host() {
+    std::vector<std::string> all;
+    ifaddrs* found = nullptr;
+    if (::getifaddrs(&found) != 0) return all;
+    for (const ifaddrs* at = found; at != nullptr; at = at->ifa_next) {
+        if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_LOOPBACK) != 0 ||
+            (at->ifa_flags & IFF_UP) == 0)
+            continue;
+        char text[INET6_ADDRSTRLEN] = {};
+        if (at->ifa_addr->sa_family == AF_INET)
+            ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr,
+                        text, sizeof(text));
+        else if (at->ifa_addr->sa_family == AF_INET6 &&
+                 !IN6_IS_ADDR_LINKLOCAL(
+                     &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr))
+            ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr,
+                        text, sizeof(text));
+        if (text[0] != 0) all.emplace_back(text);
+    }
+    ::freeifaddrs(found);
+    return all;
 }
 
 Connection::Connection(Socket socket) : socket_(std::move(socket)) {

@@ -34,6 +34,9 @@ int port_of(const Socket& socket);
 Socket connect_to(const std::vector<std::string>& addresses, int port,
                   std::chrono::duration<double> most);
 
+/// Where other hosts may reach this one, as texts.
+std::vector<std::string> addresses_of_host();
+
 struct Frame {
     std::uint8_t kind = 0;
     std::string data;

@@ -4,13 +4,10 @@
 #include "collective/processes/watch.hpp"
 
 #include "base/text.hpp"
+#include "collective/processes/packed_texts.hpp"
 #include "collective/processes/socket.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +16,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -45,29 +43,6 @@ enum Kind : std::uint8_t {
     bye
 };
 
-/// Texts and numbers in a message: each part as its length, a blank, and its bytes.
-std::string pack(const std::vector<std::string>& parts) {
-    std::string all;
-    for (const std::string& part : parts) all += cat(part.size(), " ", part);
-    return all;
-}
-
-/// Nothing where the text is not what pack() made of so many parts; 0: of any number.
-std::vector<std::string> unpack(const std::string& text, std::size_t parts) {
-    std::vector<std::string> all;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t blank = text.find(' ', at);
-        if (blank == std::string::npos) return {};
-        const auto length = leading_number<std::size_t>(
-            std::string_view(text).substr(at, blank - at), text.size() + 1);
-        if (length > text.size() - blank - 1) return {};
-        all.push_back(text.substr(blank + 1, length));
-        at = blank + 1 + length;
-    }
-    if (parts != 0 && all.size() != parts) return {};
-    return all;
-}
-
 template <typename T>
 T number(const std::string& text) {
     return leading_number<T>(text, 0);
@@ -88,10 +63,13 @@ class Watch::Impl {
             names_[0] = options_.name;
         } else {
             peers_.push_back({Connection(std::move(socket)), 0});
-            peers_[0].link.send({hello, pack({options_.token, cat(options_.rank), options_.name,
-                                              cat(options_.size)})});
+            peers_[0].link.send({hello, pack_texts({options_.token, cat(options_.rank),
+                                                    options_.name, cat(options_.size)})});
         }
-        thread_ = std::thread([this] { serve(); });
+        exhausted_ = {options_.rank, 0, lost_code,
+                      cat("rank ", options_.rank, " (", options_.name,
+                          ") ran out of host memory as it watched the others")};
+        thread_ = std::thread([this] { run(); });
     }
     ~Impl() {
         if (thread_.joinable()) {
@@ -158,8 +136,8 @@ class Watch::Impl {
         changed_.notify_all();
         if (!is_first()) return;
         for (Peer& peer : peers_)
-            peer.link.send({failure_of,
-                            pack({cat(found.rank), cat(found.step), cat(found.code), found.text})});
+            peer.link.send({failure_of, pack_texts({cat(found.rank), cat(found.step),
+                                                    cat(found.code), found.text})});
     }
 
   private:
@@ -177,8 +155,12 @@ class Watch::Impl {
     Clock::time_point end_by_{};
     bool fresh_ = false;  ///< whether there is a failure that call_ has not been told of
     Clock::time_point pulsed_ = Clock::now();
+    /// Made while there is memory, for the case that there is none.
+    Failure exhausted_;
     std::thread thread_;
 
+    void run();
+    void run_out() noexcept;
     void serve();
     void accept_all();
     void take(Peer& peer, const Frame& frame);
@@ -206,14 +188,14 @@ void Watch::Impl::answer(Peer& peer) {
         if (found == store_.end())
             open.push_back(key);
         else
-            peer.link.send({value_of, pack({key, found->second})});
+            peer.link.send({value_of, pack_texts({key, found->second})});
     }
     peer.asked = std::move(open);
 }
 
 void Watch::Impl::take_first(Peer& peer, const Frame& frame) {
     if (peer.rank < 0) {
-        const std::vector<std::string> parts = unpack(frame.data, 4);
+        const std::vector<std::string> parts = unpack_texts(frame.data, 4);
         const int rank = parts.empty() ? -1 : leading_number(parts[1], -1);
         peer.gone = frame.kind != hello || rank < 1 || parts[0] != options_.token || started_;
         if (peer.gone) return;
@@ -233,7 +215,7 @@ void Watch::Impl::take_first(Peer& peer, const Frame& frame) {
                                 [](const std::string& name) { return name.empty(); });
         if (!started_) return;
         for (Peer& other : peers_)
-            if (other.rank > 0) other.link.send({start, pack(names_)});
+            if (other.rank > 0) other.link.send({start, pack_texts(names_)});
         changed_.notify_all();
         return;
     }
@@ -241,14 +223,14 @@ void Watch::Impl::take_first(Peer& peer, const Frame& frame) {
     if (frame.kind == pulse_of) {
         steps_[rank] = number<std::uint64_t>(frame.data);
     } else if (frame.kind == set_value) {
-        const std::vector<std::string> parts = unpack(frame.data, 2);
+        const std::vector<std::string> parts = unpack_texts(frame.data, 2);
         if (parts.empty() || store_.size() > 100 * names_.size() + 1000) return;
         put(parts[0], parts[1]);
     } else if (frame.kind == get_value) {
         peer.asked.push_back(frame.data);
         answer(peer);
     } else if (frame.kind == failed) {
-        const std::vector<std::string> parts = unpack(frame.data, 4);
+        const std::vector<std::string> parts = unpack_texts(frame.data, 4);
         if (parts.empty()) return;
         take_report(peer.rank, number<std::uint64_t>(parts[0]), number<int>(parts[1]), parts[3],
                     parts[2] == "1");
@@ -259,7 +241,7 @@ void Watch::Impl::take_first(Peer& peer, const Frame& frame) {
 
 void Watch::Impl::take_other(const Frame& frame) {
     if (frame.kind == start) {
-        const std::vector<std::string> names = unpack(frame.data, names_.size());
+        const std::vector<std::string> names = unpack_texts(frame.data, names_.size());
         if (names.empty()) return;
         names_ = names;
         started_ = true;
@@ -267,12 +249,12 @@ void Watch::Impl::take_other(const Frame& frame) {
     } else if (frame.kind == pulse_of) {
         steps_[0] = number<std::uint64_t>(frame.data);
     } else if (frame.kind == value_of) {
-        const std::vector<std::string> parts = unpack(frame.data, 2);
+        const std::vector<std::string> parts = unpack_texts(frame.data, 2);
         if (parts.empty()) return;
         store_[parts[0]] = parts[1];
         changed_.notify_all();
     } else if (frame.kind == failure_of) {
-        const std::vector<std::string> parts = unpack(frame.data, 4);
+        const std::vector<std::string> parts = unpack_texts(frame.data, 4);
         if (parts.empty()) return;
         decide({number<int>(parts[0]), number<std::uint64_t>(parts[1]), number<int>(parts[2]),
                 parts[3]});
@@ -316,6 +298,34 @@ void Watch::Impl::look_after() {
             lost(peer, cat("has not answered for ", fixed(silent.count(), 0), " seconds"));
     }
     if (rumour_ && now - rumour_->second >= second_hand) decide(rumour_->first);
+}
+
+void Watch::Impl::run() {
+    try {
+        serve();
+    } catch (const std::bad_alloc&) {
+        run_out();
+    }
+}
+
+/// Ends the watch without memory. The others hear that this process is lost, as its connections
+/// end.
+void Watch::Impl::run_out() noexcept {
+    std::function<void(const Failure&)> call;
+    {
+        const std::lock_guard lock(mutex_);
+        peers_.clear();
+        listener_.close();
+        if (fresh_ || !failure_) call.swap(call_);
+        exhausted_.step = steps_[static_cast<std::size_t>(options_.rank)];
+        if (!failure_) failure_.emplace(std::move(exhausted_));
+    }
+    changed_.notify_all();
+    try {
+        if (call) call(*failure_);
+    } catch (const std::exception&) {
+        // Whoever waits is told by failure_, too.
+    }
 }
 
 void Watch::Impl::serve() {
@@ -382,29 +392,6 @@ std::unique_ptr<Watch> Watch::connect(const Options& options,
         new Watch(std::make_shared<Impl>(options, connect_to(addresses, port, options.start))));
 }
 
-std::vector<std::string> Watch::own_addresses() {
-    std::vector<std::string> all;
-    ifaddrs* found = nullptr;
-    if (::getifaddrs(&found) != 0) return all;
-    for (const ifaddrs* at = found; at != nullptr; at = at->ifa_next) {
-        if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_LOOPBACK) != 0 ||
-            (at->ifa_flags & IFF_UP) == 0)
-            continue;
-        char text[INET6_ADDRSTRLEN] = {};
-        if (at->ifa_addr->sa_family == AF_INET)
-            ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr,
-                        text, sizeof(text));
-        else if (at->ifa_addr->sa_family == AF_INET6 &&
-                 !IN6_IS_ADDR_LINKLOCAL(
-                     &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr))
-            ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr,
-                        text, sizeof(text));
-        if (text[0] != 0) all.emplace_back(text);
-    }
-    ::freeifaddrs(found);
-    return all;
-}
-
 int Watch::port() const {
     return impl_->port_;
 }
@@ -440,7 +427,7 @@ void Watch::set(const std::string& key, const std::string& value) {
     if (impl_->is_first())
         impl_->put(key, value);
     else
-        impl_->send({set_value, pack({key, value})});
+        impl_->send({set_value, pack_texts({key, value})});
 }
 
 std::string Watch::get(const std::string& key) {
@@ -467,7 +454,7 @@ void Watch::report(int code, const std::string& text, bool first_hand) {
     if (impl_->is_first())
         impl_->take_report(0, step, code, text, first_hand);
     else
-        impl_->send({failed, pack({cat(step), cat(code), first_hand ? "1" : "0", text})});
+        impl_->send({failed, pack_texts({cat(step), cat(code), first_hand ? "1" : "0", text})});
     impl_->wake();
     impl_->changed_.wait_for(lock, first_hand ? Seconds(1) : 2 * second_hand,
                              [&] { return impl_->failure_.has_value(); });

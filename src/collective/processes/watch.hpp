@@ -52,8 +52,6 @@ class Watch {
     /// Of the others: connects to the first of these addresses that answers. Throws Error(io).
     static std::unique_ptr<Watch> connect(const Options& options,
                                           const std::vector<std::string>& addresses, int port);
-    /// Where other hosts may reach this one, as texts.
-    static std::vector<std::string> own_addresses();
     ~Watch();
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
