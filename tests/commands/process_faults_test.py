@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-from commands import SECONDS, main
-from processes import PLUGINS, QUIET, TRAIN, TRANSPORTS, Group
+from commands import SECONDS
+from processes import PLUGINS, QUIET, TRAIN, TRANSPORTS, Group, main_with_transports
 from shards_test import SYNCHRONOUS, ShardRuns as Runs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -213,8 +213,4 @@ class Faults(Runs):
 
 
 if __name__ == "__main__":
-    if not TRANSPORTS:
-        print("skipped: there is no plugin by which processes exchange data")
-        raise SystemExit(77)
-    print(f"transports: {', '.join(TRANSPORTS)}")
-    main()
+    main_with_transports()

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from commands import SECONDS, TOOLS
+from commands import SECONDS, TOOLS, main
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from starters import free_port, transports_in  # noqa: E402
@@ -75,3 +75,12 @@ class Group:
             process.kill()
         for process in self.processes:
             process.communicate()
+
+
+def main_with_transports():
+    """Runs the tests of a file, which are skipped where processes have nothing to exchange data by."""
+    if not TRANSPORTS:
+        print("skipped: there is no plugin by which processes exchange data")
+        raise SystemExit(77)
+    print(f"transports: {', '.join(TRANSPORTS)}")
+    main()

@@ -11,8 +11,8 @@ import unittest
 
 import h5py
 import trace_test
-from commands import SECONDS, main
-from processes import PLUGINS, QUIET, TRAIN, TRANSPORTS, Group, with_variables
+from commands import SECONDS
+from processes import PLUGINS, QUIET, TRAIN, TRANSPORTS, Group, main_with_transports, with_variables
 from shards_test import SYNCHRONOUS, ShardRuns as Runs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -196,7 +196,7 @@ class Processes(Runs):
 
     def test_processes_that_share_a_device_are_refused_where_that_is_asked_for(self):
         arguments = [self.config(**self.how), "--out", self.folder / "no", "-d", "cpu", "--no-shared-devices"]
-        for code, out, errors in Group(2, arguments).wait(SECONDS):
+        for code, _, errors in Group(2, arguments).wait(SECONDS):
             self.assertEqual(code, 1, errors)
             self.assertRegex(errors, r"device cpu.* has 2 ranks, .* as many devices as there are ranks")
 
@@ -240,8 +240,4 @@ class Teams(Runs):
 
 
 if __name__ == "__main__":
-    if not TRANSPORTS:
-        print("skipped: there is no plugin by which processes exchange data")
-        raise SystemExit(77)
-    print(f"transports: {', '.join(TRANSPORTS)}")
-    main()
+    main_with_transports()
