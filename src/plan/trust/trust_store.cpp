@@ -29,11 +29,12 @@ constexpr std::uint64_t most_bytes = 16 << 20;  ///< of a file; a longer one is 
 constexpr std::size_t key_length = 32;
 constexpr std::string_view kinds[] = {"right", "wrong", "unknown"};
 
-std::string one_line(std::string text) {
+/// The first 1000 bytes, with spaces in place of control characters.
+std::string one_line(std::string_view text) {
+    std::string line(text.substr(0, 1000));
     std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    if (text.size() > 1000) text.resize(1000);
-    return text;
+        line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    return line;
 }
 
 bool is_key(std::string_view text) {
