@@ -49,10 +49,11 @@ Json operator_json(const OperatorDescription& op) {
     std::int64_t params = 0;
     for (const ParamDescription& param : op.params)
         if (!param.shared) params += param.shape.numel();
+    std::string options(std::string_view(op.options).substr(0, most_text));
+    if (op.options.size() > most_text) options += " ...";
     return {{"name", op.name},
             {"type", op.type},
-            {"options", op.options.size() > most_text ? cat(op.options.substr(0, most_text), " ...")
-                                                      : op.options},
+            {"options", std::move(options)},
             {"frozen", op.frozen},
             {"gflop", short_number(op.gflop)},
             {"params", params},
