@@ -22,45 +22,53 @@ struct RowLoops {
     float (*row_dot)(const float* a, int64_t a_step, const float* b, int64_t count);
 };
 
-// A macro and not a template, because a function is vectorised for its own target attribute.
-#define DLPRIM_ROW_LOOPS(NAME, TARGET)                                                          \
-    struct NAME {                                                                               \
-        TARGET static void add_row(float* to, int64_t to_step, const float* from,               \
-                                   int64_t from_step, float f, int64_t count) {                 \
-            if (to_step == 1 && from_step == 1)                                                 \
-                for (int64_t i = 0; i < count; ++i) to[i] += f * from[i];                       \
-            else                                                                                \
-                for (int64_t i = 0; i < count; ++i) to[i * to_step] += f * from[i * from_step]; \
-        }                                                                                       \
-        TARGET static float row_dot(const float* a, int64_t a_step, const float* b,             \
-                                    int64_t count) {                                            \
-            float sums[16] = {};                                                                \
-            int64_t i = 0;                                                                      \
-            for (; i + 16 <= count; i += 16)                                                    \
-                for (int j = 0; j < 16; ++j) sums[j] += a[(i + j) * a_step] * b[i + j];         \
-            float tail = 0;                                                                     \
-            for (; i < count; ++i) tail += a[i * a_step] * b[i];                                \
-            for (int half = 8; half > 0; half /= 2)                                             \
-                for (int j = 0; j < half; ++j) sums[j] += sums[j + half];                       \
-            return sums[0] + tail;                                                              \
-        }                                                                                       \
-        static constexpr RowLoops table{add_row, row_dot};                                      \
+// A macro and not a template, because a function is vectorised for its own target attribute. NUMBER
+// is the type in which a row's product is added, without a rounding of its own: what is left where
+// large terms cancel, as in spectra, would be lost in it. It is float where the target has fused
+// multiply-adds, to which the compiler contracts the expression.
+#define DLPRIM_ROW_LOOPS(NAME, TARGET, NUMBER)                                              \
+    struct NAME {                                                                           \
+        TARGET static void add_row(float* to, int64_t to_step, const float* from,           \
+                                   int64_t from_step, float f, int64_t count) {             \
+            const NUMBER factor = f;                                                        \
+            if (to_step == 1 && from_step == 1)                                             \
+                for (int64_t i = 0; i < count; ++i)                                         \
+                    to[i] = static_cast<float>(to[i] + factor * from[i]);                   \
+            else                                                                            \
+                for (int64_t i = 0; i < count; ++i)                                         \
+                    to[i * to_step] =                                                       \
+                        static_cast<float>(to[i * to_step] + factor * from[i * from_step]); \
+        }                                                                                   \
+        TARGET static float row_dot(const float* a, int64_t a_step, const float* b,         \
+                                    int64_t count) {                                        \
+            float sums[16] = {};                                                            \
+            int64_t i = 0;                                                                  \
+            for (; i + 16 <= count; i += 16)                                                \
+                for (int j = 0; j < 16; ++j) sums[j] += a[(i + j) * a_step] * b[i + j];     \
+            float tail = 0;                                                                 \
+            for (; i < count; ++i) tail += a[i * a_step] * b[i];                            \
+            for (int half = 8; half > 0; half /= 2)                                         \
+                for (int j = 0; j < half; ++j) sums[j] += sums[j + half];                   \
+            return sums[0] + tail;                                                          \
+        }                                                                                   \
+        static constexpr RowLoops table{add_row, row_dot};                                  \
     };
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define DLPRIM_VECTORISED optimize(3)
-DLPRIM_ROW_LOOPS(SkylakeAvx512, __attribute__((target("arch=skylake-avx512"), DLPRIM_VECTORISED)))
-DLPRIM_ROW_LOOPS(Haswell, __attribute__((target("arch=haswell"), DLPRIM_VECTORISED)))
-DLPRIM_ROW_LOOPS(Baseline, __attribute__((DLPRIM_VECTORISED)))
+DLPRIM_ROW_LOOPS(Avx512, __attribute__((target("avx512f,fma"), DLPRIM_VECTORISED)), float)
+DLPRIM_ROW_LOOPS(Avx2, __attribute__((target("avx2,fma"), DLPRIM_VECTORISED)), float)
+DLPRIM_ROW_LOOPS(Baseline, __attribute__((DLPRIM_VECTORISED)), double)
 #else
-DLPRIM_ROW_LOOPS(Baseline, )
+DLPRIM_ROW_LOOPS(Baseline, , double)
 #endif
 
 const RowLoops& row_loops() {
     static const RowLoops& found = []() -> const RowLoops& {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-        if (__builtin_cpu_is("skylake-avx512")) return SkylakeAvx512::table;
-        if (__builtin_cpu_is("haswell")) return Haswell::table;
+        const bool has_fma = __builtin_cpu_supports("fma");
+        if (has_fma && __builtin_cpu_supports("avx512f")) return Avx512::table;
+        if (has_fma && __builtin_cpu_supports("avx2")) return Avx2::table;
 #endif
         return Baseline::table;
     }();
