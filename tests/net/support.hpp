@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "support/warnings.hpp"
 
 #include <dlprim/dlprim.hpp>
 
@@ -81,19 +82,6 @@ class Folder {
 
   private:
     std::filesystem::path path_;
-};
-
-/// Collects the library's warnings during its lifetime.
-struct Warnings {
-    Warnings() {
-        set_log([this](LogLevel level, std::string_view line) {
-            if (level == LogLevel::warning) lines.emplace_back(line);
-        });
-    }
-    ~Warnings() { set_log({}); }
-    Warnings(const Warnings&) = delete;
-    Warnings& operator=(const Warnings&) = delete;
-    std::vector<std::string> lines;
 };
 
 /// Convolution, BatchNorm, pooling, dropout, two inner products: data [4, 3, 8, 8], label [4].

@@ -1,34 +1,58 @@
 // SPDX-License-Identifier: MIT
-// AnyValue: a named value of a model while it is imported: a tensor, a sequence of values, or none.
-// An optional with an element is represented by that element, and one without by none.
+// AnyValue: a named value of a model while it is imported: a tensor, a tensor of more dimensions
+// than a Shape has, a sequence of values, or none. An optional with an element is represented by
+// that element, and one without by none.
 #pragma once
 
 #include "base/text.hpp"
 #include "formats/onnx/builder.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim::onnx {
 
+/// "[2, 3]".
+inline std::string sizes_text(const std::vector<std::int64_t>& dims) {
+    std::vector<std::string> sizes;
+    for (const std::int64_t size : dims) sizes.push_back(cat(size));
+    return cat("[", join(sizes, ", "), "]");
+}
+
 class AnyValue {
   public:
     using Sequence = std::vector<AnyValue>;
+    /// ONNX bounds the rank of no tensor; ONNX Runtime's operators take some dozen dimensions.
+    static constexpr int max_rank = 16;
 
     AnyValue() = default;
     AnyValue(Ref tensor) : tensor_(tensor) {}
+    /// These elements, row-major, as a tensor of more than Shape::max_rank dimensions.
+    AnyValue(Ref elements, std::vector<std::int64_t> dims)
+        : wide_(std::make_shared<const Wide>(Wide{elements, std::move(dims)})) {}
     AnyValue(Sequence sequence)
         : sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
 
-    bool is_none() const { return !tensor_ && !sequence_; }
-    Ref tensor() const { return tensor_; }                        ///< null where it is no tensor
+    bool is_none() const { return !tensor_ && !wide_ && !sequence_; }
+    /// Null where it is no tensor, or has more than Shape::max_rank dimensions.
+    Ref tensor() const { return tensor_; }
+    /// Whether it is a tensor of more than Shape::max_rank dimensions.
+    bool is_wide() const { return wide_ != nullptr; }
+    /// A tensor of any rank: its elements, row-major in some shape, or null; and its dimensions.
+    Ref elements() const { return wide_ ? wide_->elements : tensor_; }
+    std::vector<std::int64_t> dims() const {
+        if (wide_) return wide_->dims;
+        return tensor_ ? tensor_->spec.shape.to_vector() : std::vector<std::int64_t>{};
+    }
     const Sequence* sequence() const { return sequence_.get(); }  ///< null where it is none
 
     /// Calls `use(Ref)` for the tensor, or for those of the sequence.
     template <typename Use>
     void each_tensor(const Use& use) const {
-        if (tensor_) use(tensor_);
+        if (const Ref value = elements()) use(value);
         if (sequence_)
             for (const AnyValue& element : *sequence_) element.each_tensor(use);
     }
@@ -36,13 +60,19 @@ class AnyValue {
     /// For messages: "float [2, 3]", "string [4]", "a sequence of 2", "nothing".
     std::string str() const {
         if (sequence_) return cat("a sequence of ", sequence_->size());
-        if (!tensor_) return "nothing";
-        return cat(tensor_->strings ? "string" : name_of(tensor_->spec.dtype), " ",
-                   tensor_->spec.shape.str());
+        const Ref value = elements();
+        if (!value) return "nothing";
+        return cat(value->strings ? "string" : name_of(value->spec.dtype), " ", sizes_text(dims()));
     }
 
   private:
+    struct Wide {
+        Ref elements;
+        std::vector<std::int64_t> dims;
+    };
+
     Ref tensor_ = nullptr;
+    std::shared_ptr<const Wide> wide_;
     std::shared_ptr<const Sequence> sequence_;
 };
 

@@ -67,6 +67,9 @@ class Call {
     /// Throws Error(format) for a tensor.
     const AnyValue::Sequence& sequence(int i) const;
     const Shape& shape(int i) const { return in(i)->spec.shape; }
+    /// A tensor of any rank: its dimensions and, in some shape, its elements (AnyValue).
+    Ints dims(int i) const { return tensor_of_any_rank(i).dims(); }
+    Ref elements(int i) const { return tensor_of_any_rank(i).elements(); }
     DType dtype(int i) const { return in(i)->spec.dtype; }
     /// The contents of an input that must be known, such as sizes or axes. If they are computed,
     /// the operators built so far are run; a static import throws Error(unsupported) instead, in
@@ -134,6 +137,7 @@ class Call {
     void check_all_read() const;
 
   private:
+    const AnyValue& tensor_of_any_rank(int i) const;
     template <typename Kind>
     const Kind* find(std::string_view name, const char* kind);
 

@@ -4,6 +4,8 @@
 
 #include "base/text.hpp"
 
+#include <dlprim/log.hpp>
+
 namespace dlprim::onnx {
 
 std::string shape_text(const std::vector<Dimension>& shape) {
@@ -48,8 +50,12 @@ void Importer::bind_symbol(const ValueInfo& info, const Dimension& dim, std::int
     if (dim.size || dim.symbol.empty()) return;
     const auto& [known, first] =
         symbols_.emplace(dim.symbol, std::pair(size, info.name)).first->second;
-    require(known == size, where_input(info), "has ", dim.symbol, " = ", size, ", input '", first,
-            "' has ", dim.symbol, " = ", known);
+    // Models are in use whose inputs give one name to sizes that have nothing to do with each
+    // other.
+    if (known != size)
+        log(LogLevel::warning,
+            cat(where_input(info), "has ", dim.symbol, " = ", size, ", input '", first, "' has ",
+                dim.symbol, " = ", known, ": the model gives both sizes one name"));
 }
 
 Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string, Shape>& shapes,

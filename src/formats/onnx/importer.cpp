@@ -3,6 +3,8 @@
 #include "formats/onnx/importer.hpp"
 
 #include "base/text.hpp"
+#include "formats/onnx/node_order.hpp"
+#include "formats/onnx/wide_rank.hpp"
 
 #include <algorithm>
 
@@ -11,18 +13,6 @@ namespace dlprim::onnx {
 namespace {
 
 constexpr int deepest_functions = 16;
-
-/// Calls `use(name)` for every name that the node reads, in the graphs that it owns too.
-template <typename Use>
-void each_name_read(const Node& node, const Use& use) {
-    for (const std::string& name : node.inputs) use(name);
-    for (const auto& [name, attribute] : node.attributes) {
-        const auto* const graph = std::get_if<std::shared_ptr<const Graph>>(&attribute.data);
-        if (!graph) continue;
-        for (const Node& inner : (*graph)->nodes) each_name_read(inner, use);
-        for (const ValueInfo& output : (*graph)->outputs) use(output.name);
-    }
-}
 
 std::vector<std::string> names_of(const std::vector<ValueInfo>& values) {
     std::vector<std::string> names;
@@ -74,6 +64,15 @@ bool has_strings(const std::vector<AnyValue>& values) {
     return has;
 }
 
+/// A caller gets tensors that a Shape holds, also in sequences.
+void check_rank(const std::string& output, const AnyValue& value) {
+    if (value.is_wide())
+        fail(ErrorKind::unsupported, "the graph's output '", output, "' is ", value.str(),
+             "; outputs have at most ", Shape::max_rank, " dimensions");
+    if (value.sequence())
+        for (const AnyValue& element : *value.sequence()) check_rank(output, element);
+}
+
 /// Strings and numbers must not become one tensor, in which numbers would stand for strings.
 void check_moved(const Rule& rule, const std::vector<AnyValue>& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -113,6 +112,7 @@ std::vector<std::pair<std::string, AnyValue>> Importer::run() {
     std::vector<std::pair<std::string, AnyValue>> outputs;
     for (const ValueInfo& info : model_.graph.outputs) {
         outputs.emplace_back(info.name, find(main_, info.name, "the graph's output"));
+        check_rank(info.name, outputs.back().second);
         check_declared(info, outputs.back().second);
     }
     return outputs;
@@ -141,7 +141,8 @@ AnyValue Importer::find(const Scope& scope, const std::string& name, const char*
     if (const AnyValue* const found = look_up(scope, name)) return *found;
     if (const auto refused = refused_.find(name); refused != refused_.end())
         fail(ErrorKind::unsupported, what, " '", name, "' ", refused->second);
-    fail(ErrorKind::format, what, " '", name, "' is made by no node before it");
+    fail(ErrorKind::format, what, " '", name,
+         "' is made by no node, and is no input and no initialiser");
 }
 
 const Importer::LastUses& Importer::last_uses(const std::vector<Node>& nodes,
@@ -241,18 +242,24 @@ std::vector<std::optional<AnyValue>> Importer::import_node(const Node& node,
     if (of_strings && rule->strings == Rule::Strings::none)
         fail(ErrorKind::unsupported, "an input is of strings, which are not supported here");
     if (of_strings && rule->strings == Rule::Strings::moved) check_moved(*rule, inputs);
-    Call call(build_, *this, node, version, inputs);
     const auto named = std::find_if(node.outputs.begin(), node.outputs.end(),
                                     [](const std::string& output) { return !output.empty(); });
     build_.begin(!node.name.empty() ? node.name : named == node.outputs.end() ? node.type : *named);
+    const std::optional<MergedNode> merged = merge_dimensions(build_, node, *rule, version, inputs);
+    Call call(build_, *this, merged ? merged->node : node, version,
+              merged ? merged->inputs : inputs);
     calls_.push_back(&call);
     rule->import(call);
     calls_.pop_back();
     call.check_all_read();
-    if (of_strings && rule->strings == Rule::Strings::moved)
-        for (const auto& result : call.results())
-            if (result) result->each_tensor([&](Ref tensor) { build_.as_strings(tensor); });
-    return call.results();
+    std::vector<std::optional<AnyValue>> results = call.results();
+    for (auto& result : results) {
+        if (merged && result && result->tensor())
+            result = merged->restored(build_, result->tensor());
+        if (of_strings && rule->strings == Rule::Strings::moved && result)
+            result->each_tensor([&](Ref tensor) { build_.as_strings(tensor); });
+    }
+    return results;
 }
 
 const Function* Importer::find_function(const Node& node) const {
@@ -317,22 +324,21 @@ std::vector<AnyValue> Importer::run_graph(const Graph& graph, const std::vector<
 
 /// What the model declares of a value must be what its operators make, where it gives sizes.
 void Importer::check_declared(const ValueInfo& info, const AnyValue& value) const {
-    const Ref tensor = value.tensor();
+    const Ref tensor = value.elements();
     if (!tensor || tensor->strings || info.optional) return;
     const auto where = cat("'", model_.source, "': tensor '", info.name, "' ");
     if (info.dtype && *info.dtype != tensor->spec.dtype)
         fail(ErrorKind::format, where, "is declared as ", name_of(*info.dtype), " and is ",
              name_of(tensor->spec.dtype));
     if (!info.shape || !checks_shapes_) return;
-    const Shape& shape = tensor->spec.shape;
-    bool agrees = static_cast<int>(info.shape->size()) == shape.rank();
-    for (int i = 0; agrees && i < shape.rank(); ++i) {
-        const auto& size = (*info.shape)[static_cast<std::size_t>(i)].size;
-        agrees = !size || *size == shape[i];
-    }
+    const Ints dims = value.dims();
+    const bool agrees = std::equal(info.shape->begin(), info.shape->end(), dims.begin(), dims.end(),
+                                   [](const Dimension& declared, std::int64_t size) {
+                                       return declared.size.value_or(size) == size;
+                                   });
     if (!agrees)
         fail(ErrorKind::format, where, "is declared as ", shape_text(*info.shape), " and is ",
-             shape.str());
+             sizes_text(dims));
 }
 
 }  // namespace dlprim::onnx

@@ -4,6 +4,7 @@
 
 #include "base/input_file.hpp"
 #include "base/text.hpp"
+#include "formats/onnx/node_order.hpp"
 #include "formats/onnx/read_tensor.hpp"
 #include "formats/onnx/wire.hpp"
 
@@ -164,6 +165,7 @@ class ModelReader {
         for (const auto& input : from.input()) result.inputs.push_back(value_info(input));
         for (const auto& output : from.output()) result.outputs.push_back(value_info(output));
         for (const auto& value : from.value_info()) result.values[value.name()] = value_info(value);
+        sort(result);
         return result;
     }
 
@@ -209,7 +211,17 @@ class ModelReader {
         result.opsets = opsets(from.opset_import());
         read_defaults(from, result);
         for (auto& entry : *from.mutable_node()) result.nodes.push_back(node(entry));
+        sort(result);
         return result;
+    }
+
+    template <typename GraphOrFunction>
+    void sort(GraphOrFunction& made) const {
+        try {
+            sort_nodes(made);
+        } catch (const Error& error) {
+            throw Error(error.kind(), cat("'", source_, "': ", error.what()));
+        }
     }
 
     std::string source_;

@@ -102,19 +102,20 @@ void range(Call& call) {
 }
 
 void shape(Call& call) {
-    const Shape& input = call.shape(0);
+    const Ints input = call.dims(0);
+    const std::int64_t rank = std::ssize(input);
     const auto clamp = [&](std::int64_t at) {
-        return std::clamp<std::int64_t>(at < 0 ? at + input.rank() : at, 0, input.rank());
+        return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
     };
     const std::int64_t begin = clamp(call.integer("start", 0)),
-                       end = clamp(call.integer("end", input.rank()));
+                       end = clamp(call.integer("end", rank));
     Ints sizes;
-    for (std::int64_t i = begin; i < end; ++i) sizes.push_back(input[static_cast<int>(i)]);
+    for (std::int64_t i = begin; i < end; ++i) sizes.push_back(input[static_cast<std::size_t>(i)]);
     call.set(0, known(call, host_integers({static_cast<std::int64_t>(sizes.size())}, sizes)));
 }
 
 void size(Call& call) {
-    call.set(0, known(call, host_integers({}, {call.shape(0).numel()})));
+    call.set(0, known(call, host_integers({}, {call.elements(0)->spec.shape.numel()})));
 }
 
 const Rule constant_table[] = {

@@ -4,8 +4,10 @@
 #include "formats/onnx/rules/narrow_cast.hpp"
 #include "formats/onnx/rules/string_cast.hpp"
 #include "formats/onnx/types.hpp"
+#include "formats/onnx/wide_rank.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace dlprim::onnx {
@@ -17,15 +19,15 @@ void identity(Call& call) {
 }
 
 void reshape_to(Call& call, Ints dims) {
-    const Shape& input = call.shape(0);
+    const Ints input = call.dims(0);
     const bool zero_is_zero = call.integer("allowzero", 0) != 0;
     int deduced = -1;
     std::int64_t rest = 1;
     for (std::size_t i = 0; i < dims.size(); ++i) {
         if (dims[i] == 0 && !zero_is_zero) {
-            call.check(static_cast<int>(i) < input.rank(), "size ", i, " is 0, the input has ",
-                       input.rank(), " dimensions");
-            dims[i] = input[static_cast<int>(i)];
+            call.check(i < input.size(), "size ", i, " is 0, the input has ", input.size(),
+                       " dimensions");
+            dims[i] = input[i];
         }
         if (dims[i] == -1) {
             call.check(deduced < 0, "-1 stands twice");
@@ -37,11 +39,9 @@ void reshape_to(Call& call, Ints dims) {
             rest *= size;
         }
     }
-    if (deduced >= 0) dims[static_cast<std::size_t>(deduced)] = input.numel() / rest;
-    const Shape shape(dims);
-    require(shape.numel() == input.numel(), "the input of shape ", input.str(),
-            " cannot take shape ", shape.str());
-    call.set(0, call.build.reshape(call.in(0), shape, deduced));
+    const Ref elements = call.elements(0);
+    if (deduced >= 0) dims[static_cast<std::size_t>(deduced)] = elements->spec.shape.numel() / rest;
+    call.set(0, view(call.build, elements, dims, deduced));
 }
 
 void reshape(Call& call) {
@@ -49,14 +49,17 @@ void reshape(Call& call) {
 }
 
 void flatten(Call& call) {
-    const Shape& input = call.shape(0);
-    const std::int64_t given = call.integer("axis", 1);
-    call.check(given >= -input.rank() && given <= input.rank(), "axis ", given, " is none of ",
-               input.rank(), " dimensions");
-    const int axis = static_cast<int>(given < 0 ? given + input.rank() : given);
-    call.set(0, call.build.reshape(call.in(0),
-                                   {input.product(0, axis), input.product(axis, input.rank())},
-                                   axis == 0 ? 0 : 1));
+    const Ints input = call.dims(0);
+    const std::int64_t rank = std::ssize(input), given = call.integer("axis", 1);
+    call.check(given >= -rank && given <= rank, "axis ", given, " is none of ", rank,
+               " dimensions");
+    const std::int64_t axis = given < 0 ? given + rank : given;
+    const Ref elements = call.elements(0);
+    const std::int64_t outer =
+        std::accumulate(input.begin(), input.begin() + axis, std::int64_t{1}, std::multiplies<>());
+    const std::int64_t inner =
+        std::accumulate(input.begin() + axis, input.end(), std::int64_t{1}, std::multiplies<>());
+    call.set(0, call.build.reshape(elements, {outer, inner}, axis == 0 ? 0 : 1));
 }
 
 Ints axes_of(Call& call, bool by_input) {
@@ -65,45 +68,48 @@ Ints axes_of(Call& call, bool by_input) {
 }
 
 void squeeze(Call& call, bool by_input) {
-    const Shape& input = call.shape(0);
-    Ints axes = call.axes(axes_of(call, by_input), input.rank());
+    const Ints input = call.dims(0);
+    const auto rank = static_cast<int>(input.size());
+    Ints axes = call.axes(axes_of(call, by_input), rank);
     if (axes.empty())
-        for (int i = 0; i < input.rank(); ++i)
-            if (input[i] == 1) axes.push_back(i);
+        for (int i = 0; i < rank; ++i)
+            if (input[static_cast<std::size_t>(i)] == 1) axes.push_back(i);
     Ints sizes;
-    for (int i = 0; i < input.rank(); ++i) {
+    for (int i = 0; i < rank; ++i) {
+        const std::int64_t size = input[static_cast<std::size_t>(i)];
         if (!std::binary_search(axes.begin(), axes.end(), i))
-            sizes.push_back(input[i]);
+            sizes.push_back(size);
         else
-            call.check(input[i] == 1, "dimension ", i, " of shape ", input.str(), " is not 1");
+            call.check(size == 1, "dimension ", i, " of shape ", sizes_text(input), " is not 1");
     }
-    call.set(0, call.build.reshape(call.in(0), Shape(sizes)));
+    call.set(0, view(call.build, call.elements(0), sizes));
 }
 
 void unsqueeze(Call& call, bool by_input) {
-    const Shape& input = call.shape(0);
-    const Ints given = axes_of(call, by_input);
-    const int rank = input.rank() + static_cast<int>(given.size());
+    const Ints input = call.dims(0), given = axes_of(call, by_input);
+    const auto rank = static_cast<int>(input.size() + given.size());
     const Ints axes = call.axes(given, rank);
     Ints sizes;
-    int next = 0;
+    std::size_t next = 0;
     for (int i = 0; i < rank; ++i)
         sizes.push_back(std::binary_search(axes.begin(), axes.end(), i) ? 1 : input[next++]);
-    call.set(0, call.build.reshape(call.in(0), Shape(sizes)));
+    call.set(0, view(call.build, call.elements(0), sizes));
 }
 
 void transpose(Call& call) {
-    const int rank = call.shape(0).rank();
-    Ints order(static_cast<std::size_t>(rank));
+    const Ints input = call.dims(0);
+    Ints order(input.size());
     std::iota(order.rbegin(), order.rend(), 0);
     order = call.integers("perm", order);
     Ints sorted = order;
     std::sort(sorted.begin(), sorted.end());
     for (std::size_t i = 0; i < sorted.size(); ++i)
-        call.check(sorted.size() == static_cast<std::size_t>(rank) &&
-                       sorted[i] == static_cast<std::int64_t>(i),
-                   "perm is no order of ", rank, " dimensions");
-    call.set(0, call.build.transpose(call.in(0), order));
+        call.check(sorted.size() == input.size() && sorted[i] == static_cast<std::int64_t>(i),
+                   "perm is no order of ", input.size(), " dimensions");
+    if (call.value(0).is_wide())
+        call.set(0, transposed(call.build, call.elements(0), input, order));
+    else
+        call.set(0, call.build.transpose(call.in(0), order));
 }
 
 void cast_to(Call& call, DType dtype) {
@@ -168,8 +174,11 @@ Ref broadcast_to(Call& call, Ref value, const Shape& shape) {
 }
 
 void expand(Call& call) {
-    const Shape wanted(call.known_integers(1, "the sizes"));
-    call.set(0, broadcast_to(call, call.in(0), broadcast(call.shape(0), wanted)));
+    const Ints wanted = call.known_integers(1, "the sizes");
+    if (!call.value(0).is_wide() && std::ssize(wanted) <= Shape::max_rank)
+        return call.set(0, broadcast_to(call, call.in(0), broadcast(call.shape(0), Shape(wanted))));
+    const Expansion by = merged_expansion(call.build, call.elements(0), call.dims(0), wanted);
+    call.set(0, view(call.build, broadcast_to(call, by.input, by.shape), by.dims));
 }
 
 void tile(Call& call) {
