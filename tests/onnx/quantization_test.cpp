@@ -163,6 +163,42 @@ TEST_CASE("of an input that is all zeros the scale is 1") {
     check_on_devices(model, {{"x", tensor({2}, {0, 0})}}, "float [2]: 0 0");
 }
 
+TEST_CASE("a share of all stays in the range of its type") {
+    if (is_absent()) return;
+    Model model;
+    model.domains = {{"com.microsoft", 1}};
+    model.nodes = {node("QLinearSoftmax", {"x", "s", "z", "share", "least"}, {"y"},
+                        {{attribute("opset", 13)}, "", "com.microsoft"})};
+    model.initializers = {floats("s", {}, {1}), floats("share", {}, {1.0f / 256}),
+                          onnx_bytes::tensor("z", {}, type_int8, {'\3'}),
+                          onnx_bytes::tensor("least", {}, type_int8, "\x80")};
+    model.inputs = {value("x", {1, 2}, type_int8)};
+    model.outputs = {value("y", {1, 2}, type_int8)};
+    check_on_devices(model, {{"x", value_of<std::int8_t>({1, 2}, i8, {127, -128})}},
+                     text_of<std::int8_t>({1, 2}, i8, {127, -128}));
+}
+
+TEST_CASE("packed weights that are not supported are named") {
+    if (is_absent()) return;
+    const auto refused = [](std::int64_t bits, std::int64_t packed, const std::string& words) {
+        Model model;
+        model.domains = {{"com.microsoft", 1}};
+        model.nodes = {node("MatMulNBits", {"x", "w", "s"}, {"y"},
+                            {{attribute("K", 16), attribute("N", 1), attribute("bits", bits),
+                              attribute("block_size", 16), attribute("weight_prepacked", packed)},
+                             "n",
+                             "com.microsoft"})};
+        model.initializers = {onnx_bytes::tensor("w", {1, 1, 8}, type_uint8, "12345678"),
+                              floats("s", {1}, {1})};
+        model.inputs = {value("x", {2, 16})};
+        model.outputs = {value("y", {2, 1})};
+        const std::string text = error_of(model.str(), dlprim::ErrorKind::unsupported);
+        CHECK(has(text, "[com.microsoft.MatMulNBits 'n', opset 1] " + words));
+    };
+    refused(3, 0, "weights of 3 bits are not supported");
+    refused(4, 1, "packed weights are not supported");
+}
+
 TEST_CASE("what quantised operators refuse names the operator, its version and the node") {
     if (is_absent()) return;
     const auto refused = [](const std::string& nodes, int type, dlprim::ErrorKind kind,

@@ -154,6 +154,21 @@ std::vector<Ref> Call::on_host(const std::vector<Ref>& inputs, const HostFunctio
     return results;
 }
 
+std::vector<std::optional<AnyValue>> Call::run_rule(
+    std::string_view type, std::int64_t version, std::vector<AnyValue> inputs,
+    const std::vector<std::string_view>& attributes) {
+    Node node;
+    node.type = type;
+    node.name = node_.name;
+    for (const std::string_view name : attributes)
+        if (const Attribute* const given = attribute(name))
+            node.attributes.emplace(std::string(name), *given);
+    Call call(build, graphs, node, version, std::move(inputs));
+    find_rule(type, version)->import(call);
+    call.check_all_read();
+    return call.results();
+}
+
 void Call::check_all_read() const {
     for (const auto& item : node_.attributes) {
         // Up to opset 5 it said which inputs may be overwritten.

@@ -116,6 +116,11 @@ class Call {
                              std::string_view reason = size_by_values) const;
     static constexpr std::string_view size_by_values =
         "the result's size depends on values that are known only while the network runs";
+    /// What the rule of another type of ONNX's own makes of these inputs, as a node would with this
+    /// node's attributes of these names. `version`: of ONNX's operator set.
+    std::vector<std::optional<AnyValue>> run_rule(std::string_view type, std::int64_t version,
+                                                  std::vector<AnyValue> inputs,
+                                                  const std::vector<std::string_view>& attributes);
     /// The results by output; empty if the rule has not set one.
     const std::vector<std::optional<AnyValue>>& results() const { return results_; }
 
@@ -170,6 +175,7 @@ struct Rule {
 std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
 std::span<const Rule> attention_rules();
+std::span<const Rule> block_quantized_rules();
 std::span<const Rule> box_rules();
 std::span<const Rule> cache_rules();
 std::span<const Rule> constant_rules();
@@ -191,6 +197,7 @@ std::span<const Rule> order_rules();
 std::span<const Rule> pooling_rules();
 std::span<const Rule> position_rules();
 std::span<const Rule> quantization_rules();
+std::span<const Rule> quantized_element_rules();
 std::span<const Rule> random_rules();
 std::span<const Rule> recurrent_rules();
 std::span<const Rule> reduction_rules();

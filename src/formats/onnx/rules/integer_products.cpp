@@ -43,19 +43,64 @@ Ref rescaled(Call& call, Ref sums, Ref left_scale, Ref right_scale, Ref scale, R
                                 name_of(dtype));
 }
 
-Ref product(Call& call, int a, int a_zero, int b, int b_zero) {
-    const Ref zero = input_or_none(call, a_zero);
-    return exact_matmul(
-        call, shifted(call, call.in(a), zero ? as_column(call, zero, call.shape(a)) : nullptr),
-        shifted(call, call.in(b), input_or_none(call, b_zero)));
+/// The int32 product of quantised factors; a zero point of 0 may be null.
+Ref product(Call& call, Ref a, Ref a_zero, Ref b, Ref b_zero) {
+    return exact_matmul(call,
+                        shifted(call, a, a_zero ? as_column(call, a_zero, a->spec.shape) : nullptr),
+                        shifted(call, b, b_zero));
 }
 
 void matmul_integer(Call& call) {
-    call.set(0, product(call, 0, 2, 1, 3));
+    call.set(0,
+             product(call, call.in(0), input_or_none(call, 2), call.in(1), input_or_none(call, 3)));
+}
+
+/// Sums as float numbers, perhaps plus a bias.
+Ref scaled(Builder& build, Ref sums, Ref left_scale, Ref right_scale, Ref bias) {
+    std::vector<Ref> inputs{sums, left_scale, right_scale};
+    if (bias) inputs.push_back(bias);
+    return build.pointwise(bias ? "y0 = x0 * (x1 * x2) + x3" : "y0 = x0 * (x1 * x2)", inputs, {},
+                           "float");
+}
+
+void matmul_integer_to_float(Call& call) {
+    const Ref sums =
+        product(call, call.in(0), input_or_none(call, 4), call.in(1), input_or_none(call, 5));
+    call.set(0, scaled(call.build, sums, as_column(call, call.in(2), call.shape(0)), call.in(3),
+                       input_or_none(call, 6)));
+}
+
+void dynamic_quantized_matmul(Call& call) {
+    const Quantized a = dynamically_quantized(call.build, call.in(0));
+    const Ref sums = product(call, a.value, a.zero, call.in(1), input_or_none(call, 3));
+    call.set(0, scaled(call.build, sums, a.scale, call.in(2), input_or_none(call, 4)));
+}
+
+/// alpha * A B + C in the integers of A and B, as numbers, or in another scale where one is given.
+void quantized_gemm(Call& call) {
+    const double alpha = call.number("alpha", 1);
+    const auto factor = [&](int i, const char* transposes) {
+        call.check(call.shape(i).rank() == 2, "a factor has shape ", call.shape(i).str(),
+                   "; it must be a matrix");
+        const bool turns = call.integer(transposes, 0) != 0;
+        return turns ? call.build.transpose(call.in(i), {1, 0}) : call.in(i);
+    };
+    const Ref a = factor(0, "transA"), b = factor(3, "transB");
+    Ref sums = product(call, a, single_number(call, 2), b, call.in(5));
+    if (call.has(6)) {
+        call.check(call.dtype(6) == DType::i32, "C is ", name_of(call.dtype(6)),
+                   "; it must be int32");
+        sums = call.build.pointwise("y0 = x0 + x1", {sums, call.in(6)}, {}, "int32");
+    }
+    Ref scale = single_number(call, 1);
+    if (alpha != 1) scale = call.build.pointwise("y0 = x0 * p0", {scale}, {alpha});
+    call.set(0, call.has(7) ? rescaled(call, sums, scale, call.in(4), single_number(call, 7),
+                                       zero_point(call, 8, call.dtype(0)))
+                            : scaled(call.build, sums, scale, call.in(4), nullptr));
 }
 
 void quantized_matmul(Call& call) {
-    const Ref sums = product(call, 0, 2, 3, 5);
+    const Ref sums = product(call, call.in(0), call.in(2), call.in(3), call.in(5));
     const Shape& y = sums->spec.shape;
     call.set(0, rescaled(call, sums, as_column(call, call.in(1), call.shape(0)), call.in(4),
                          as_column(call, call.in(6), y), as_column(call, call.in(7), y)));
@@ -113,6 +158,9 @@ const Rule integer_product_table[] = {
     {"ConvInteger", 10, convolution_integer},
     {"QLinearMatMul", 10, quantized_matmul},
     {"QLinearConv", 10, quantized_convolution},
+    {"com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantized_matmul},
+    {"com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float},
+    {"com.microsoft.QGemm", 1, quantized_gemm},
 };
 
 }  // namespace

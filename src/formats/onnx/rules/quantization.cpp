@@ -11,41 +11,6 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// A scale or zero point as it broadcasts to x: one number, one for each place of `axis`, or one
-/// for `block` places of it.
-Ref laid_over(Call& call, Ref value, const Shape& x, int axis, std::int64_t block) {
-    Builder& build = call.build;
-    const Shape given = value->spec.shape;
-    const auto refuse = [&](bool fits) {
-        call.check(fits, "a scale or zero point of shape ", given.str(), " for an input of shape ",
-                   x.str(), ", axis ", axis, " and block_size ", block);
-    };
-    if (given.numel() == 1 && given.rank() <= 1) return build.reshape(value, {});
-    refuse(axis >= 0 && axis < x.rank() && block >= 0);
-    if (block == 0) {
-        refuse(given == Shape{x[axis]});
-        Ints sizes(static_cast<std::size_t>(x.rank()), 1);
-        sizes[static_cast<std::size_t>(axis)] = x[axis];
-        return build.reshape(value, Shape(sizes));
-    }
-    refuse(given.rank() == x.rank() && block < (1 << 24));
-    const std::int64_t blocks = given[axis];
-    refuse(blocks == (x[axis] + block - 1) / block && given.with(axis, x[axis]) == x);
-    Ints single = given.to_vector();
-    single.insert(single.begin() + axis + 1, 1);
-    Ints repeated = single;
-    repeated[static_cast<std::size_t>(axis) + 1] = block;
-    const Ref wide = build.add1("Pointwise", {build.reshape(value, Shape(single))},
-                                {{"code", std::string("y0 = x0")},
-                                 {"shape", repeated},
-                                 {"dtypes", Strings{std::string(name_of(value->spec.dtype))}}});
-    const Ref flat = build.reshape(wide, given.with(axis, blocks * block));
-    if (blocks * block == x[axis]) return flat;
-    return build.add1(
-        "Slice", {flat},
-        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", std::int64_t{0}}, {"end", x[axis]}});
-}
-
 /// A narrow type in float, which programs compute with.
 Ref in_numbers(Builder& build, Ref value) {
     return is_narrow(value->spec.dtype) ? build.cast(value, DType::f32) : value;
@@ -124,10 +89,84 @@ void dequantize(Call& call) {
                                      name_of(dtype)));
 }
 
-/// By the input's own range, which takes in 0.
 void dynamic_quantize(Call& call) {
-    const Ref x = call.in(0);
+    const Quantized made = dynamically_quantized(call.build, call.in(0));
+    call.set(0, made.value);
+    call.set(1, made.scale);
+    call.set(2, made.zero);
+}
+
+const Rule quantization_table[] = {
+    {"QuantizeLinear", 10, quantize},
+    {"DequantizeLinear", 10, dequantize},
+    {"DynamicQuantizeLinear", 11, dynamic_quantize},
+    {"com.microsoft.QuantizeLinear", 1, quantize},
+    {"com.microsoft.DequantizeLinear", 1, dequantize},
+};
+
+}  // namespace
+
+Ref laid_over(Call& call, Ref value, const Shape& x, int axis, std::int64_t block) {
     Builder& build = call.build;
+    const Shape given = value->spec.shape;
+    const auto refuse = [&](bool fits) {
+        call.check(fits, "a scale or zero point of shape ", given.str(), " for an input of shape ",
+                   x.str(), ", axis ", axis, " and block_size ", block);
+    };
+    if (given.numel() == 1 && given.rank() <= 1) return build.reshape(value, {});
+    refuse(axis >= 0 && axis < x.rank() && block >= 0);
+    if (block == 0) {
+        refuse(given == Shape{x[axis]});
+        Ints sizes(static_cast<std::size_t>(x.rank()), 1);
+        sizes[static_cast<std::size_t>(axis)] = x[axis];
+        return build.reshape(value, Shape(sizes));
+    }
+    refuse(given.rank() == x.rank() && block < (1 << 24));
+    const std::int64_t blocks = given[axis];
+    refuse(blocks == (x[axis] + block - 1) / block && given.with(axis, x[axis]) == x);
+    Ints single = given.to_vector();
+    single.insert(single.begin() + axis + 1, 1);
+    Ints repeated = single;
+    repeated[static_cast<std::size_t>(axis) + 1] = block;
+    const Ref wide = build.add1("Pointwise", {build.reshape(value, Shape(single))},
+                                {{"code", std::string("y0 = x0")},
+                                 {"shape", repeated},
+                                 {"dtypes", Strings{std::string(name_of(value->spec.dtype))}}});
+    const Ref flat = build.reshape(wide, given.with(axis, blocks * block));
+    if (blocks * block == x[axis]) return flat;
+    return build.add1(
+        "Slice", {flat},
+        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", std::int64_t{0}}, {"end", x[axis]}});
+}
+
+Ref single_number(Call& call, int i) {
+    call.check(call.shape(i).numel() == 1, "input ", i, " has shape ", call.shape(i).str(),
+               "; it must be one number");
+    return call.build.reshape(call.in(i), {});
+}
+
+Ref zero_point(Call& call, int i, DType dtype) {
+    if (!call.has(i)) return call.build.constant("", host_integers({}, {0}, dtype));
+    call.check(call.dtype(i) == dtype, "a zero point is ", name_of(call.dtype(i)), " for ",
+               name_of(dtype));
+    return single_number(call, i);
+}
+
+Quantized quantized_input(Call& call, int i) {
+    return {call.in(i), single_number(call, i + 1), zero_point(call, i + 2, call.dtype(i))};
+}
+
+Ref dequantized(Builder& build, const Quantized& x) {
+    return build.pointwise("y0 = (x0 - x2) * x1", {x.value, x.scale, x.zero}, {}, "float");
+}
+
+Ref requantized(Call& call, Ref numbers, Ref scale, Ref zero) {
+    const auto [low, high] = quantized_range(call, zero->spec.dtype);
+    return call.build.pointwise("y0 = min(max(round(x0 / x1) + x2, p0), p1)",
+                                {numbers, scale, zero}, {low, high}, name_of(zero->spec.dtype));
+}
+
+Quantized dynamically_quantized(Builder& build, Ref x) {
     const std::vector<Ref> ends =
         build.add("Pointwise", {x}, {{"code", std::string("y0 = min[](x0); y1 = max[](x0)")}});
     const Ref low = build.reshape(ends[0], {}), high = build.reshape(ends[1], {});
@@ -135,19 +174,10 @@ void dynamic_quantize(Call& call) {
         build.pointwise("s = (max(x1, 0) - min(x0, 0)) / 255; y0 = s == 0 ? 1 : s", {low, high});
     const Ref zero = build.pointwise("y0 = round(min(max(-min(x0, 0) / x1, 0), 255))", {low, scale},
                                      {}, "uint8");
-    call.set(0, build.pointwise("y0 = min(max(round(x0 / x1) + x2, 0), 255)", {x, scale, zero}, {},
-                                "uint8"));
-    call.set(1, scale);
-    call.set(2, zero);
+    return {build.pointwise("y0 = min(max(round(x0 / x1) + x2, 0), 255)", {x, scale, zero}, {},
+                            "uint8"),
+            scale, zero};
 }
-
-const Rule quantization_table[] = {
-    {"QuantizeLinear", 10, quantize},
-    {"DequantizeLinear", 10, dequantize},
-    {"DynamicQuantizeLinear", 11, dynamic_quantize},
-};
-
-}  // namespace
 
 std::pair<double, double> quantized_range(const Call& call, DType dtype) {
     switch (dtype) {

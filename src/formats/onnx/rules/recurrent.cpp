@@ -2,6 +2,7 @@
 // RNN, LSTM and GRU. Where the project's own operators LSTM and GRU have what the node asks for, it
 // becomes one of them, in whose order the gates are brought; else its steps are imported one by one
 // (recurrent_cells.hpp).
+#include "formats/onnx/rules/quantization.hpp"
 #include "formats/onnx/rules/recurrent_cells.hpp"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ struct Recurrent {
     Ref h = nullptr, c = nullptr;             ///< [directions, batch, hidden]
     std::vector<std::vector<Ref>> peepholes;  ///< by direction
     bool couples_forget = false, linear_before_reset = false;
+    bool quantizes = false;  ///< factors of weights are integers (DynamicQuantizeLSTM)
 };
 
 Ref part(Builder& build, Ref value, std::int64_t dim, std::int64_t begin, std::int64_t end) {
@@ -156,7 +158,8 @@ Recurrent read_node(Call& call, Cell::Kind kind) {
 
 /// Whether the project's operator of the same name computes the same.
 bool is_own_operator(const Call& call, const Recurrent& node) {
-    if (!node.is_plain || node.lengths || node.reverse || node.kind == Cell::Kind::rnn)
+    if (!node.is_plain || node.lengths || node.reverse || node.quantizes ||
+        node.kind == Cell::Kind::rnn)
         return false;
     if (!call.in(1)->known || !call.in(2)->known || (call.has(3) && !call.in(3)->known))
         return false;
@@ -231,6 +234,7 @@ Cell cell_of(const Recurrent& node, int d) {
     cell.lengths = node.lengths;
     cell.couples_forget = node.couples_forget;
     cell.linear_before_reset = node.linear_before_reset;
+    cell.quantizes = node.quantizes;
     return cell;
 }
 
@@ -303,8 +307,10 @@ std::vector<Ref> run_steps(Builder& build, const Recurrent& node) {
     return made;
 }
 
-void recurrent(Call& call, Cell::Kind kind) {
-    const Recurrent node = read_node(call, kind);
+void recurrent(Call& call, Cell::Kind kind, bool quantizes = false) {
+    Recurrent node = read_node(call, kind);
+    node.quantizes = quantizes;
+    if (quantizes) node.x = dequantized(call.build, dynamically_quantized(call.build, node.x));
     call.check(node.steps >= 1 && node.batch >= 1, "the input has shape ", call.shape(0).str(),
                ", which has no steps");
     call.supports(node.steps <= call.graphs.max_iterations(), "there are more than ",
@@ -319,10 +325,44 @@ void recurrent(Call& call, Cell::Kind kind) {
     }
 }
 
+/// Weights [directions, features, gates * hidden] of integers as ONNX's LSTM takes them. Scale and
+/// zero point are numbers for each direction, or for each of its columns.
+Ref dequantized_weights(Call& call, int i, int scale) {
+    const Shape& weights = call.shape(i);
+    call.check(weights.rank() == 3, "input ", i, " has shape ", weights.str(),
+               "; it must be [directions, features, 4 * hidden]");
+    const auto over = [&](int at) {
+        const Shape& given = call.shape(at);
+        const std::int64_t columns = given.rank() == 2 ? given[1] : 1;
+        call.check(given == Shape{weights[0]} || given == Shape{weights[0], weights[2]}, "input ",
+                   at, " has shape ", given.str(), " for weights of shape ", weights.str());
+        return call.build.reshape(call.in(at), {weights[0], 1, columns});
+    };
+    const Ref numbers = dequantized(call.build, {call.in(i), over(scale), over(scale + 1)});
+    return call.build.transpose(numbers, {0, 2, 1});
+}
+
+/// LSTM whose products are those of integers: of the weights, and of the input and the state by
+/// their own ranges.
+void dynamic_quantized_lstm(Call& call) {
+    constexpr std::int64_t inner_opset = 14;
+    std::vector<AnyValue> inputs;
+    for (int i = 0; i < 8; ++i) inputs.push_back(call.value(i));
+    inputs[1] = dequantized_weights(call, 1, 8);
+    inputs[2] = dequantized_weights(call, 2, 10);
+    Call inner(call.build, call.graphs, call.node(), inner_opset, std::move(inputs));
+    recurrent(inner, Cell::Kind::lstm, true);
+    inner.check_all_read();
+    for (const auto& item : call.node().attributes) call.ignore(item.first);
+    for (std::size_t i = 0; i < inner.results().size(); ++i)
+        if (inner.results()[i]) call.set(static_cast<int>(i), *inner.results()[i]);
+}
+
 const Rule recurrent_table[] = {
     {"RNN", 1, [](Call& call) { recurrent(call, Cell::Kind::rnn); }},
     {"LSTM", 1, [](Call& call) { recurrent(call, Cell::Kind::lstm); }},
     {"GRU", 1, [](Call& call) { recurrent(call, Cell::Kind::gru); }},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, dynamic_quantized_lstm},
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ struct Cell {
     std::vector<Ref> peepholes;  ///< LSTM: of i, o and f, [hidden] each; or none
     Ref lengths = nullptr;       ///< [batch, 1]: steps from a sequence's length on change nothing
     bool couples_forget = false, linear_before_reset = false;
+    bool quantizes = false;  ///< products take the state as integers (dynamically_quantized())
 
     int gates() const { return kind == Kind::rnn ? 1 : kind == Kind::lstm ? 4 : 3; }
 };

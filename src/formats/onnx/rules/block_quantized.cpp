@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Operators of com.microsoft on weights of 2, 4 or 8 bits, several in a byte, with a scale and a
+// zero point for each block of a row. They are taken apart where they are constants, once.
+#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/quantization.hpp"
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// The integers in bytes [..., n], the low bits first, as uint8 [..., n * 8 / bits].
+Ref unpacked(Builder& build, Ref bytes, std::int64_t bits) {
+    if (bits == 8) return bytes;
+    Ints sizes = bytes->spec.shape.to_vector();
+    const std::int64_t each = 8 / bits, last = sizes.back();
+    sizes.push_back(1);
+    const Ref single = build.reshape(bytes, Shape(sizes));
+    sizes.back() = each;
+    const std::string code = cat("y0 = bitand(shr(x0, index(", sizes.size() - 1, ") * ", bits,
+                                 "), ", (1 << bits) - 1, ")");
+    const Ref parts =
+        build.add1("Pointwise", {single},
+                   {{"code", code}, {"shape", sizes}, {"dtypes", Strings{std::string("uint8")}}});
+    sizes.pop_back();
+    sizes.back() = last * each;
+    return build.reshape(parts, Shape(sizes));
+}
+
+std::int64_t bits_of(Call& call) {
+    const std::int64_t bits = call.integer("bits", 4);
+    call.supports(bits == 2 || bits == 4 || bits == 8, "weights of ", bits,
+                  " bits are not supported");
+    return bits;
+}
+
+/// Half the range, which stands for 0 where the node has no zero points.
+Ref usual_zero(Builder& build, std::int64_t bits) {
+    return build.constant("", host_integers({}, {std::int64_t{1} << (bits - 1)}, DType::u8));
+}
+
+struct Weights {
+    std::int64_t rows, columns, bits, block, blocks;
+
+    explicit Weights(Call& call)
+        : rows(call.integer("N", 0)),
+          columns(call.integer("K", 0)),
+          bits(bits_of(call)),
+          block(call.integer("block_size", 0)),
+          blocks(0) {
+        call.check(rows >= 1 && columns >= 1 && columns < (std::int64_t{1} << 40) && block >= 1 &&
+                       block < (1 << 24) && block * bits % 8 == 0,
+                   "N is ", rows, ", K is ", columns, " and block_size is ", block);
+        blocks = (columns + block - 1) / block;
+    }
+};
+
+Ref reshaped(Call& call, int i, const Shape& wanted) {
+    call.check(call.shape(i).numel() == wanted.numel(), "input ", i, " has shape ",
+               call.shape(i).str(), "; it must have the elements of ", wanted.str());
+    return call.build.reshape(call.in(i), wanted);
+}
+
+/// Zero points [rows, blocks], or one number. They are bytes, packed as weights are, or numbers.
+Ref zero_points(Call& call, const Weights& w) {
+    if (!call.has(3)) return usual_zero(call.build, w.bits);
+    if (call.dtype(3) != DType::u8) return reshaped(call, 3, {w.rows, w.blocks});
+    const std::int64_t bytes = (w.blocks * w.bits + 7) / 8;
+    return call.build.slice(unpacked(call.build, reshaped(call, 3, {w.rows, bytes}), w.bits), 1, 0,
+                            w.blocks);
+}
+
+/// Scale or zero points [rows, blocks] over [rows, columns]: by blocks of neighbours, or as an
+/// input says for each column.
+Ref over_columns(Call& call, Ref value, const Weights& w) {
+    if (value->spec.shape.rank() == 0) return value;
+    if (!call.has(4)) return laid_over(call, value, {w.rows, w.columns}, 1, w.block);
+    const Shape& given = call.shape(4);
+    call.check(given.rank() == 1 && given[0] >= w.columns, "g_idx has shape ", given.str(), " for ",
+               w.columns, " columns");
+    return gather_computed(call, value, call.build.slice(call.in(4), 0, 0, w.columns), 1);
+}
+
+/// A [..., K] times the transpose of weights [N, K], perhaps plus a bias [N].
+void matmul_nbits(Call& call) {
+    const Weights w(call);
+    call.ignore("accuracy_level");  // products are float here
+    call.supports(call.integer("weight_prepacked", 0) == 0, "packed weights are not supported");
+    const Shape& x = call.shape(0);
+    call.check(x.rank() >= 1 && x[-1] == w.columns, "the input has shape ", x.str(), ", K is ",
+               w.columns);
+    call.check(call.dtype(1) == DType::u8, "the weights are ", name_of(call.dtype(1)),
+               "; they must be uint8");
+    Builder& build = call.build;
+    const Ref bytes = reshaped(call, 1, {w.rows, w.blocks * (w.block * w.bits / 8)});
+    const Ref codes = build.slice(unpacked(build, bytes, w.bits), 1, 0, w.columns);
+    const Ref scales = over_columns(call, reshaped(call, 2, {w.rows, w.blocks}), w),
+              zeros = over_columns(call, zero_points(call, w), w);
+    const std::string_view dtype = name_of(call.dtype(0));
+    std::vector<Ref> params{
+        build.pointwise("y0 = (x0 - x2) * x1", {codes, scales, zeros}, {}, dtype)};
+    if (call.has(5)) params.push_back(reshaped(call, 5, {w.rows}));
+    const Ref rows = build.reshape(call.in(0), {x.product(0, x.rank() - 1), w.columns}, 0);
+    const Ref y = build.add1(
+        "InnerProduct", {rows},
+        {{"inputs", w.columns}, {"outputs", w.rows}, {"bias", params.size() > 1}}, params);
+    call.set(0, build.reshape(y, x.with(x.rank() - 1, w.rows), 0));
+}
+
+/// Rows of quantised data, and then their numbers.
+void gather_block_quantized(Call& call) {
+    const std::int64_t bits = bits_of(call), block = call.integer("block_size", 128);
+    const Shape& data = call.shape(0);
+    const int gathered = call.axis(call.integer("gather_axis", 0), data.rank());
+    int quantized = call.axis(call.integer("quantize_axis", 1), data.rank());
+    const bool packed = call.dtype(0) == DType::u8;
+    call.check(packed ? gathered == 0 && quantized == data.rank() - 1 && quantized > 0
+                      : call.dtype(0) == DType::i4 || call.dtype(0) == DType::u4,
+               "data of ", name_of(call.dtype(0)), " and shape ", data.str(), ", gather_axis ",
+               gathered, " and quantize_axis ", quantized);
+    call.supports(gathered != quantized,
+                  "blocks along the axis that is gathered are not supported");
+    Builder& build = call.build;
+    const auto rows = [&](int i) {
+        return gather_computed(call, call.in(i), call.in(1), gathered);
+    };
+    const auto numbers = [&](Ref value) {
+        return packed ? unpacked(build, value, bits) : build.cast(value, DType::f32);
+    };
+    if (quantized > gathered) quantized += call.shape(1).rank() - 1;
+    const Ref codes = numbers(rows(0)), scales = rows(2);
+    const std::int64_t blocks = scales->spec.shape[quantized];
+    const auto over = [&](Ref value) {
+        return laid_over(call, value, codes->spec.shape, quantized, block);
+    };
+    std::vector<Ref> inputs{codes, over(scales)};
+    if (call.has(3))
+        inputs.push_back(over(build.slice(numbers(rows(3)), quantized, 0, blocks)));
+    else if (packed)
+        inputs.push_back(usual_zero(build, bits));
+    call.set(0, build.pointwise(inputs.size() > 2 ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs,
+                                {}, name_of(call.dtype(2))));
+}
+
+const Rule block_quantized_table[] = {
+    {"com.microsoft.GatherBlockQuantized", 1, gather_block_quantized},
+    {"com.microsoft.MatMulNBits", 1, matmul_nbits},
+};
+
+}  // namespace
+
+std::span<const Rule> block_quantized_rules() {
+    return block_quantized_table;
+}
+
+}  // namespace dlprim::onnx

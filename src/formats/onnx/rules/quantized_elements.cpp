@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Operators of com.microsoft on quantised tensors, other than products: functions of elements,
+// pooling, softmax and concatenation. Numbers are computed in float and rounded as ONNX Runtime
+// does, whose documentation is docs/ContribOperators.md.
+#include "formats/onnx/rules/quantization.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// The newest operator set of ONNX's own whose rules serve here.
+constexpr std::int64_t inner_opset = 19;
+
+/// Of a and b, x0 and x3, each with scale and zero point behind it; those of the result are x6 and
+/// x7.
+void combine(Call& call, std::string_view rounded) {
+    const Quantized a = quantized_input(call, 0), b = quantized_input(call, 3);
+    const Ref scale = single_number(call, 6), zero = zero_point(call, 7, a.value->spec.dtype);
+    const auto [low, high] = quantized_range(call, zero->spec.dtype);
+    call.set(0,
+             call.build.pointwise(cat(rounded, "; y0 = min(max(r, p0), p1)"),
+                                  {a.value, a.scale, a.zero, b.value, b.scale, b.zero, scale, zero},
+                                  {low, high}, name_of(zero->spec.dtype)));
+}
+
+void add(Call& call) {
+    combine(call, "a = x1 / x6; b = x4 / x6; r = round(x7 - (a * x2 + b * x5) + x0 * a + x3 * b)");
+}
+
+void multiply(Call& call) {
+    combine(call, "r = round((x0 - x2) * (x3 - x5) * (x1 * x4 / x6)) + x7");
+}
+
+/// A function of x's elements, in the scale and about the zero point of inputs 3 and 4.
+void element(Call& call, std::string_view code, const std::vector<double>& scalars) {
+    const Quantized x = quantized_input(call, 0);
+    const Ref y = call.build.pointwise(code, {dequantized(call.build, x)}, scalars);
+    call.set(0, requantized(call, y, single_number(call, 3), zero_point(call, 4, call.dtype(0))));
+}
+
+void leaky_relu(Call& call) {
+    element(call, "y0 = x0 >= 0 ? x0 : x0 * p0", {call.number("alpha", 0.01f)});
+}
+
+void sigmoid(Call& call) {
+    element(call, "y0 = sigmoid(x0)", {});
+}
+
+/// Where input 0 holds, x of inputs 1 to 3, else that of 4 to 6.
+void choose(Call& call) {
+    const Quantized x = quantized_input(call, 1), y = quantized_input(call, 4);
+    const Ref scale = single_number(call, 7), zero = zero_point(call, 8, call.dtype(1));
+    const Ref a = requantized(call, dequantized(call.build, x), scale, zero),
+              b = requantized(call, dequantized(call.build, y), scale, zero);
+    call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), a, b}, {},
+                                     name_of(zero->spec.dtype)));
+}
+
+/// Scale and zero point of the result come first.
+void concat(Call& call) {
+    const Ref scale = single_number(call, 0), zero = single_number(call, 1);
+    call.check(call.inputs() >= 5 && call.inputs() % 3 == 2, "there are ", call.inputs(),
+               " inputs; each tensor must have a scale and a zero point behind it");
+    std::vector<AnyValue> parts;
+    for (int i = 2; i < call.inputs(); i += 3) {
+        const Quantized x = quantized_input(call, i);
+        parts.emplace_back(requantized(call, dequantized(call.build, x), scale, zero));
+    }
+    call.set(0, *call.run_rule("Concat", inner_opset, std::move(parts), {"axis"}).at(0));
+}
+
+/// Shares of 1 / scale, which is rounded down. Before opset 13 the dimensions from the axis on are
+/// one.
+void softmax(Call& call) {
+    const Quantized x = quantized_input(call, 0);
+    const Ref scale = single_number(call, 3), zero = zero_point(call, 4, call.dtype(0));
+    const Shape& shape = x.value->spec.shape;
+    const bool flat = call.integer("opset", 0) < 13;
+    const int axis = call.axis(call.integer("axis", flat ? 1 : -1), shape.rank());
+    Builder& build = call.build;
+    std::string axes = cat(axis);
+    for (int i = axis + 1; flat && i < shape.rank(); ++i) axes += cat(",", i);
+    const Ref powers = build.pointwise(
+        "y0 = exp((x0 - x1) * x2)",
+        {x.value, build.pointwise(cat("y0 = max[", axes, "](x0)"), {x.value}), x.scale}, {},
+        "float");
+    const Ref sum = build.pointwise(cat("y0 = sum[", axes, "](x0)"), {powers});
+    const auto [low, high] = quantized_range(call, zero->spec.dtype);
+    call.set(0,
+             build.pointwise("y0 = min(max(round(x0 * floor(1 / x2) / x1) + x3, p0), p1)",
+                             {powers, sum, scale, zero}, {low, high}, name_of(zero->spec.dtype)));
+}
+
+/// [N, ..., C] as [N, C, ...], or, if `back`, the other way round.
+Ref with_channels_moved(Builder& build, Ref x, bool back) {
+    Ints order(static_cast<std::size_t>(x->spec.shape.rank()));
+    std::iota(order.begin(), order.end(), 0);
+    if (back)
+        std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+    else
+        std::rotate(order.begin() + 1, order.end() - 1, order.end());
+    return build.transpose(x, order);
+}
+
+void average_pool(Call& call) {
+    const bool channels_last = call.integer("channels_last", 0) != 0;
+    call.check(call.shape(0).rank() >= 3, "an input of shape ", call.shape(0).str(),
+               " holds no images");
+    Quantized x = quantized_input(call, 0);
+    if (channels_last) x.value = with_channels_moved(call.build, x.value, false);
+    const Ref mean = call.run_rule("AveragePool", inner_opset, {dequantized(call.build, x)},
+                                   {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape",
+                                    "pads", "strides"})
+                         .at(0)
+                         ->tensor();
+    const Ref zero = zero_point(call, 4, call.dtype(0));
+    const auto [low, high] = quantized_range(call, zero->spec.dtype);
+    // The zero point is added before the rounding here.
+    const Ref y = call.build.pointwise("y0 = min(max(round(x0 / x1 + x2), p0), p1)",
+                                       {mean, single_number(call, 3), zero}, {low, high},
+                                       name_of(zero->spec.dtype));
+    call.set(0, channels_last ? with_channels_moved(call.build, y, true) : y);
+}
+
+void average_all(Call& call) {
+    const bool channels_last = call.integer("channels_last", 0) != 0;
+    const Quantized x = quantized_input(call, 0);
+    const Shape& shape = x.value->spec.shape;
+    call.check(shape.rank() >= 3 && !shape.empty(), "an input of shape ", shape.str(),
+               " holds no images");
+    std::vector<std::string> axes;
+    std::int64_t elements = 1;
+    for (int i = 1; i < shape.rank(); ++i) {
+        if (i == (channels_last ? shape.rank() - 1 : 1)) continue;
+        axes.push_back(cat(i));
+        elements *= shape[i];
+    }
+    const Ref sum = call.build.pointwise(cat("y0 = sum[", join(axes, ","), "](x0 - x1)"),
+                                         {x.value, x.zero}, {}, "int32");
+    const Ref zero = zero_point(call, 4, call.dtype(0));
+    const auto [low, high] = quantized_range(call, zero->spec.dtype);
+    call.set(0, call.build.pointwise("y0 = min(max(round(x0 * (x1 / (x2 * p2))) + x3, p0), p1)",
+                                     {sum, x.scale, single_number(call, 3), zero},
+                                     {low, high, static_cast<double>(elements)},
+                                     name_of(zero->spec.dtype)));
+}
+
+const Rule quantized_element_table[] = {
+    {"com.microsoft.QLinearAdd", 1, add},
+    {"com.microsoft.QLinearMul", 1, multiply},
+    {"com.microsoft.QLinearLeakyRelu", 1, leaky_relu},
+    {"com.microsoft.QLinearSigmoid", 1, sigmoid},
+    {"com.microsoft.QLinearWhere", 1, choose},
+    {"com.microsoft.QLinearConcat", 1, concat},
+    {"com.microsoft.QLinearSoftmax", 1, softmax},
+    {"com.microsoft.QLinearAveragePool", 1, average_pool},
+    {"com.microsoft.QLinearGlobalAveragePool", 1, average_all},
+};
+
+}  // namespace
+
+std::span<const Rule> quantized_element_rules() {
+    return quantized_element_table;
+}
+
+}  // namespace dlprim::onnx
