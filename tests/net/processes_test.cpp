@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <memory>
 #include <thread>
@@ -63,7 +64,28 @@ TEST_CASE("all hear of the first failure", "[processes]") {
         CHECK_THAT(failure->text, ContainsSubstring("(process " + std::to_string(failing) +
                                                     ") failed in step 5: the disk is full"));
     }
-    while (called < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(called == 3);
+}
+
+TEST_CASE("who waits for a failure hears of it after the handler has returned", "[processes]") {
+    auto all = watches(2);
+    std::promise<void> begun, may_return;
+    std::atomic<bool> returned{false};
+    all[0]->on_failure([&](const Failure&) {
+        begun.set_value();
+        may_return.get_future().wait();
+        returned = true;
+    });
+    std::future<bool> waiting = std::async(std::launch::async, [&] {
+        return all[0]->wait_for_failure(std::chrono::seconds(60)) && returned;
+    });
+    all[1]->report(75, "the disk is full", true);
+    begun.get_future().wait();
+    // The failure is known already, but is not returned to who waits for it.
+    CHECK(all[0]->failure());
+    CHECK(waiting.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
+    may_return.set_value();
+    CHECK(waiting.get());
 }
 
 TEST_CASE("who fails while others come together gives them its exit code", "[processes]") {

@@ -96,6 +96,8 @@ class Watch::Impl {
     std::function<void(const Failure&)> call_;
 
     bool is_first() const { return options_.rank == 0; }
+    /// Whether there is a failure, of which the handler, if there is one, has been told.
+    bool failure_is_told() const { return failure_ && !telling_ && !(fresh_ && call_); }
 
     void wake() {
         const char byte = 0;
@@ -153,7 +155,8 @@ class Watch::Impl {
     int wake_[2] = {-1, -1};
     std::optional<std::pair<Failure, Clock::time_point>> rumour_;
     Clock::time_point end_by_{};
-    bool fresh_ = false;  ///< whether there is a failure that call_ has not been told of
+    bool fresh_ = false;    ///< whether there is a failure that call_ has not been told of
+    bool telling_ = false;  ///< whether call_ is being told
     Clock::time_point pulsed_ = Clock::now();
     /// Made while there is memory, for the case that there is none.
     Failure exhausted_;
@@ -161,6 +164,7 @@ class Watch::Impl {
 
     void run();
     void run_out() noexcept;
+    void told() noexcept;
     void serve();
     void accept_all();
     void take(Peer& peer, const Frame& frame);
@@ -317,15 +321,22 @@ void Watch::Impl::run_out() noexcept {
         peers_.clear();
         listener_.close();
         if (fresh_ || !failure_) call.swap(call_);
+        telling_ = call != nullptr;
         exhausted_.step = steps_[static_cast<std::size_t>(options_.rank)];
         if (!failure_) failure_.emplace(std::move(exhausted_));
     }
-    changed_.notify_all();
     try {
         if (call) call(*failure_);
     } catch (const std::exception&) {
         // Whoever waits is told by failure_, too.
     }
+    told();
+}
+
+void Watch::Impl::told() noexcept {
+    const std::lock_guard lock(mutex_);
+    telling_ = false;
+    changed_.notify_all();
 }
 
 void Watch::Impl::serve() {
@@ -341,8 +352,9 @@ void Watch::Impl::serve() {
             std::erase_if(peers_, [](const Peer& peer) { return peer.gone; });
             changed_.notify_all();
             if (fresh_ && call_) {
-                fresh_ = false;
                 call = call_;
+                fresh_ = false;
+                telling_ = true;
             }
             const bool idle = std::none_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
                 return peer.link.wants_to_send();
@@ -355,7 +367,10 @@ void Watch::Impl::serve() {
             polled = peers_.size();
             if (listener_) waits.push_back({listener_.get(), POLLIN, 0});
         }
-        if (call) call(*failure_);
+        if (call) {
+            call(*failure_);
+            told();
+        }
         ::poll(waits.data(), waits.size(), 100);
         const std::lock_guard lock(mutex_);
         char bytes[64];
@@ -467,7 +482,7 @@ std::optional<Failure> Watch::failure() const {
 
 std::optional<Failure> Watch::wait_for_failure(std::chrono::duration<double> most) const {
     std::unique_lock lock(impl_->mutex_);
-    impl_->changed_.wait_for(lock, most, [&] { return impl_->failure_.has_value(); });
+    impl_->changed_.wait_for(lock, most, [&] { return impl_->failure_is_told(); });
     return impl_->failure_;
 }
 

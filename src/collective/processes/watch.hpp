@@ -73,9 +73,12 @@ class Watch {
     void report(int code, const std::string& text, bool first_hand);
     /// The failure that all know of, if there is one.
     std::optional<Failure> failure() const;
-    /// The same, for which it waits.
+    /// The same, for which it waits. The handler of on_failure(), if there is one, has returned
+    /// before this function returns the failure, unless that takes longer than `most`. The handler
+    /// itself must not call this function.
     std::optional<Failure> wait_for_failure(std::chrono::duration<double> most) const;
-    /// Called once, by the object's thread, when there is a failure.
+    /// Sets the handler, which the object's thread calls once, when there is a failure; at once
+    /// where there is one already.
     void on_failure(std::function<void(const Failure&)> call);
     /// Ends the watch: that this process goes is no failure any more.
     void leave();
