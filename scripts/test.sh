@@ -4,6 +4,7 @@
 # OpenCL device: PoCL, Intel's runtime for CPUs, and what else is installed. Ends with "N passed, N failed".
 #   scripts/test.sh [ctest options]            e.g. -L formats, -R conv2d
 #   scripts/test.sh --long [ctest options]     the long tests alone, which take hours (docs/correctness.md)
+#   scripts/test.sh --busy [ctest options]     while one more process per core computes; e.g. -L timing --repeat until-fail:20
 # DLPRIM_TEST_BUILD names another build folder (build-test), DLPRIM_CMAKE_ARGS gives CMake more options,
 # DLPRIM_NO_INTEL=1 leaves Intel's runtime out, DLPRIM_NO_PYTHON=1 the Python module.
 set -euo pipefail
@@ -14,6 +15,12 @@ if [ "${1:-}" = --long ]; then
     long=ON
     shift
     set -- -L long --timeout 18000 "$@"
+fi
+
+busy=
+if [ "${1:-}" = --busy ]; then
+    busy=1
+    shift
 fi
 
 deps=(build test docs simulation)
@@ -82,6 +89,15 @@ fi
 # Tests run beside each other: threads bound to cores would wait for those of another test.
 export DLPRIM_AFFINITY=${DLPRIM_AFFINITY:-0}
 
+if [ -n "$busy" ]; then
+    others=()
+    for ((i = 0; i < jobs; ++i)); do
+        (while :; do :; done) &
+        others+=("$!")
+    done
+    trap 'kill "${others[@]}"' EXIT
+fi
+
 rm -f "$build/tests.xml"
 status=0
 ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 2400 -j "$jobs" \
@@ -89,6 +105,9 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 2400 -j
 
 count() { sed -n "s/.*<testsuite[^>]* *$1=\"\([0-9]*\)\".*/\1/p;s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p" \
     "$build/tests.xml" 2> /dev/null | head -1; }
+echo "The tests that took longest, in seconds:"
+sed -n 's/.*<testcase name="\([^"]*\)".* time="\([0-9.]*\)".*/\2 \1/p' "$build/tests.xml" 2> /dev/null | sort -rn |
+    awk 'NR <= 10 {printf "%8.1f  %s\n", $1, $2}'
 tests=$(count tests) failures=$(count failures) skipped=$(count skipped) disabled=$(count disabled)
 tests=${tests:-0} failures=${failures:-0}
 left_out=$((${skipped:-0} + ${disabled:-0}))

@@ -3,7 +3,6 @@
 """Networks that are refused: what the file holds, and the words that the sentence about it must have."""
 import json
 import re
-import time
 
 from commands import CommandTest, main, network, operator
 
@@ -160,9 +159,7 @@ class BadNetwork(CommandTest):
     def check(self, rows):
         for name, (text, words) in rows.items():
             with self.subTest(name):
-                started = time.monotonic()
                 self.refuse(words, "flops", self.write("net.json", text), "-d", "cpu")
-                self.assertLess(time.monotonic() - started, 5)
 
     def test_text(self):
         self.check(TEXT)

@@ -3,6 +3,7 @@
 import contextlib
 import pathlib
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +42,16 @@ class Runs(CommandTest):
         finally:
             process.kill()
             process.communicate()
+
+    def line_of(self, run: "subprocess.Popen[str]", word: str) -> str:
+        """Waits for a line of a run's output that holds the word, and returns it."""
+        assert run.stdout
+        patience = threading.Timer(SECONDS, run.kill)
+        patience.start()
+        try:
+            return next((line for line in run.stdout if word in line), "")
+        finally:
+            patience.cancel()
 
     def folder_of_pictures(self) -> dict[str, Any]:
         """Noise in three colours, of classes with hostile names; a net that cannot tell them apart at once."""

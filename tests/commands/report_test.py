@@ -4,7 +4,6 @@
 import base64
 import re
 import signal
-import time
 from typing import Any
 
 import numpy as np
@@ -96,11 +95,10 @@ class Report(Runs):
         with self.running(self.config("long", data=self.numbers(), epochs=1000000), out) as run:
             (out / "report.html").unlink()
             (out / "report.html").mkdir()
-            time.sleep(3)
+            self.assertRegex(self.line_of(run, "the training goes on"), "report.html.*; the training goes on")
             run.send_signal(signal.SIGINT)
             said, _ = run.communicate(timeout=SECONDS)
         self.assertEqual(run.returncode, 130, said[-2000:])
-        self.assertRegex(said, "report.html.*; the training goes on")
         self.assertIn("stopped; checkpoint: ", said)
 
     def test_a_run_that_is_stopped_and_goes_on(self) -> None:
@@ -126,7 +124,7 @@ class Report(Runs):
         np.savez(self.folder / "test.npz", x=x, y=x[:, :2] * 3)
         config = self.config("long", data=data | {"test": data["test"] | {"file": "test.npz"}}, epochs=1000000)
         with self.running(config, self.folder / "out") as run:
-            time.sleep(0.5)
+            self.line_of(run, "epoch 4/")
             run.send_signal(signal.SIGINT)
             run.communicate(timeout=SECONDS)
         stopped = data_of(self.folder / "out/report.html")

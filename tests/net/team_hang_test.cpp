@@ -13,7 +13,7 @@
 using namespace dlprim;
 using namespace dlprim::testing;
 
-TEST_CASE("a device that hangs keeps what its thread uses", "[team]") {
+TEST_CASE("a device that hangs keeps what its thread uses", "[team_hang]") {
     ON_EVERY_DEVICE(device) {
         if (Access::impl(device).is_host()) return;
         const std::vector<Context> devices = contexts_like(device, 2);

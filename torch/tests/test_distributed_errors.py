@@ -13,24 +13,24 @@ from ranks import NEEDS_GLOO, Ranks
 from torch import distributed
 
 pytestmark = NEEDS_GLOO
+TIMEOUT = 600.0
+"""Of a group whose ranks must not wait until then, in seconds."""
 
 
 def test_death_while_waited_for(tmp_path: Path) -> None:
-    """When a rank dies while others wait for it, they raise at once, and so does all that they try later."""
-    group = Ranks(tmp_path, 3)
+    """When a rank dies while others wait for it, they raise long before the timeout, and so does all that they try later."""
+    group = Ranks(tmp_path, 3, timeout=TIMEOUT)
     try:
         group.call(reduced, "SUM", torch.float32, 10)
         for rank in (0, 1):
             group.start(rank, reduced, "SUM", torch.float32, 10)
         time.sleep(0.5)
-        start = time.monotonic()
         group.processes[2].kill()
         for _ in range(2):
             for rank in (0, 1):
-                error = str(group.answer(rank)[1])
+                error = str(group.answer(rank, patience=TIMEOUT / 2)[1])
                 assert f"ALLREDUCE failed on rank {rank} of 3" in error and "has ended" in error
                 group.start(rank, reduced, "SUM", torch.float32, 10)
-        assert time.monotonic() - start < 5
     finally:
         group.close()
 
@@ -120,7 +120,7 @@ def test_timeout_beside_gloo(tmp_path: Path) -> None:
         start = time.monotonic()
         group.start(0, both_devices)
         error = str(group.answer(0)[1])
-        assert 2 < time.monotonic() - start < 20
+        assert time.monotonic() - start > 2
         assert "ALLREDUCE failed on rank 0 of 2" in error and "init_process_group(timeout" in error
     finally:
         group.close()
