@@ -14,6 +14,13 @@ cl_mem memory(const BufferRef& ref) {
     return static_cast<cl_mem>(ref.buffer->handle());
 }
 
+/// clFinish() of Mesa's rusticl 22.3 returns at once where nothing was enqueued since the last
+/// clFlush(), while the work still runs. A marker is something to wait for.
+cl_int finish_queue(cl_command_queue queue) {
+    const cl_int code = clEnqueueMarkerWithWaitList(queue, 0, nullptr, nullptr);
+    return code != CL_SUCCESS ? code : clFinish(queue);
+}
+
 }  // namespace
 
 OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
@@ -133,7 +140,7 @@ void OpenCLQueue::finish() {
     OpenCLRefusals::Look look;
     refusals_.enqueue(handle(), look);
     ++handed_over_;
-    cl_check(clFinish(current_), "waiting for the device");
+    cl_check(finish_queue(current_), "waiting for the device");
     rethrow();
     refusals_.check(current_, look);
 }
@@ -159,8 +166,8 @@ void OpenCLQueue::stop_recording() noexcept {
 }
 
 void OpenCLQueue::drain() noexcept {
-    clFinish(handle());
-    if (transfers_ != nullptr) clFinish(transfers_);
+    finish_queue(handle());
+    if (transfers_ != nullptr) finish_queue(transfers_);
 }
 
 cl_command_queue OpenCLQueue::transfers() {

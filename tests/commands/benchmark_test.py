@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_benchmark: what it reports, what a batch costs after the first, and forced engines."""
 import json
+import os
 import re
 
 import numpy as np
@@ -56,6 +57,16 @@ class Benchmark(CommandTest):
     def test_the_version_names_the_commit_that_was_built(self):
         text = self.succeed("benchmark", "--version").out
         self.assertRegex(text, r"^dlprim \d+\.\d+\.\d+ \(commit (unknown|[0-9a-f]{7,}(-dirty)?)\)\n$")
+
+    def test_a_driver_whose_wait_does_not_wait(self):
+        shim = os.environ.get("DLPRIM_IDLE_FINISH", "")
+        if not shim or "LD_PRELOAD" in os.environ or len(DEVICES) < 2:
+            self.skipTest("no library that makes waits idle, or no OpenCL device")
+        net = self.write("long.json", network({"x": [2048, 2048]}, ["y"], operator("InnerProduct", "y", "x", outputs=2048)))
+        words = "returns before the device is done"
+        self.assertNotIn(words, "".join(self.bench(DEVICE, net)["notes"]))
+        self.assertRegex("".join(self.bench(DEVICE, net, LD_PRELOAD=shim)["notes"]), words)
+        self.assertIn(words, self.text)
 
     def test_a_batch_after_the_first_allocates_and_compiles_nothing(self):
         for device in DEVICES:

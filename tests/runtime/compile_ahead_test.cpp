@@ -93,8 +93,7 @@ class Variable {
 
 }  // namespace
 
-TEST_CASE("many programs of a driver that compiles one at a time are for processes",
-          "[timing]") {
+TEST_CASE("many programs of a driver that compiles one at a time are for processes", "[timing]") {
     const CacheFolder folder;
     const Variable executable("DLPRIM_COMPILE_PROGRAM", DLPRIM_COMPILE_EXECUTABLE);
     FakeTarget device(folder.path(), true);
@@ -136,8 +135,7 @@ TEST_CASE("many programs of a driver that compiles one at a time are for process
     }
 }
 
-TEST_CASE("a driver that compiles programs at once is for threads, and is tried once",
-          "[timing]") {
+TEST_CASE("a driver that compiles programs at once is for threads, and is tried once", "[timing]") {
     const CacheFolder folder;
     const Variable executable("DLPRIM_COMPILE_PROGRAM", DLPRIM_COMPILE_EXECUTABLE);
     const FakeTarget device(folder.path(), false);
@@ -157,8 +155,7 @@ TEST_CASE("on two cores the compiler is not tried, and the disk not touched") {
     CHECK_FALSE(fs::exists(folder.path() / "kernels"));
 }
 
-TEST_CASE("one round is enough to see that programs compile at once",
-          "[timing]") {
+TEST_CASE("one round is enough to see that programs compile at once", "[timing]") {
     std::atomic<int> calls{0};
     CHECK_FALSE(compiles_in_turn([&](int number) {
         ++calls;

@@ -44,6 +44,17 @@ TEST_CASE("an event is done when the work before it is", "[event]") {
     }
 }
 
+// Mesa's rusticl 22.3 has nothing to wait for where nothing was enqueued since the last flush.
+TEST_CASE("finish waits for work that has been flushed", "[event]") {
+    ON_EVERY_DEVICE(device) {
+        Tensor x(device, {1 << 22});
+        for (int i = 0; i < 20; ++i) x.fill(i);
+        const Event end(device);
+        device.finish();
+        CHECK(end.done());
+    }
+}
+
 TEST_CASE("copies that do not wait are ordered with other work", "[event]") {
     ON_EVERY_DEVICE(device) {
         const std::int64_t count = 100000;
