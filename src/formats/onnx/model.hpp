@@ -34,6 +34,8 @@ struct Tensor {
     std::string name;
     std::shared_ptr<const HostTensor> value;     ///< null where it is of strings, or refused
     std::shared_ptr<const HostStrings> strings;  ///< null where it is of another type, or refused
+    /// The dimensions, where there are more than Shape::max_rank. The values have one then.
+    std::vector<std::int64_t> wide_dims;
     std::string refusal;  ///< "is of type complex64, which ..."; an error only where it is used
 };
 

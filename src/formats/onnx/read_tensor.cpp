@@ -4,6 +4,7 @@
 
 #include "base/input_file.hpp"
 #include "base/text.hpp"
+#include "formats/onnx/any_value.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -131,9 +132,14 @@ Tensor TensorReader::read(proto::TensorProto& tensor) const {
     }
     Shape shape;
     try {
-        shape = Shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
+        std::vector<std::int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+        const bool is_wide = std::ssize(dims) > Shape::max_rank;
+        shape = is_wide ? Shape{element_count(dims)} : Shape(dims);
+        if (is_wide) result.wide_dims = std::move(dims);
     } catch (const Error& error) {
-        fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "': ", error.what());
+        const bool too_many = error.kind() == ErrorKind::unsupported;
+        fail(too_many ? ErrorKind::unsupported : ErrorKind::format, "'", source_, "': tensor '",
+             tensor.name(), "': ", error.what());
     }
     if (is_strings) {
         auto strings = std::make_shared<HostStrings>();

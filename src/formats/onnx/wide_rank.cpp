@@ -9,16 +9,6 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// The number of elements. Throws as Shape does.
-std::int64_t count(const Ints& dims) {
-    if (std::ssize(dims) > AnyValue::max_rank)
-        fail(ErrorKind::unsupported, "a tensor of shape ", sizes_text(dims), " has ", dims.size(),
-             " dimensions; at most ", AnyValue::max_rank, " are supported");
-    const std::span<const std::int64_t> all = dims;
-    const std::size_t half = all.size() / 2;
-    return Shape{Shape(all.first(half)).numel(), Shape(all.subspan(half)).numel()}.numel();
-}
-
 /// Throws Error(unsupported) where a Shape does not hold these dimensions.
 Shape narrow(const Ints& merged, const Ints& dims) {
     if (std::ssize(merged) > Shape::max_rank)
@@ -143,7 +133,7 @@ std::vector<MergedNode::Group> groups_of(const Ints& dims, const std::vector<boo
 
 Ints merged_sizes(const std::vector<MergedNode::Group>& groups) {
     Ints sizes;
-    for (const MergedNode::Group& group : groups) sizes.push_back(count(group.dims));
+    for (const MergedNode::Group& group : groups) sizes.push_back(element_count(group.dims));
     return sizes;
 }
 
@@ -199,8 +189,17 @@ MergedNode merge_reduction(Builder& build, const Node& node, const std::vector<A
 
 }  // namespace
 
+std::int64_t element_count(const Ints& dims) {
+    if (std::ssize(dims) > AnyValue::max_rank)
+        fail(ErrorKind::unsupported, "a tensor of shape ", sizes_text(dims), " has ", dims.size(),
+             " dimensions; at most ", AnyValue::max_rank, " are supported");
+    const std::span<const std::int64_t> all = dims;
+    const std::size_t half = all.size() / 2;
+    return Shape{Shape(all.first(half)).numel(), Shape(all.subspan(half)).numel()}.numel();
+}
+
 AnyValue view(Builder& build, Ref elements, const Ints& dims, int deduced) {
-    require(count(dims) == elements->spec.shape.numel(), "the input of shape ",
+    require(element_count(dims) == elements->spec.shape.numel(), "the input of shape ",
             elements->spec.shape.str(), " cannot take shape ", sizes_text(dims));
     if (std::ssize(dims) > Shape::max_rank) return {elements, dims};
     return build.reshape(elements, Shape(dims), deduced);

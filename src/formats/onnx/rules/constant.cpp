@@ -29,9 +29,10 @@ Ref strings(Call& call, const Shape& shape, const std::vector<std::string>& valu
 void constant(Call& call) {
     if (const Attribute* const value = call.attribute("value")) {
         const Tensor& tensor = value_of(call, *value);
-        return call.set(0, tensor.value
-                               ? known(call, tensor.value)
-                               : strings(call, tensor.strings->shape, tensor.strings->values));
+        const Ref made = tensor.value
+                             ? known(call, tensor.value)
+                             : strings(call, tensor.strings->shape, tensor.strings->values);
+        return call.set(0, AnyValue(made, tensor.wide_dims));
     }
     if (call.given("value_string"))
         return call.set(0, strings(call, {}, {call.text("value_string", "")}));
@@ -69,13 +70,15 @@ HostValue filled(Call& call, const Shape& shape, const HostTensor& element) {
 }
 
 void constant_of_shape(Call& call) {
-    const Shape shape(call.known_integers(0, "the sizes"));
+    const Ints sizes = call.known_integers(0, "the sizes");
+    const bool is_wide = std::ssize(sizes) > Shape::max_rank;
     HostValue element = host_numbers({}, {0}, DType::f32);
     if (const Attribute* const value = call.attribute("value")) {
         element = value_of(call, *value).value;
         call.check(element && element->shape.numel() == 1, "attribute 'value' is no single number");
     }
-    call.set(0, known(call, filled(call, shape, *element)));
+    const Shape shape = is_wide ? Shape{element_count(sizes)} : Shape(sizes);
+    call.set(0, AnyValue(known(call, filled(call, shape, *element)), is_wide ? sizes : Ints{}));
 }
 
 void range(Call& call) {
