@@ -178,6 +178,29 @@ def pooling(case: Case) -> None:
     }
 
 
+def largest(case: Case) -> None:
+    random = case.random
+    case.fed(bytes_of(random, (2, *shape_of(random, 2, 4), 3), byte_type(random)).repeat(2, 1).repeat(2, 2))
+    kernel = [int(size) for size in random.integers(1, 3, 2)]
+    case.attributes |= {"kernel_shape": kernel, "strides": [int(size) for size in random.integers(1, 3, 2)]}
+
+
+def convolution(case: Case) -> None:
+    random, dtype = case.random, byte_type(case.random)
+    last, groups = random.random() < 0.7, int(random.integers(1, 3))
+    channels, out = (groups * int(size) for size in random.integers(1, 5, 2))
+    case.quantized((2, 6, 5, channels) if last else (2, channels, 6, 5), dtype)
+    kernel = [int(size) for size in random.integers(1, 4, 2)]
+    case.constant(bytes_of(random, (out, channels // groups, *kernel), np.int8))
+    case.constant(random.uniform(0.003, 0.01, (out,) if random.random() < 0.5 else ()).astype(np.float32))
+    case.constant(np.zeros((), np.int8))
+    case.scale(0.5, 2)
+    case.zero(dtype)
+    if random.random() < 0.5:
+        case.constant(random.integers(-3000, 3000, out).astype(np.int32))
+    case.attributes |= {"channels_last": int(last), "group": groups, "kernel_shape": kernel, "pads": [1, 0, 1, 0]}
+
+
 def whole_pooling(case: Case) -> None:
     random, dtype = case.random, byte_type(case.random)
     last = random.random() < 0.3
@@ -347,10 +370,12 @@ TYPES: dict[str, Callable[[Case], None]] = {
     "GatherBlockQuantized": packed_rows,
     "MatMulIntegerToFloat": integers_to_float,
     "MatMulNBits": packed_product,
+    "NhwcMaxPool": largest,
     "QGemm": gemm,
     "QLinearAdd": two_operands,
     "QLinearAveragePool": pooling,
     "QLinearConcat": concatenation,
+    "QLinearConv": convolution,
     "QLinearGlobalAveragePool": whole_pooling,
     "QLinearLeakyRelu": one_operand,
     "QLinearMul": two_operands,

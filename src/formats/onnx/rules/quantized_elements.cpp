@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Operators of com.microsoft on quantised tensors, other than products: functions of elements,
-// pooling, softmax and concatenation. Numbers are computed in float and rounded as ONNX Runtime
-// does, whose documentation is docs/ContribOperators.md.
+// Operators of com.microsoft on quantised tensors, other than matrix products: functions of
+// elements, pooling, softmax, concatenation, and what has images with channels last. Numbers are
+// computed in float and rounded as ONNX Runtime does, whose documentation is
+// docs/ContribOperators.md.
 #include "formats/onnx/rules/quantization.hpp"
-
-#include <algorithm>
-#include <numeric>
+#include "formats/onnx/rules/windows.hpp"
 
 namespace dlprim::onnx {
 
@@ -94,23 +93,17 @@ void softmax(Call& call) {
                              {powers, sum, scale, zero}, {low, high}, name_of(zero->spec.dtype)));
 }
 
-/// [N, ..., C] as [N, C, ...], or, if `back`, the other way round.
-Ref with_channels_moved(Builder& build, Ref x, bool back) {
-    Ints order(static_cast<std::size_t>(x->spec.shape.rank()));
-    std::iota(order.begin(), order.end(), 0);
-    if (back)
-        std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-    else
-        std::rotate(order.begin() + 1, order.end() - 1, order.end());
-    return build.transpose(x, order);
+/// Whether the node's images are [N, ..., C].
+bool has_channels_last(Call& call) {
+    call.check(call.shape(0).rank() >= 3, "an input of shape ", call.shape(0).str(),
+               " holds no images");
+    return call.integer("channels_last", 0) != 0;
 }
 
 void average_pool(Call& call) {
-    const bool channels_last = call.integer("channels_last", 0) != 0;
-    call.check(call.shape(0).rank() >= 3, "an input of shape ", call.shape(0).str(),
-               " holds no images");
+    const bool last = has_channels_last(call);
     Quantized x = quantized_input(call, 0);
-    if (channels_last) x.value = with_channels_moved(call.build, x.value, false);
+    if (last) x.value = channels_first(call.build, x.value);
     const Ref mean = call.run_rule("AveragePool", inner_opset, {dequantized(call.build, x)},
                                    {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape",
                                     "pads", "strides"})
@@ -122,19 +115,41 @@ void average_pool(Call& call) {
     const Ref y = call.build.pointwise("y0 = min(max(round(x0 / x1 + x2), p0), p1)",
                                        {mean, single_number(call, 3), zero}, {low, high},
                                        name_of(zero->spec.dtype));
-    call.set(0, channels_last ? with_channels_moved(call.build, y, true) : y);
+    call.set(0, last ? channels_last(call.build, y) : y);
+}
+
+/// The maxima of windows of [N, ..., C].
+void max_pool(Call& call) {
+    const Ref y =
+        call.run_rule("MaxPool", inner_opset, {channels_first(call.build, call.in(0))},
+                      {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"})
+            .at(0)
+            ->tensor();
+    call.set(0, channels_last(call.build, y));
+}
+
+void convolution(Call& call) {
+    const bool last = has_channels_last(call);
+    std::vector<AnyValue> inputs;
+    for (int i = 0; i < call.inputs(); ++i) inputs.push_back(call.value(i));
+    if (last) inputs[0] = channels_first(call.build, call.in(0));
+    const Ref y =
+        call.run_rule("QLinearConv", inner_opset, std::move(inputs),
+                      {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"})
+            .at(0)
+            ->tensor();
+    call.set(0, last ? channels_last(call.build, y) : y);
 }
 
 void average_all(Call& call) {
-    const bool channels_last = call.integer("channels_last", 0) != 0;
+    const bool last = has_channels_last(call);
     const Quantized x = quantized_input(call, 0);
     const Shape& shape = x.value->spec.shape;
-    call.check(shape.rank() >= 3 && !shape.empty(), "an input of shape ", shape.str(),
-               " holds no images");
+    call.check(!shape.empty(), "an input of shape ", shape.str(), " holds no images");
     std::vector<std::string> axes;
     std::int64_t elements = 1;
     for (int i = 1; i < shape.rank(); ++i) {
-        if (i == (channels_last ? shape.rank() - 1 : 1)) continue;
+        if (i == (last ? shape.rank() - 1 : 1)) continue;
         axes.push_back(cat(i));
         elements *= shape[i];
     }
@@ -156,7 +171,9 @@ const Rule quantized_element_table[] = {
     {"com.microsoft.QLinearWhere", 1, choose},
     {"com.microsoft.QLinearConcat", 1, concat},
     {"com.microsoft.QLinearSoftmax", 1, softmax},
+    {"com.microsoft.NhwcMaxPool", 1, max_pool},
     {"com.microsoft.QLinearAveragePool", 1, average_pool},
+    {"com.microsoft.QLinearConv", 1, convolution},
     {"com.microsoft.QLinearGlobalAveragePool", 1, average_all},
 };
 

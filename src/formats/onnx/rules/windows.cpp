@@ -3,6 +3,7 @@
 #include "formats/onnx/rules/windows.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace dlprim::onnx {
 
@@ -63,6 +64,20 @@ Ref from_image(Call& call, Ref value, int dims) {
     const Shape& shape = value->spec.shape;
     if (dims != 1) return value;
     return call.build.reshape(value, {shape[0], shape[1], shape[3]});
+}
+
+Ref channels_first(Builder& build, Ref value) {
+    Ints order(static_cast<std::size_t>(value->spec.shape.rank()));
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+    return build.transpose(value, order);
+}
+
+Ref channels_last(Builder& build, Ref value) {
+    Ints order(static_cast<std::size_t>(value->spec.shape.rank()));
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+    return build.transpose(value, order);
 }
 
 }  // namespace dlprim::onnx

@@ -26,4 +26,8 @@ Ref as_image(Call& call, Ref value);
 /// Back, where the model's images have one dimension.
 Ref from_image(Call& call, Ref value, int dims);
 
+/// [N, ..., C] as [N, C, ...], and back.
+Ref channels_first(Builder& build, Ref value);
+Ref channels_last(Builder& build, Ref value);
+
 }  // namespace dlprim::onnx
