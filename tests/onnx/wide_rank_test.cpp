@@ -125,6 +125,13 @@ TEST_CASE("elements, axes and matrices of tensors of many dimensions") {
             {{attribute("perm", Sizes{0, 1, 2, 3, 4, 5, 6, 8, 7})}}),
        node("MatMul", {"wide", "turned"}, {"made"})},
       12, squares);
+    Values centred;
+    for (std::size_t i = 0; i < 24; ++i) centred.push_back(i % 2 == 0 ? -1.0f : 1.0f);
+    y({node("Constant", {}, {"ones"},
+            {{bytes(1, "value") + bytes(5, floats("", {2}, {1, 1})) + number(20, 4)}}),
+       node("LayerNormalization", {"wide", "ones"}, {"normal"}, {{number_attribute("epsilon", 0)}}),
+       node("Round", {"normal"}, {"made"})},
+      24, centred);
     y({node("Shape", {"wide"}, {"made_sizes"}),
        node("Cast", {"made_sizes"}, {"made"}, {{attribute("to", 1)}})},
       9, {2, 1, 2, 1, 1, 3, 1, 1, 2});
@@ -149,6 +156,26 @@ TEST_CASE("constants of many dimensions") {
     CHECK(has(error_of(model.str(), ErrorKind::unsupported), "has 17 dimensions; at most 16"));
 }
 
+TEST_CASE("nodes whose inputs are no tensors or whose attributes are of another kind are refused") {
+    if (is_absent()) return;
+    const auto refused = [](const std::string& made, const std::string& words) {
+        Model model = of(512,
+                         {node("Reshape", {"x", "sizes"}, {"wide"}),
+                          node("SequenceConstruct", {"x"}, {"list"}), made},
+                         {{"sizes", Sizes(9, 2)}}, {512});
+        CHECK(has(error_of(model.str(), ErrorKind::format), words));
+    };
+    refused(node("Add", {"wide", "list"}, {"y"}),
+            "input 1 is a sequence of 1; it must be a tensor");
+    refused(node("Concat", {"list", "wide"}, {"y"}, {{attribute("axis", 0)}}),
+            "input 0 is a sequence of 1; it must be a tensor");
+    refused(node("ReduceSum", {"", "wide"}, {"y"}), "input 0 is missing");
+    refused(node("Softmax", {"wide"}, {"y"}, {{attribute("axis", "last")}}),
+            "attribute 'axis' is of another kind");
+    refused(node("ReduceSum", {"wide"}, {"y"}, {{attribute("axes", 1)}}),
+            "attribute 'axes' is of another kind");
+}
+
 TEST_CASE("tensors of too many dimensions are an error that says so") {
     if (is_absent()) return;
     const Sizes two(9, 2), many(17, 1);
@@ -168,6 +195,8 @@ TEST_CASE("tensors of too many dimensions are an error that says so") {
     refused(
         {node("CumSum", {"wide", "axis"}, {"y"})}, two,
         "input 0 is float [2, 2, 2, 2, 2, 2, 2, 2, 2]; this operator takes at most 8 dimensions");
+    refused({node("LayerNormalization", {"wide", "flat"}, {"y"}, {{attribute("axis", 7)}})}, two,
+            "this operator takes at most 8 dimensions");
     refused({node("Identity", {"wide"}, {"y"})}, two,
             "the graph's output 'y' is float [2, 2, 2, 2, 2, 2, 2, 2, 2]; outputs have at most 8 "
             "dimensions");

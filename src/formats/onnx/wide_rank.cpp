@@ -72,7 +72,7 @@ MergedNode merge_broadcast(Builder& build, const Node& node, const std::vector<A
     }
     Broadcast by(outer);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i].is_none()) continue;
+        if (!inputs[i].elements()) continue;  // left out, or what the rule refuses
         const Ints dims = inputs[i].dims();
         by.merged[i].insert(by.merged[i].end(), dims.end() - kept, dims.end());
         made.inputs[i] = build.reshape(inputs[i].elements(), narrow(by.merged[i], dims));
@@ -85,11 +85,17 @@ MergedNode merge_broadcast(Builder& build, const Node& node, const std::vector<A
     return made;
 }
 
-std::int64_t integer_of(const Node& node, std::string_view name, std::int64_t otherwise) {
+/// Throws Error(format) where the attribute is of another kind.
+template <typename Kind>
+Kind attribute_or(const Node& node, std::string_view name, Kind otherwise) {
     const auto found = node.attributes.find(name);
     if (found == node.attributes.end()) return otherwise;
-    const auto* const value = std::get_if<std::int64_t>(&found->second.data);
-    return value ? *value : otherwise;
+    const auto* const value = std::get_if<Kind>(&found->second.data);
+    if (!value) fail(ErrorKind::format, "attribute '", name, "' is of another kind");
+    return *value;
+}
+std::int64_t integer_of(const Node& node, std::string_view name, std::int64_t otherwise) {
+    return attribute_or(node, name, otherwise);
 }
 
 /// How a node says along which axes it works.
@@ -97,6 +103,7 @@ struct AxisForm {
     std::string_view type;
     std::int64_t otherwise;  ///< the axis, where the attribute is not given
     bool all_inputs = false, drops = false;
+    bool to_the_end = false;  ///< it works along all dimensions from the axis on: merged for one
 };
 constexpr AxisForm axis_forms[] = {
     {"ArgMax", 0, false, true},
@@ -104,10 +111,23 @@ constexpr AxisForm axis_forms[] = {
     {"Concat", 1, true},
     {"Gather", 0},
     {"Hardmax", -1},
+    {"LayerNormalization", -1, false, false, true},
     {"LogSoftmax", -1},
+    {"RMSNormalization", -1, false, false, true},
     {"Softmax", -1},
     {"Split", 0},
 };
+
+/// Whether the rule gets what the form is about.
+bool fits(const AxisForm& form, const Node& node, const std::vector<AnyValue>& inputs) {
+    const auto is_tensor = [](const AnyValue& input) { return input.elements() != nullptr; };
+    if (form.all_inputs) return std::all_of(inputs.begin(), inputs.end(), is_tensor);
+    if (!is_tensor(inputs[0])) return false;
+    const std::int64_t axis = integer_of(node, "axis", form.otherwise),
+                       last = std::ssize(inputs[0].dims()) - 1;
+    if (form.to_the_end && axis != -1 && axis != last) return false;
+    return form.type != "Gather" || (inputs.size() > 1 && is_tensor(inputs[1]));
+}
 
 /// By dimension, whether it is one of these axes.
 std::vector<bool> marked(const Ints& axes, std::size_t rank) {
@@ -162,10 +182,9 @@ MergedNode merge_around_axis(Builder& build, const Node& node, const AxisForm& f
 
 MergedNode merge_reduction(Builder& build, const Node& node, const std::vector<AnyValue>& inputs) {
     const Ints dims = inputs[0].dims();
-    Ints axes;
-    const auto attribute = node.attributes.find("axes");
-    const bool by_input = inputs.size() > 1 && !inputs[1].is_none();
-    if (attribute != node.attributes.end()) axes = std::get<Ints>(attribute->second.data);
+    Ints axes = attribute_or(node, "axes", Ints{});
+    const bool by_attribute = !axes.empty();
+    const bool by_input = inputs.size() > 1 && inputs[1].elements();
     if (by_input) {
         const Ref value = inputs[1].elements();
         if (!build.know(value))
@@ -182,7 +201,7 @@ MergedNode merge_reduction(Builder& build, const Node& node, const std::vector<A
     made.inputs[0] = build.reshape(inputs[0].elements(), narrow(merged_sizes(made.groups), dims));
     made.drops_axes = integer_of(node, "keepdims", 1) == 0;
     const Ints merged = axes_among(made.groups);
-    if (attribute != node.attributes.end()) made.node.attributes["axes"].data = merged;
+    if (by_attribute) made.node.attributes["axes"].data = merged;
     if (by_input) made.inputs[1] = build.integers("", merged);
     return made;
 }
@@ -275,9 +294,11 @@ std::optional<MergedNode> merge_dimensions(Builder& build, const Node& node, con
         node.type == "Dropout")
         return merge_broadcast(build, node, inputs, 0);
     if (node.type == "MatMul" && inputs.size() == 2) return merge_broadcast(build, node, inputs, 2);
-    if (is_of(reduction_rules(), rule)) return merge_reduction(build, node, inputs);
+    if (is_of(reduction_rules(), rule) && inputs[0].elements())
+        return merge_reduction(build, node, inputs);
     for (const AxisForm& form : axis_forms)
-        if (node.type == form.type && (version >= 13 || form.otherwise != -1))
+        if (node.type == form.type && (version >= 13 || form.otherwise != -1) &&
+            fits(form, node, inputs))
             return merge_around_axis(build, node, form, inputs);
     return std::nullopt;
 }

@@ -119,6 +119,9 @@ void gather_block_quantized(Call& call) {
                gathered, " and quantize_axis ", quantized);
     call.supports(gathered != quantized,
                   "blocks along the axis that is gathered are not supported");
+    call.check(call.shape(2).rank() == data.rank() &&
+                   (!call.has(3) || call.shape(3).rank() == data.rank()),
+               "scales or zero points have not as many dimensions as data of shape ", data.str());
     Builder& build = call.build;
     const auto rows = [&](int i) {
         return gather_computed(call, call.in(i), call.in(1), gathered);
