@@ -183,7 +183,7 @@ class Crew {
             last_made_ms_ = elapsed_ms();
         }
         list_.hand_over(*index);
-        return result != CompileProcess::Result::lost;
+        return result == CompileProcess::Result::made || result == CompileProcess::Result::failed;
     }
     std::int64_t elapsed_ms() const {
         return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();

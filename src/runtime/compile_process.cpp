@@ -158,6 +158,7 @@ CompileProcess::Result CompileProcess::compile(const ProgramSource& source) {
         if (const auto told = socket_.receive(deadline, &stop_)) {
             if (*told == Message{std::string(answer::made)}) return Result::made;
             if (*told == Message{std::string(answer::failed)}) return Result::failed;
+            if (*told == Message{std::string(answer::not_kept)}) return Result::not_kept;
         }
     }
     lost_ = true;

@@ -40,9 +40,10 @@ class CompileProcess {
     bool ready();
 
     enum class Result {
-        made,    ///< the binary cache has the program
-        failed,  ///< the program does not build there
-        lost,    ///< the child is gone or hangs, or cannot write to the cache
+        made,      ///< the binary cache has the program
+        failed,    ///< the program does not build there
+        not_kept,  ///< it builds, but the child cannot keep it in the cache
+        lost,      ///< the child is gone or hangs
     };
     /// Has the child compile a program, and waits for it. Call it after ready().
     Result compile(const ProgramSource& source);

@@ -49,7 +49,8 @@ const OpenCLDevice* find_device(const std::string& id, const std::string& key) {
 class Compiler {
   public:
     Compiler(const OpenCLDevice& device, const std::string& folder)
-        : context_(open(device)), builds_(device, context_, BinaryCache(folder), counters_) {}
+        : context_(open(device)),
+          builds_(device, context_, BinaryCache(folder), counters_, {}, true) {}
     ~Compiler() { clReleaseContext(context_); }
     Compiler(const Compiler&) = delete;
     Compiler& operator=(const Compiler&) = delete;

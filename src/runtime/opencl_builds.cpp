@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "runtime/build_again.hpp"
+#include "runtime/compile_program.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/pocl_cache.hpp"
@@ -59,12 +60,13 @@ std::string device_key_of(const OpenCLDevice& device) {
 }
 
 OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, BinaryCache disk,
-                           Counters& counters, std::function<void()> compiled)
+                           Counters& counters, std::function<void()> compiled, bool serves)
     : device_(static_cast<cl_device_id>(device.device)),
       context_(context),
       disk_(std::move(disk)),
       counters_(counters),
       compiled_(std::move(compiled)),
+      serves_(serves),
       info_(device.info),
       device_key_(device_key_of(device)),
       exact_division_(exact_division(device_, device.info.kind)),
@@ -73,7 +75,34 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       takes_turns_(needs_kernel_turns(device.platform_version)) {}
 
 std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
-    return cat(device_key_, source.options, exact_division_, '\n', source.source);
+    return cat(device_key_, source.options, device_options(source), '\n', source.source);
+}
+
+std::string OpenCLBuilds::device_options(const ProgramSource& source) const {
+    const bool prefetches =
+        source.source.find("__builtin_prefetch") == std::string::npos || survey().prefetches;
+    return cat(exact_division_, prefetches ? "" : " -DNO_PREFETCH");
+}
+
+const CompilerSurvey& OpenCLBuilds::survey() const {
+    std::call_once(surveyed_, [this] {
+        const auto executable = serves_ || !disk_.enabled() || !disk_.writable()
+                                    ? std::optional<std::filesystem::path>()
+                                    : compile_program();
+        survey_ = executable ? survey_compiler(*this, *executable)
+                             : known_survey(*this).value_or(CompilerSurvey{});
+    });
+    return survey_;
+}
+
+bool OpenCLBuilds::shield(const ProgramSource& source) const {
+    if (serves_ || keeps(source) || !survey().needs_shield) return false;
+    const auto executable = compile_program();
+    if (!executable) return false;
+    if (!shield_.survives(source, *executable))
+        fail(ErrorKind::build, "the compiler of device ", info_.str(), " ends its process over '",
+             source.name, "'; a newer driver may help");
+    return true;
 }
 
 bool OpenCLBuilds::keeps(const ProgramSource& source) const {
@@ -83,11 +112,12 @@ bool OpenCLBuilds::keeps(const ProgramSource& source) const {
 
 cl_program OpenCLBuilds::make(const ProgramSource& source, bool ahead) const {
     const std::string key = key_of(source);
+    const bool shielded = shield(source);  // before the lock, which the other process takes, too
     std::optional<BuildLock> turn;
     if (is_pocl_) turn.emplace(pocl_cache_folder(), key);
     if (const auto binary = disk_.load(key)) {
         if (const cl_program program = from_binary(source, *binary)) {
-            count(ahead ? counters_.compiles : counters_.cache_hits);
+            count(ahead || shielded ? counters_.compiles : counters_.cache_hits);
             return program;
         }
         log(LogLevel::info,
@@ -149,7 +179,7 @@ cl_program OpenCLBuilds::from_source(const ProgramSource& source) const {
     // Without -w, PoCL's compiler writes "8 warnings generated." to stderr when vectors are wider
     // than the processor's. A library must not write there.
     const std::string options =
-        cat(source.options, exact_division_, " -w", is_pocl_ ? no_count : "");
+        cat(source.options, device_options(source), " -w", is_pocl_ ? no_count : "");
     const auto start = std::chrono::steady_clock::now();
     cl_program program = nullptr;
     cl_int code = CL_SUCCESS;

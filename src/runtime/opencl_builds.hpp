@@ -6,10 +6,12 @@
 #include "runtime/binary_cache.hpp"
 #include "runtime/cl.hpp"
 #include "runtime/compile_target.hpp"
+#include "runtime/compiler_survey.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/program.hpp"
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -18,9 +20,10 @@ namespace dlprim {
 /// Several threads may use one object. The cl_context and the counters must outlive it.
 class OpenCLBuilds : public CompileTarget {
   public:
-    /// `compiled` is called after every compilation, on the thread that compiled.
+    /// `compiled` is called after every compilation, on the thread that compiled. `serves`: this
+    /// process compiles for another one, and may be ended by the compiler.
     OpenCLBuilds(const OpenCLDevice& device, cl_context context, BinaryCache disk,
-                 Counters& counters, std::function<void()> compiled = {});
+                 Counters& counters, std::function<void()> compiled = {}, bool serves = false);
 
     /// Equal programs have equal keys. The binary cache stores a program under its key.
     std::string key_of(const ProgramSource& source) const;
@@ -40,6 +43,13 @@ class OpenCLBuilds : public CompileTarget {
     void try_compiling(int number) const override;
 
   private:
+    /// Made when it is first asked for, which may start a process.
+    const CompilerSurvey& survey() const;
+    /// Compiles a new program in another process first, where the compiler may end its process.
+    /// Returns whether it did. Throws Error(build) where that process was ended.
+    bool shield(const ProgramSource& source) const;
+    /// What this device needs beside a program's own options.
+    std::string device_options(const ProgramSource& source) const;
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
     cl_program from_source(const ProgramSource& source) const;
     cl_program with_instructions(const ProgramSource& source, cl_program marked) const;
@@ -53,6 +63,10 @@ class OpenCLBuilds : public CompileTarget {
     BinaryCache disk_;
     Counters& counters_;
     std::function<void()> compiled_;
+    bool serves_;
+    mutable std::once_flag surveyed_;
+    mutable CompilerSurvey survey_;
+    mutable CompileShield shield_{*this};
     DeviceInfo info_;
     std::string device_key_;
     const char* exact_division_;  ///< an option for all programs, or ""

@@ -6,6 +6,7 @@
 #include "runtime/access.hpp"
 #include "runtime/cache_folder.hpp"
 #include "runtime/compile_ahead.hpp"
+#include "runtime/compiler_survey.hpp"
 #include "runtime/small_programs.hpp"
 #include "support/catch.hpp"
 
@@ -308,6 +309,51 @@ TEST_CASE("a net planned with processes gives the same bits, and keeps the same 
         CHECK(cold_result(context.info().id, "2", with) == expected);
         CHECK(with == without);
         CHECK(without.size() > 1);
+    }
+    CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a compiler that compiles prefetches needs no shield") {
+    for (const Context& context : opencl_contexts()) {
+        const CacheFolder folder;
+        const Context cold(context.info().id);
+        const PendingPrograms pending = pending_adds(cold, 1);
+        const CompileTarget& target = *pending[0]->target();
+        CHECK_FALSE(known_survey(target));
+        CHECK(survey_compiler(target, executable).prefetches);
+        REQUIRE(known_survey(target));
+        CHECK(known_survey(target)->prefetches);
+        CHECK_FALSE(known_survey(target)->needs_shield);
+    }
+}
+
+TEST_CASE("a program that ends the compiler's process ends no other") {
+    const std::string guarded =
+        "#ifndef NO_PREFETCH\nkernel void f(global float* x) { __builtin_prefetch(x); }\n"
+        "#else\nkernel void f(global float* x) { x[0] = 0; }\n#endif\n";
+    const std::string deadly = "kernel void f(global float* x) { __builtin_prefetch(x); }\n";
+    for (const Context& context : opencl_contexts()) {
+        const CacheFolder folder;
+        const fs::path fragile = script(
+            folder, cat("LD_PRELOAD=", DLPRIM_FRAGILE_COMPILER, " exec ", executable.string()));
+        const auto old = env("DLPRIM_COMPILE_PROGRAM");
+        ::setenv("DLPRIM_COMPILE_PROGRAM", fragile.c_str(), 1);
+        {
+            const Context cold(context.info().id);
+            Access::impl(cold).build({"guarded", guarded, ""});
+            CHECK_THROWS_WITH(Access::impl(cold).build({"deadly", deadly, ""}),
+                              Catch::Contains("ends its process over 'deadly'"));
+            CHECK(run_adds(cold, Access::impl(cold).build(adds(4))) == 7);
+            const PendingPrograms pending = pending_adds(cold, 6);
+            const CompileTarget& target = *pending[5]->target();
+            CHECK_FALSE(known_survey(target)->prefetches);
+            CHECK(known_survey(target)->needs_shield);
+            // What ended a process once is not tried again.
+            CompileShield shield(target);
+            CHECK_FALSE(shield.survives({"deadly", deadly, ""}, "/nowhere"));
+        }
+        old ? ::setenv("DLPRIM_COMPILE_PROGRAM", old->c_str(), 1)
+            : ::unsetenv("DLPRIM_COMPILE_PROGRAM");
     }
     CHECK_FALSE(has_children());
 }

@@ -32,7 +32,7 @@ std::string store(DType from, DType to) {
     if (to == DType::bf16) return "(p)[i]=to_bfloat16((float)(v))";
     if (to == DType::boolean) return "(p)[i]=((v)!=0)";
     if (is_float(from) && !is_float(to))
-        return cat("(p)[i]=isnan(v)?(TO)0:convert_", kernel_type(to), "_sat(v)");
+        return cat("(p)[i]=convert_", kernel_type(to), "_sat(isnan(v)?(FROM_VALUE)0:(v))");
     return "(p)[i]=(TO)(v)";
 }
 

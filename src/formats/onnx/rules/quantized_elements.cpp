@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operators of com.microsoft on quantised tensors, other than matrix products: functions of
 // elements, pooling, softmax, concatenation, and what has images with channels last. Numbers are
-// computed in float and rounded as ONNX Runtime does, whose documentation is
-// docs/ContribOperators.md.
+// computed in float and rounded as ONNX Runtime does, whose page "Contrib Operators" says more.
 #include "formats/onnx/rules/quantization.hpp"
 #include "formats/onnx/rules/windows.hpp"
 
