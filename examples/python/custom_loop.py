@@ -108,7 +108,7 @@ def main() -> None:
     net = model.build(context, mode="training", seed=1)
     net.initialize()
     solver = dlprim.Solver(net, "adam", clip_norm=arguments.clip)
-    test_net = model.build(context, mode="inference")
+    test_net = model.build(context, mode="inference", without_losses=True)
 
     first = 0
     if arguments.resume:

@@ -157,7 +157,7 @@ def main() -> None:
     print(model)
     net = model.build(context, mode="training", seed=arguments.seed)
     net.initialize()
-    test_net = model.build(context, mode="inference")
+    test_net = model.build(context, mode="inference", without_losses=True)
 
     history = train(net, test_net, train_set, test_set, arguments.epochs, arguments.rate)
     draw(history, arguments.plot)

@@ -71,4 +71,12 @@ NetworkDescription describe_file(const std::string& path, const NetOptions& opti
 /// one thread at a time.
 NetworkDescription describe(const Net& net);
 
+/// What a message offers for a name that is none of `known`: "; did you mean 'channels_out'?" for
+/// "out_channels", or an empty text. Knows misspellings, and the names that PyTorch, Keras, ONNX
+/// and Caffe give to options and arguments.
+std::string name_hint(std::string_view name, const std::vector<std::string>& known);
+/// The operator type that other frameworks call `name`: "InnerProduct" of "Dense". Empty if there
+/// is none.
+std::string operator_type_of(std::string_view name);
+
 }  // namespace dlprim

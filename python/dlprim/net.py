@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Union
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._arguments import offers_names
 from ._core import NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription
 from ._source import JsonSource, json_source
 from .plot import Shown
@@ -40,7 +41,7 @@ class Net(Shown, _core.Net):
 
     Args:
         context: the device.
-        source: network JSON (docs/json.md) as a text, a dict, or a path: a str that ends in ".json", or
+        source: network JSON (docs/json.md) as a text, a dict, or a path: a str that ends in ".json" or ".onnx", or
             an os.PathLike. A path that ends in ".onnx" is an ONNX model's (from_onnx()).
         mode: "training": batch statistics and dropout; backward() and solvers work. "evaluation":
             inference's mathematics, but backward() works. "inference": running statistics, batch norms
@@ -71,6 +72,7 @@ class Net(Shown, _core.Net):
         MissingFileError: there is no file at the path.
     """
 
+    @offers_names
     def __init__(
         self,
         context: _core.Context,
@@ -166,8 +168,8 @@ class Net(Shown, _core.Net):
         """Set the inputs that are given, in declared order or by name, and enqueue forward.
 
         Returns the outputs' own Tensors by name, without waiting: the next forward() writes to them.
-        Inputs that are not given keep what they hold. Raises InvalidArgumentError where parameters have no
-        values: initialize(), load_weights() or set_weights() gives them some.
+        Inputs that are not given keep what they hold. Raises InvalidArgumentError where an input was never set, and
+        where parameters have no values: initialize(), load_weights() or set_weights() gives them some.
         """
         if arrays or named:
             self._set_inputs(arrays, named)

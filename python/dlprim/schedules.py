@@ -12,26 +12,31 @@ numbers.
 
 from __future__ import annotations
 
+from ._arguments import offers_names
 from ._core import Schedule
 
 __all__ = ["Schedule", "constant", "cosine", "plateau", "step"]
 
 
+@offers_names
 def constant(learning_rate: float, *, warmup_epochs: float = 0) -> Schedule:
     """Return a schedule with a constant rate."""
     return Schedule("constant", learning_rate, 0, warmup_epochs=warmup_epochs)
 
 
+@offers_names
 def step(learning_rate: float, step_epochs: float, gamma: float = 0.1, *, warmup_epochs: float = 0) -> Schedule:
     """Return a schedule that multiplies the rate by `gamma` every `step_epochs` epochs."""
     return Schedule("step", learning_rate, 0, step_epochs=step_epochs, gamma=gamma, warmup_epochs=warmup_epochs)
 
 
+@offers_names
 def cosine(learning_rate: float, epochs: float, minimum: float = 0, *, warmup_epochs: float = 0) -> Schedule:
     """Return a schedule that falls along a cosine to `minimum` at the end of `epochs` epochs."""
     return Schedule("cosine", learning_rate, epochs, minimum=minimum, warmup_epochs=warmup_epochs)
 
 
+@offers_names
 def plateau(learning_rate: float, patience: int = 5, gamma: float = 0.1, *, warmup_epochs: float = 0) -> Schedule:
     """Return a schedule that multiplies the rate by `gamma` when the loss has stopped falling.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from . import _core
+from ._arguments import offers_names
 from .net import Net
 
 
@@ -42,6 +43,7 @@ class Solver(_core.Solver):
         UnsupportedError: a trainable parameter is not float32.
     """
 
+    @offers_names
     def __init__(
         self,
         net: Net,

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _safetensors
+from . import _core, _safetensors
 from ._dtypes import widened
 from .errors import FileError, FormatError, InvalidArgumentError, UnsupportedError
 from .summary import dtype_name
@@ -347,8 +347,7 @@ def _mapped(names: NameMap, name: str) -> str | None:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    return _core.name_hint(name, list(known))
 
 
 def _first_problems(problems: Sequence[str]) -> str:

@@ -5,6 +5,7 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 namespace dlprim::python {
@@ -100,6 +101,11 @@ void bind_describe(nb::module_& module) {
         nb::sig("def describe(text: str, is_path: bool, options: dict[str, typing.Any]) -> "
                 "NetworkDescription"),
         "dlprim.describe() documents the options.");
+    module.def("name_hint", &name_hint, nb::arg("name"), nb::arg("known"),
+               "What a message offers for a name that is none of `known`: '; did you mean "
+               "\"channels_out\"?', or ''.");
+    module.def("operator_type_of", &operator_type_of, nb::arg("name"),
+               "The operator type that other frameworks call `name`, or ''.");
 }
 
 }  // namespace dlprim::python

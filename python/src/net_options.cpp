@@ -143,6 +143,11 @@ bool to_shapes(nb::handle object, std::map<std::string, Shape>& shapes) {
 }
 
 NetOptions net_options(nb::handle keywords) {
+    const auto keys_of = [](const auto& all) {
+        std::vector<std::string> names;
+        for (const auto& [name, field] : all) names.emplace_back(name);
+        return names;
+    };
     NetOptions options;
     options.mode = Mode::training;
     options.progress = Callback(nb::none());  // only checks for Ctrl-C
@@ -150,7 +155,8 @@ NetOptions net_options(nb::handle keywords) {
         const auto name = nb::cast<std::string>(key);
         const auto found = fields().find(name);
         if (found == fields().end())
-            throw nb::type_error(("Net has no option '" + name + "'").c_str());
+            throw nb::type_error(
+                ("Net has no option '" + name + "'" + name_hint(name, keys_of(fields()))).c_str());
         if (!found->second.set(options, value))
             throw nb::type_error(
                 (name + " takes " + found->second.takes + ", not " + shown(value)).c_str());

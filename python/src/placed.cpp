@@ -115,8 +115,12 @@ SolverOptions solver_options(const nb::dict& keywords) {
             continue;
         }
         const auto found = fields.find(name);
-        if (found == fields.end())
-            throw nb::type_error(("PlacedSolver has no option '" + name + "'").c_str());
+        if (found == fields.end()) {
+            std::vector<std::string> names{"kind"};
+            for (const auto& [known, set] : fields) names.emplace_back(known);
+            throw nb::type_error(
+                ("PlacedSolver has no option '" + name + "'" + name_hint(name, names)).c_str());
+        }
         found->second(value, name);
     }
     return o;

@@ -4,6 +4,8 @@
 
 #include "api/net_impl.hpp"
 #include "base/env.hpp"
+#include "base/synonyms.hpp"
+#include "base/text.hpp"
 #include "formats/json_net.hpp"
 #include "graph/operator.hpp"
 #include "runtime/access.hpp"
@@ -91,6 +93,15 @@ NetworkDescription describe_file(const std::string& path, const NetOptions& opti
 
 NetworkDescription describe(const Net& net) {
     return describe_graph(Access::impl(net).base_graph());
+}
+
+std::string name_hint(std::string_view name, const std::vector<std::string>& known) {
+    return did_you_mean(name, known);
+}
+
+std::string operator_type_of(std::string_view name) {
+    const TypeSynonym* synonym = find_type_synonym(name);
+    return synonym == nullptr ? std::string() : std::string(synonym->type);
 }
 
 }  // namespace dlprim

@@ -2,6 +2,8 @@
 // Text helpers: numbers, joining, splitting, and the nearest of a list of names.
 #include "base/text.hpp"
 
+#include "base/synonyms.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -136,7 +138,8 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
-    const std::string found = nearest(name, candidates);
+    std::string found = synonym_among(name, candidates);
+    if (found.empty()) found = nearest(name, candidates);
     return found.empty() ? std::string() : cat("; did you mean '", found, "'?");
 }
 

@@ -197,3 +197,80 @@ def test_the_first_nan_is_found(net: dlprim.Net) -> None:
     net.set_weights(weights)
     net.run()
     assert net.first_nan() == "fc2"
+
+
+def test_an_input_that_was_never_set_is_named(context: dlprim.Context) -> None:
+    net = dlprim.Net(context, classifier())
+    net.initialize()
+    data, labels = samples()
+    with pytest.raises(dlprim.InvalidArgumentError, match="values of all inputs, and 'data', 'label' were never set"):
+        net.forward()
+    with pytest.raises(dlprim.InvalidArgumentError, match="'label' was never set"):
+        net(data)
+    net(data, labels)
+    net(data)  # labels stay
+    solver = dlprim.Solver(net)
+    with pytest.raises(dlprim.InvalidArgumentError, match=r"step\(\) needs values of all inputs, and 'data', 'label'"):
+        solver.step()
+    net.set_input("data", data)
+    net.input("label").copy_from(labels)
+    solver.step()
+
+
+def test_an_output_has_no_values_before_a_forward(context: dlprim.Context) -> None:
+    net = dlprim.Net(context, classifier())
+    net.initialize()
+    data, labels = samples()
+    net.set_input("data", data)
+    net.set_input("label", labels)
+    with pytest.raises(dlprim.InvalidArgumentError, match="output 'prob' has no values before a forward"):
+        net.output("prob")
+    net.forward()
+    assert np.isfinite(net.output("prob").numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\x89HDF\r\n\x1a\n", "seems to be an HDF5 file .weights or data., and JSON is expected"),
+        (b"\x89PNG\r\n", "seems to be a PNG picture, and JSON is expected"),
+        (b"\x08\x07\x12\x04", "seems to be an ONNX model, and JSON is expected"),
+        (b'{"net": "net.json", "data": {}}', "seems to be a training configuration, and a network is expected"),
+    ],
+)
+def test_files_of_other_kinds_are_recognised(
+    host: dlprim.Context, tmp_path: pathlib.Path, content: bytes, says: str
+) -> None:
+    path = tmp_path / "net.json"
+    path.write_bytes(content)
+    with pytest.raises(dlprim.FormatError, match=says):
+        dlprim.Net(host, path)
+
+
+def test_what_is_given_in_the_place_of_something_else_is_recognised(
+    host: dlprim.Context, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "net.json").write_text("{}")
+    with pytest.raises(dlprim.FormatError, match="seems to be JSON, and an ONNX model is expected"):
+        (tmp_path / "net.onnx").write_text('{"a": 1}')
+        dlprim.Net.from_onnx(host, tmp_path / "net.onnx")
+    with pytest.raises(dlprim.FormatError, match="JSON is expected, and '.*w.h5' seems to be the path of a file"):
+        dlprim.Net(host, str(tmp_path / "w.h5"))
+    with pytest.raises(dlprim.MissingFileError, match="there is no file 'none.json'"):
+        dlprim.Net.from_json(host, "none.json")
+    with pytest.raises(dlprim.NotFoundError, match="which seems to be the path of a file"):
+        dlprim.Context("net.json")
+    net = dlprim.Net(host, classifier())
+    with pytest.raises(dlprim.FormatError, match="seems to be JSON, and an HDF5 file .weights or data. is expected"):
+        net.load_weights(tmp_path / "net.json")
+
+
+def test_keywords_by_other_names_are_offered_ours(host: dlprim.Context) -> None:
+    with pytest.raises(TypeError, match=r"Net\(\) has no argument 'batch_size'; did you mean 'batch'"):
+        dlprim.Net(host, classifier(), batch_size=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Solver\(\) has no argument 'lr'; did you mean 'learning_rate'"):
+        dlprim.Solver(dlprim.Net(host, classifier()), lr=0.1)  # type: ignore[call-arg]
+    wrong = classifier()
+    wrong["operators"][0]["options"] = {"units": 4}
+    with pytest.raises(dlprim.InvalidArgumentError, match="there is no option 'units'; did you mean 'outputs'"):
+        dlprim.Net(host, wrong)

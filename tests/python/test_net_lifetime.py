@@ -104,6 +104,7 @@ def test_nets_are_made_and_dropped_beside_one_that_runs(context: dlprim.Context)
             other.initialize()
             solver = dlprim.Solver(other)
             other.set_input("data", np.zeros((2, 8)))
+            other.set_input("label", np.zeros(2, np.int32))
             solver.step()
 
     thread = threading.Thread(target=make_and_drop)

@@ -379,3 +379,102 @@ def test_symbols_show_what_they_are() -> None:
     nn.Model(x, y)
     assert (repr(y), y.name) == ("<Symbol linear_1: float32 (2, 3)>", "linear_1")
     assert repr(nn.Linear(3, name="fc")) == "<Linear 'fc': InnerProduct with outputs=3>"
+
+
+def test_linear_and_last_elements_follow_every_size(host: dlprim.Context) -> None:
+    x = nn.Input("data", (2, 3, 4))
+    y = nn.Linear(5)(x)
+    net = nn.Model(x, {"y": y, "last": y[:, -1], "wide": nn.unsqueeze(y, 2)}).build(host, mode="inference")
+    net.initialize()
+    weight, bias = (net.param(name).numpy() for name in net.param_names)
+    for shape in ((2, 3, 4), (3, 7, 4), (1, 1, 4)):
+        net.reshape({"data": shape})
+        values = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        found = net(values)
+        expected = values @ weight.T + bias
+        np.testing.assert_allclose(found["y"], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found["last"], expected[:, -1], rtol=1e-5, atol=1e-6)
+        assert found["wide"].shape == (*shape[:2], 1, 5)
+
+
+def made(layer: nn.Layer, x: nn.Symbol) -> dict[str, Any]:
+    layer(x)  # type: ignore[operator]
+    return dict(layer.options)
+
+
+def test_layers_take_pytorchs_order_of_arguments() -> None:
+    pixels, rows = image(3), nn.Input("rows", (2, 4))
+    assert made(nn.Conv2d(3, 16, 3), pixels) == made(nn.Conv2d(16, 3, channels_in=3), pixels)
+    assert made(nn.Conv2d(3, 16, kernel_size=3), pixels) == made(nn.Conv2d(16, 3, channels_in=3), pixels)
+    assert made(nn.Conv2d(3, 6, 3, 2, 1, 1, 3, False), pixels) == made(
+        nn.Conv2d(6, 3, stride=2, padding=1, groups=3, bias=False, channels_in=3), pixels
+    )
+    assert made(nn.ConvTranspose2d(3, 8, 4, 2, 1, 1), pixels) == made(
+        nn.ConvTranspose2d(8, 4, stride=2, padding=1, output_padding=1, channels_in=3), pixels
+    )
+    assert made(nn.Linear(4, 3), rows) == made(nn.Linear(3, features_in=4), rows)
+    assert made(nn.Linear(4, 3, False), rows) == made(nn.Linear(3, features_in=4, bias=False), rows)
+    assert made(nn.MaxPool2d(2, 2, 1), pixels) == made(nn.MaxPool2d(2, stride=2, padding=1), pixels)
+    assert made(nn.BatchNorm(3, 1e-3), pixels) == made(nn.BatchNorm(features=3, eps=1e-3), pixels)
+    assert made(nn.GroupNorm(1, 3), pixels) == made(nn.GroupNorm(1, num_channels=3), pixels)
+    words = nn.Input("words", (2, 7, 4))
+    assert made(nn.LSTM(4, 5, 2, True, True), words) == made(nn.LSTM(5, num_layers=2, batch_first=True), words)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: nn.Conv2d(4, 16, 3)(image(3)), "channels"),
+        (lambda: nn.Linear(5, 3)(nn.Input("x", (2, 4))), "4 features, option inputs says 5"),
+        (lambda: nn.LSTM(5, 3)(nn.Input("x", (7, 2, 4))), "4 features, input_size says 5"),
+    ],
+)
+def test_sizes_in_pytorchs_order_are_checked(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(dlprim.InvalidArgumentError, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: nn.Conv2d(16, 3, out_channels=3), "Conv2d has no option 'out_channels'; did you mean 'channels_out'"),
+        (lambda: nn.Conv2d(16, 3, dilate=3), "did you mean 'dilation'"),
+        (lambda: nn.Linear(out_features=3), "did you mean 'features'"),
+        (lambda: nn.Linear(3, use_bias=False), "did you mean 'bias'"),
+        (lambda: nn.Linear(1, 2, True, 4), "4 arguments were given"),
+        (lambda: nn.Linear(4, 3, features=3), "features is given twice"),
+    ],
+)
+def test_arguments_by_other_names_are_offered_ours(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("Dense", "Linear"),
+        ("MaxPooling2D", "MaxPool2d"),
+        ("AveragePooling2D", "AvgPool2d"),
+        ("BatchNorm2d", "BatchNorm"),
+        ("Conv1d", "ConvNd"),
+        ("CrossEntropyLoss", "SoftmaxWithLoss"),
+        ("MSELoss", "mse_loss"),
+        ("Lineer", "Linear"),
+    ],
+)
+def test_layers_by_other_names_are_offered_ours(name: str, ours: str) -> None:
+    with pytest.raises(AttributeError, match=f"dlprim.nn has no '{name}'; did you mean '{ours}'"):
+        getattr(nn, name)
+
+
+def test_indices_of_an_embedding_are_integers(host: dlprim.Context) -> None:
+    with pytest.raises(dlprim.InvalidArgumentError, match="called with float32; indices are integers"):
+        nn.Embedding(5, 3)(nn.Input("words", (2, 4)))
+    net = {
+        "inputs": [{"name": "words", "shape": [2, 4]}],
+        "outputs": ["rows"],
+        "operators": [{"name": "rows", "type": "Embedding", "inputs": ["words"], "outputs": ["rows"],
+                       "options": {"num_embeddings": 5, "embedding_dim": 3}}],
+    }  # fmt: skip
+    assert any("reads indices from 'words', which is float" in note for note in dlprim.Net(host, net).notes())

@@ -208,12 +208,12 @@ def test_averages_are_those_of_the_rule(context: dlprim.Context) -> None:
 
 def test_a_solver_keeps_a_net_that_is_deleted(context: dlprim.Context) -> None:
     net = make_net(context)
-    feed(net, 0)
     solver = dlprim.Solver(net)
-    output = net.output("loss")
+    feed(net, 0)
     del net
     gc.collect()
     solver.step()
+    output = solver.net.output("loss")
     assert np.isfinite(output.numpy()[0])
     solver.net.set_input("data", np.zeros((4, 8)))
     solver.step()
@@ -384,3 +384,37 @@ def test_fit_refuses_the_solver_of_another_net(host: dlprim.Context) -> None:
     net, other = dlprim.Net(host, classifier()), dlprim.Net(host, classifier())
     with pytest.raises(ValueError, match="a solver of the net that it trains"):
         dlprim.fit(net, dlprim.Solver(other), data, labels)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "says"),
+    [
+        ("adam", {"momentum": 9}, "momentum is 9"),
+        ("sgd", {"momentum": 1}, "momentum is 1"),
+        ("sgd", {"learning_rate": -1}, "learning rate -1"),
+        ("sgd", {"learning_rate": math.nan}, "learning rate nan"),
+        ("adam", {"beta1": 1}, "beta1 is 1"),
+        ("adamw", {"beta2": -0.1}, "beta2 is -0.1"),
+        ("adamw", {"weight_decay": -0.1}, "weight_decay is -0.1"),
+        ("adamw", {"weight_decay": math.inf}, "weight_decay is inf"),
+        ("adam", {"epsilon": 0}, "epsilon is 0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(host: dlprim.Context, kind: str, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(dlprim.InvalidArgumentError, match=says):
+        dlprim.Solver(make_net(host), kind, **options)
+
+
+def test_a_momentum_without_effect_is_noted(host: dlprim.Context) -> None:
+    for kind, noted in (("sgd", False), ("adam", True)):
+        net = make_net(host)
+        dlprim.Solver(net, kind, momentum=0.9)
+        assert any("momentum of 0.9 has no effect" in note for note in net.notes()) == noted
+
+
+def test_a_warm_up_longer_than_the_run_is_refused(host: dlprim.Context) -> None:
+    with pytest.raises(dlprim.InvalidArgumentError, match="warmup_epochs is 5, but the run has 2 epochs"):
+        schedules.cosine(0.1, epochs=2, warmup_epochs=5)
+    net = make_net(host)
+    with pytest.raises(ValueError, match="warmup_epochs is 3, but the run has 2 epochs"):
+        dlprim.fit(net, dlprim.Solver(net), *samples(), epochs=2, schedule=schedules.constant(0.1, warmup_epochs=3))

@@ -234,8 +234,8 @@ context = dlprim.Context({device!r})
 x = dlprim.Tensor.zeros(context, (300, 300))
 net = dlprim.Net(context, small_networks.classifier())
 net.initialize()
-net.forward(*small_networks.samples())
 solver = dlprim.Solver(net)
+net.forward(*small_networks.samples())
 started = threading.Semaphore(0)
 def loop():
     while True:

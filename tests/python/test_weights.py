@@ -157,7 +157,7 @@ def test_a_map_that_does_not_fit_is_told(host: dlprim.Context, torch: Any) -> No
         "the parameter 'fc.1' is to take '4.bia', which the state_dict lacks; did you mean '4.bias'?"
     )
     assert problems({**good, "fc.2": "4.bias"}) == [
-        "names has 'fc.2', which is no parameter of the network; did you mean 'fc.1'?"
+        "names has 'fc.2', which is no parameter of the network; did you mean 'fc.0'?"
     ]
     assert "which it would" not in problems({**good, "fc.1": "0.bias"})[0]
     assert "'fc.1' is [5], the tensor '0.bias' that it would take is [4]" in problems({**good, "fc.1": "0.bias"})[0]

@@ -27,7 +27,7 @@ from typing import Any
 
 from ._functions import *  # noqa: F403
 from ._functions import __all__ as _functions_all
-from ._graph import Layer, LayerOptions, Symbol, make_input
+from ._graph import Layer, LayerOptions, Symbol, make_input, unknown_layer
 from ._layers import *  # noqa: F403
 from ._layers import __all__ as _layers_all
 from ._model import Model, Sequential
@@ -44,3 +44,9 @@ def Input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbol:  #
 __all__ = ["Input", "Layer", "LayerOptions", "Model", "Sequential", "Symbol"]
 __all__ += _functions_all
 __all__ += _layers_all
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(unknown_layer(name, {known: globals()[known] for known in __all__}))

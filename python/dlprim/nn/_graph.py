@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Union
 
+from .. import _core
+from .._arguments import unknown_argument
 from ..errors import InvalidArgumentError
 from ..summary import ParamRecord, TensorRecord, dtype_name
 from ._infer import infer
@@ -18,6 +20,8 @@ from ._infer import infer
 Number = Union[int, float]
 IntOrPair = Union[int, Sequence[int]]
 _serials = itertools.count()
+#: Parameters of a layer's `__init__` that are none of its options.
+NOT_OPTIONS = ("self", "common", "more")
 
 
 class LayerOptions(TypedDict, total=False):
@@ -205,6 +209,13 @@ class Layer:
         if "prefix" not in cls.__dict__:
             cls.prefix = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower().lstrip("_")
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        """Names an option that the layer does not have, before Python complains of arguments that are missing."""
+        for option in options:
+            if option not in _option_names(cls):
+                raise TypeError(_unknown_option(cls, option))
+        return super().__new__(cls)
+
     def __init__(self, options: Mapping[str, Any], common: LayerOptions) -> None:
         for option in common:
             if option not in LayerOptions.__annotations__:
@@ -333,9 +344,24 @@ def _plain(layer: str, option: str, value: Any) -> Any:
     raise TypeError(f"{layer}: {option} is {value!r}; numbers, strings, booleans and lists of them are possible")
 
 
+def _option_names(cls: type[Layer]) -> list[str]:
+    own = [name for name in inspect.signature(cls.__init__).parameters if name not in NOT_OPTIONS]
+    return own + list(LayerOptions.__annotations__)
+
+
 def _unknown_option(cls: type[Layer], option: str) -> str:
-    own = [name for name in inspect.signature(cls.__init__).parameters if name not in ("self", "common")]
-    known = own + list(LayerOptions.__annotations__)
-    near = difflib.get_close_matches(option, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}"
-    return f"{cls.__name__} has no option '{option}'; {hint}"
+    return unknown_argument(cls.__name__, option, _option_names(cls), "option")
+
+
+def unknown_layer(name: str, known: Mapping[str, Any]) -> str:
+    """A sentence that offers the layer or function of `known` that other frameworks call `name`."""
+
+    def plain(text: str) -> str:
+        return text.lower().replace("_", "")
+
+    kind = _core.operator_type_of(name)
+    of_type = [each for each, value in known.items() if kind and getattr(value, "type", None) == kind]
+    same = [each for each in known if plain(each) == plain(name)]
+    near = same or difflib.get_close_matches(name, of_type, 1, 0)
+    hint = f"; did you mean '{near[0]}'?" if near else _core.name_hint(name, list(known))
+    return f"dlprim.nn has no '{name}'{hint}"

@@ -9,7 +9,6 @@ of `out`, which makes the Call return gradients.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import json
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 import numpy
 
+from .._arguments import unknown_argument
 from .._core import Call, Gradient, Tensor
 
 if TYPE_CHECKING:
@@ -34,22 +34,6 @@ F = TypeVar("F", bound=Callable[..., object])
 #: Number of calls that are cached for each function. A context caches as many of the plans that they run.
 MOST_KEPT = 4096
 kept = functools.lru_cache(maxsize=MOST_KEPT)
-
-#: Options with another name in network JSON.
-PYTHON_NAMES = {
-    "pad": "padding",
-    "pads": "pad",
-    "dilate": "dilation",
-    "kernel": "kernel_size",
-    "output_pad": "output_padding",
-    "axis": "dim",
-    "dims": "dim",
-    "keep_dim": "keepdim",
-    "reduce": "reduction",
-    "dropout_p": "p",
-    "method": "mode",
-    "x": "input",
-}
 
 
 def plain(value: Any) -> Any:
@@ -169,11 +153,7 @@ def explain(function: Callable[..., object], args: tuple[object, ...], kwargs: d
 
 def unknown_option(name: str, given: str, known: list[str]) -> str:
     """A sentence that offers the nearest option, or lists all."""
-    near = (
-        [PYTHON_NAMES[given]] if PYTHON_NAMES.get(given) in known else difflib.get_close_matches(given, known, 1, 0.5)
-    )
-    hint = f"did you mean '{near[0]}'?" if near else "it has " + ", ".join(known)
-    return f"{name}() has no option '{given}'; {hint}"
+    return unknown_argument(f"{name}()", given, known, "option")
 
 
 def engine_pairs(engines: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:

@@ -54,6 +54,7 @@ def getitem(x: Symbol, key: Any) -> Symbol:
     keys[at : at + 1] = [builtins.slice(None)] * (x.ndim - len(given))
     y, dim = x, 0
     sizes: list[int] = []  # of the result; -1 means the batch
+    dropped: list[int] = []
     for k in keys:
         if k is None:
             sizes.append(1)
@@ -66,9 +67,13 @@ def getitem(x: Symbol, key: Any) -> Symbol:
             index = as_index(k)
             if not -x.shape[dim] <= index < x.shape[dim]:
                 raise InvalidArgumentError(f"index {index} is none of dimension {dim} of a tensor of shape {x.shape}")
-            y = slice(y, dim, index % x.shape[dim], index % x.shape[dim] + 1)
+            first = index if index == -1 else index % x.shape[dim]  # -1 is the last one of any size
+            y = slice(y, dim, first, None if first == -1 else first + 1)
+            dropped.append(dim)
         dim += 1
-    return y if len(sizes) == x.ndim and None not in keys else reshape(y, sizes)
+    if any(k is None for k in keys):
+        return reshape(y, sizes)
+    return squeeze(y, dropped) if dropped else y
 
 
 def _range(x: Symbol, dim: int, k: builtins.slice) -> Symbol:
@@ -109,9 +114,9 @@ def unsqueeze(x: Symbol, dim: int, **common: Unpack[LayerOptions]) -> Symbol:
         raise InvalidArgumentError(
             f"nn.unsqueeze: dim {dim} does not exist in what a tensor of shape {x.shape} becomes"
         )
-    sizes = [-1, *x.shape[1:]] if x.ndim else []
-    sizes.insert(dim if dim >= 0 else dim + x.ndim + 1, 1)
-    return reshape(x, sizes, **common)
+    at = dim if dim >= 0 else dim + x.ndim + 1
+    behind = [-1, *x.shape[at + 1 :]] if at < x.ndim else []
+    return reshape(x, [0] * at + [1] + behind, **common)
 
 
 def transpose(x: Symbol, dim0: int = -2, dim1: int = -1, **common: Unpack[LayerOptions]) -> Symbol:

@@ -122,7 +122,7 @@ class PReLU(SingleLayer):
     type = "PReLU"
     prefix = "prelu"
 
-    def __init__(self, num_parameters: int = 1, *, init: float = 0.25, **common: Unpack[LayerOptions]) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, **common: Unpack[LayerOptions]) -> None:
         super().__init__({"num_parameters": unless(num_parameters, 1), "init": unless(init, 0.25)}, common)
 
 

@@ -29,9 +29,9 @@ class MaxPool2d(_Pool2d):
     def __init__(
         self,
         kernel_size: IntOrPair,
-        *,
         stride: IntOrPair | None = None,
         padding: IntOrPair = 0,
+        *,
         ceil_mode: bool = False,
         **common: Unpack[LayerOptions],
     ) -> None:
@@ -56,7 +56,6 @@ class AvgPool2d(_Pool2d):
     def __init__(
         self,
         kernel_size: IntOrPair,
-        *,
         stride: IntOrPair | None = None,
         padding: IntOrPair = 0,
         ceil_mode: bool = False,
@@ -106,7 +105,6 @@ class Upsample(SingleLayer):
         self,
         size: IntOrPair | None = None,
         scale_factor: Number | Sequence[Number] | None = None,
-        *,
         mode: str = "nearest",
         align_corners: bool = False,
         **common: Unpack[LayerOptions],
@@ -146,10 +144,10 @@ class MaxPoolNd(SingleLayer):
     def __init__(
         self,
         kernel_size: IntOrPair,
-        *,
         stride: IntOrPair | None = None,
         padding: IntOrPair = 0,
         dilation: IntOrPair = 1,
+        *,
         ceil_mode: bool = False,
         **common: Unpack[LayerOptions],
     ) -> None:
@@ -168,7 +166,6 @@ class AvgPoolNd(SingleLayer):
     def __init__(
         self,
         kernel_size: IntOrPair,
-        *,
         stride: IntOrPair | None = None,
         padding: IntOrPair = 0,
         ceil_mode: bool = False,

@@ -22,12 +22,12 @@ class BatchNorm(SingleLayer):
 
     def __init__(
         self,
-        *,
+        features: int | None = None,
         eps: float = 1e-5,
         momentum: float = 0.1,
         affine: bool = True,
+        *,
         use_global_stats: bool = False,
-        features: int | None = None,
         **common: Unpack[LayerOptions],
     ) -> None:
         super().__init__(
@@ -53,11 +53,11 @@ class LayerNorm(SingleLayer):
     def __init__(
         self,
         normalized_shape: int | Sequence[int] | None = None,
-        *,
-        dims: int = 1,
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
+        *,
+        dims: int = 1,
         **common: Unpack[LayerOptions],
     ) -> None:
         shape = [normalized_shape] if isinstance(normalized_shape, int) else normalized_shape
@@ -81,10 +81,9 @@ class GroupNorm(SingleLayer):
     def __init__(
         self,
         num_groups: int,
-        *,
+        num_channels: int | None = None,
         eps: float = 1e-5,
         affine: bool = True,
-        num_channels: int | None = None,
         **common: Unpack[LayerOptions],
     ) -> None:
         super().__init__(

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..._arguments import torch_order
 from ...errors import InvalidArgumentError
 from .._graph import Layer, LayerOptions, Symbol
 from .._unpack import Unpack
@@ -10,16 +13,18 @@ from .options import unless
 
 
 class _Recurrent(Layer):
+    @torch_order("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
     def __init__(
         self,
         hidden_size: int,
-        *,
+        *more: Any,
         num_layers: int = 1,
         bidirectional: bool = False,
         bias: bool = True,
         batch_first: bool = False,
         dropout: float = 0.0,
         stream: int | None = None,
+        input_size: int | None = None,
         **common: Unpack[LayerOptions],
     ) -> None:
         super().__init__(
@@ -34,6 +39,16 @@ class _Recurrent(Layer):
             },
             common,
         )
+        self.input_size = input_size
+
+    def apply(self, *inputs: Symbol) -> tuple[Symbol, ...]:
+        """Adds the operator and returns all its outputs. Raises InvalidArgumentError if the shapes do not fit."""
+        x = inputs[0]
+        if self.input_size is not None and isinstance(x, Symbol) and x.shape[-1:] != (self.input_size,):
+            raise InvalidArgumentError(
+                f"{self.title}: input {x.shape} has {x.shape[-1]} features, input_size says {self.input_size}"
+            )
+        return super().apply(*inputs)
 
 
 class LSTM(_Recurrent):
@@ -41,7 +56,8 @@ class LSTM(_Recurrent):
 
     Returns the output [T, N, D hidden_size] (D is 2 if `bidirectional`, else 1) and the last states h and c, each
     [num_layers D, N, hidden_size]. Parameters are in PyTorch's order: for each layer and direction weight_ih,
-    weight_hh, bias_ih, bias_hh. `dropout` is applied in training after every layer except the last.
+    weight_hh, bias_ih, bias_hh. `dropout` is applied in training after every layer except the last. PyTorch's order of
+    arguments is taken too: LSTM(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional).
     """
 
     type = "LSTM"
@@ -59,7 +75,7 @@ class GRU(_Recurrent):
     """A gated recurrent unit over [T, N, features], or [N, T, features] with `batch_first`.
 
     Returns the output [T, N, D hidden_size] (D is 2 if `bidirectional`, else 1) and the last state h [num_layers D, N,
-    hidden_size]. Parameters are those of LSTM.
+    hidden_size]. Parameters and arguments are those of LSTM.
     """
 
     type = "GRU"

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// The table of synonyms.
+#include "base/synonyms.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace dlprim {
+namespace {
+
+constexpr std::size_t longest = 64;  // no name is longer; keeps hostile input cheap
+
+constexpr TypeSynonym types[] = {
+    {"conv1d", "ConvolutionND"},
+    {"conv3d", "ConvolutionND"},
+    {"convtranspose1d", "TransposedConvolutionND"},
+    {"convtranspose3d", "TransposedConvolutionND"},
+    {"conv", "Convolution2D"},
+    {"conv2d", "Convolution2D"},
+    {"convolution", "Convolution2D"},
+    {"depthwiseconv2d", "Convolution2D", R"("groups")"},
+    {"convtranspose", "TransposedConvolution2D"},
+    {"convtranspose2d", "TransposedConvolution2D"},
+    {"conv2dtranspose", "TransposedConvolution2D"},
+    {"deconv", "TransposedConvolution2D"},
+    {"deconv2d", "TransposedConvolution2D"},
+    {"deconvolution", "TransposedConvolution2D"},
+    {"linear", "InnerProduct"},
+    {"dense", "InnerProduct"},
+    {"fullyconnected", "InnerProduct"},
+    {"fc", "InnerProduct"},
+    {"gemm", "InnerProduct"},
+    {"affine", "InnerProduct"},
+    {"mm", "MatMul"},
+    {"bmm", "MatMul"},
+    {"dot", "MatMul"},
+    {"pooling", "Pooling2D"},
+    {"maxpool", "Pooling2D", R"("mode": "max")"},
+    {"maxpool1d", "PoolingND", R"("mode": "max")"},
+    {"maxpool3d", "PoolingND", R"("mode": "max")"},
+    {"maxpool2d", "Pooling2D", R"("mode": "max")"},
+    {"maxpooling2d", "Pooling2D", R"("mode": "max")"},
+    {"avgpool", "Pooling2D", R"("mode": "avg")"},
+    {"avgpool1d", "PoolingND", R"("mode": "avg")"},
+    {"avgpool3d", "PoolingND", R"("mode": "avg")"},
+    {"avgpool2d", "Pooling2D", R"("mode": "avg")"},
+    {"averagepool", "Pooling2D", R"("mode": "avg")"},
+    {"averagepooling2d", "Pooling2D", R"("mode": "avg")"},
+    {"adaptivemaxpool1d", "AdaptivePooling", R"("mode": "max")"},
+    {"adaptivemaxpool2d", "AdaptivePooling", R"("mode": "max")"},
+    {"adaptivemaxpool3d", "AdaptivePooling", R"("mode": "max")"},
+    {"globalmaxpool", "GlobalPooling", R"("mode": "max")"},
+    {"globalmaxpool2d", "GlobalPooling", R"("mode": "max")"},
+    {"globalmaxpooling2d", "GlobalPooling", R"("mode": "max")"},
+    {"adaptiveavgpool1d", "AdaptivePooling", R"("mode": "avg")"},
+    {"adaptiveavgpool2d", "AdaptivePooling", R"("mode": "avg")"},
+    {"adaptiveavgpool3d", "AdaptivePooling", R"("mode": "avg")"},
+    {"globalavgpool", "GlobalPooling", R"("mode": "avg")"},
+    {"globalavgpool2d", "GlobalPooling", R"("mode": "avg")"},
+    {"globalaveragepool", "GlobalPooling", R"("mode": "avg")"},
+    {"globalaveragepooling2d", "GlobalPooling", R"("mode": "avg")"},
+    {"batchnorm1d", "BatchNorm"},
+    {"batchnorm2d", "BatchNorm"},
+    {"batchnormalization", "BatchNorm"},
+    {"layernormalization", "LayerNorm"},
+    {"groupnormalization", "GroupNorm"},
+    {"add", "Elementwise", R"("operation": "sum")"},
+    {"sum", "Elementwise", R"("operation": "sum")"},
+    {"eltwise", "Elementwise", R"("operation": "sum")"},
+    {"sub", "Elementwise", R"("coef2": -1)"},
+    {"subtract", "Elementwise", R"("coef2": -1)"},
+    {"mul", "Elementwise", R"("operation": "prod")"},
+    {"multiply", "Elementwise", R"("operation": "prod")"},
+    {"prod", "Elementwise", R"("operation": "prod")"},
+    {"max", "Elementwise", R"("operation": "max")"},
+    {"maximum", "Elementwise", R"("operation": "max")"},
+    {"div", "Pointwise"},
+    {"divide", "Pointwise"},
+    {"exp", "Pointwise"},
+    {"log", "Pointwise"},
+    {"sqrt", "Pointwise"},
+    {"pow", "Pointwise"},
+    {"where", "Pointwise"},
+    {"swish", "Activation", R"("activation": "silu")"},
+    {"clip", "Hardtanh"},
+    {"clamp", "Hardtanh"},
+    {"cat", "Concat"},
+    {"concatenate", "Concat"},
+    {"crop", "Slice"},
+    {"narrow", "Slice"},
+    {"split", "Slice"},
+    {"chunk", "Slice"},
+    {"permute", "Transpose"},
+    {"view", "Reshape"},
+    {"unsqueeze", "Reshape"},
+    {"zeropad2d", "Pad"},
+    {"zeropadding2d", "Pad"},
+    {"upsample", "Interpolation"},
+    {"upsampling2d", "Interpolation"},
+    {"interpolate", "Interpolation"},
+    {"resize", "Interpolation"},
+    {"mean", "Reduction", R"("method": "mean")"},
+    {"reducemean", "Reduction", R"("method": "mean")"},
+    {"reducesum", "Reduction", R"("method": "sum")"},
+    {"logsoftmax", "Softmax", R"("log": true)"},
+    {"crossentropy", "SoftmaxWithLoss"},
+    {"crossentropyloss", "SoftmaxWithLoss"},
+    {"softmaxcrossentropyloss", "SoftmaxWithLoss"},
+    {"categoricalcrossentropy", "SoftmaxWithLoss"},
+    {"mse", "MSELoss"},
+    {"meansquarederror", "MSELoss"},
+    {"nll", "NLLLoss"},
+    {"multiheadattention", "Attention"},
+    {"scaleddotproductattention", "Attention"},
+};
+
+/// Names with one meaning, as options, arguments or keys. A name may be in several groups.
+constexpr std::string_view groups[] = {
+    "channels_out out_channels filters num_filters num_output outputs features out_features units "
+    "num_units output_dim",
+    "channels_in in_channels inputs features_in in_features input_dim input_size",
+    "features num_features num_channels channels",
+    "kernel kernel_size kernel_shape window pool_size",
+    "stride strides step",
+    "pad padding pads",
+    "dilate dilation dilations dilation_rate",
+    "output_pad output_padding",
+    "groups group num_group",
+    "bias use_bias bias_term",
+    "activation act act_type nonlinearity",
+    "eps epsilon",
+    "affine elementwise_affine scale center",
+    "use_global_stats track_running_stats trainable",
+    "dim axis dims axes",
+    "keep_dim keepdim keepdims keep_dims",
+    "reduce reduction",
+    "mode method interpolation",
+    "p dropout_p dropout rate dropout_rate prob",
+    "num_embeddings vocab_size vocabulary_size input_dim",
+    "embedding_dim embed_dim embedding_size output_dim",
+    "hidden_size units hidden",
+    "return_statistics return_stats",
+    "negative_slope alpha slope",
+    "size output_size sizes out_size output",
+    "scale_factor scales",
+    "input x inputs",
+    "shape input_shape input_shapes size",
+    "dtype data_type type",
+    "learning_rate lr base_lr rate",
+    "beta1 beta_1 betas",
+    "beta2 beta_2",
+    "weight_decay decay l2 wd",
+    "clip_norm max_norm max_grad_norm clipnorm grad_clip gradient_clip_val",
+    "clip_value clipvalue",
+    "accumulate gradient_accumulation_steps accumulate_grad_batches iter_size",
+    "average ema ema_decay ema_momentum",
+    "kind type optimizer name method",
+    "solver optimizer optim",
+    "schedule scheduler lr_scheduler lr_policy lr_schedule",
+    "step_epochs step_size stepsize",
+    "warmup_epochs warmup warmup_steps",
+    "minimum eta_min min_lr",
+    "gamma factor decay_rate",
+    "batch batch_size",
+    "epochs num_epochs max_epochs max_epoch num_train_epochs t_max",
+    "net model network architecture",
+    "weights checkpoint pretrained state_dict",
+    "data dataset datasets",
+    "train training train_data",
+    "validation val valid dev test validation_split validation_data",
+    "augmentation augment transforms transform",
+    "early_stopping earlystopping",
+    "checkpoints checkpoint save",
+    "metrics metric",
+    "seed random_state random_seed",
+    "shuffle shuffled",
+    "precision amp mixed_precision",
+    "mean means",
+    "std stds stddev",
+    "separator sep delimiter",
+    "label target labels y",
+    "threads num_workers workers",
+    "freeze frozen",
+    "callbacks callback on_progress",
+    "device context",
+    "padding_idx padding_index mask_zero",
+};
+
+}  // namespace
+
+std::string plain_name(std::string_view name) {
+    std::string text;
+    for (const char c : name)
+        if (ascii::is_letter(c) || ascii::is_digit(c)) text += ascii::lower(c);
+    return text;
+}
+
+const TypeSynonym* find_type_synonym(std::string_view name) {
+    if (name.size() > longest) return nullptr;
+    const std::string wanted = plain_name(name);
+    const auto* found = std::find_if(std::begin(types), std::end(types),
+                                     [&](const TypeSynonym& each) { return each.name == wanted; });
+    return found == std::end(types) ? nullptr : found;
+}
+
+std::string synonym_among(std::string_view name, std::span<const std::string> candidates) {
+    if (name.size() > longest) return {};
+    const std::string wanted = plain_name(name);
+    const auto among = [&](const auto& means) -> std::string {
+        const auto found =
+            std::find_if(candidates.begin(), candidates.end(), [&](const std::string& candidate) {
+                return candidate.size() <= longest && means(plain_name(candidate));
+            });
+        return found == candidates.end() ? std::string() : *found;
+    };
+    if (wanted.empty()) return {};
+    std::string found = among([&](const std::string& candidate) { return candidate == wanted; });
+    for (const std::string_view group : groups) {
+        if (!found.empty()) break;
+        std::vector<std::string> words = split(group, ' ');
+        for (std::string& word : words) word = plain_name(word);
+        const auto has = [&](const std::string& word) {
+            return std::find(words.begin(), words.end(), word) != words.end();
+        };
+        if (has(wanted)) found = among(has);
+    }
+    return found;
+}
+
+}  // namespace dlprim
