@@ -92,7 +92,7 @@ struct NetOptions {
     /// memory of intermediate tensors. If reshape() asks for one more, the plan that was used least
     /// recently is dropped, which may wait for the copies of its inputs. Parameters and solver
     /// state belong to no plan. Shapes whose plan was dropped are planned anew when they come back:
-    /// inputs hold zeros again, and backward() needs a forward() first.
+    /// inputs must be set again, and backward() needs a forward() first.
     int max_plans = 8;
     std::uint64_t seed = 1;  ///< of initialisation and dropout
     /// Above 0, planning first measures engines on the problems that no database knows, for about
@@ -168,10 +168,11 @@ class Net {
     // The network's own tensors, which are read and written with Tensor's copies. These calls plan
     // the net. The net works on the same tensors until reshape(), load_model() or the making of a
     // Solver; then it has others, and the program must ask again. Parameters stay the same over
-    // reshape(). Inputs and parameters hold zeros until they are set. A parameter counts as set
-    // (see forward()) once param() was called for it, since the program may write to its tensor at
-    // any time. They throw Error(not_found), which offers the nearest name.
+    // reshape(). Inputs and parameters hold zeros until they are set. One counts as set (see
+    // forward()) once input() or param() was called for it, since the program may write to its
+    // tensor at any time. They throw Error(not_found), which offers the nearest name.
     Tensor input(const std::string& name);
+    /// Throws Error(invalid_argument) before a forward() of the shapes that the net has now.
     Tensor output(const std::string& name);
     Tensor param(const std::string& name);
     /// What backward() computes, of the shape and type of its parameter or input.
@@ -191,7 +192,8 @@ class Net {
     /// wait, unless the host is two batches ahead of the device: the bytes travel on a second queue
     /// beside the running batch, which takes the input's size in device memory once more. Throws
     /// Error(not_found) for the name, and Error(invalid_argument) for a wrong size, for null data,
-    /// for a label that is not a class number, and for an index that is out of range.
+    /// for a label that is not a class number, and for an index that is out of range. An input
+    /// keeps its values, so one that stays the same is set once.
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
     /// Reads every parameter from a weights file (HDF5; docs/json.md). With `missing_ok`,
@@ -234,8 +236,9 @@ class Net {
     void prepare();
     /// Enqueues a forward pass and returns. Every parameter must have values: from initialize(),
     /// load_weights(), write_params() or Solver::load_checkpoint(), or written by the program,
-    /// which is assumed of every parameter that param() was called for. Otherwise throws
-    /// Error(invalid_argument) that names a parameter without values.
+    /// which is assumed of every parameter that param() was called for. Every input must have
+    /// values as well: from set_input(), or written to input(), since the net has its present
+    /// shapes and solver. Otherwise throws Error(invalid_argument) that names what has none.
     void forward();
     /// Enqueues a backward pass and returns. For evaluation and training mode. Throws
     /// Error(invalid_argument) where no forward() of these shapes came before.

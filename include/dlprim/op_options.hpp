@@ -111,13 +111,15 @@ struct TransposedConvolutionND {
     IntList output_pad = 0;         ///< added to the ends of the output
 };
 
-/// y = x W^T + b.
+/// y = x W^T + b, of rows of features.
 struct InnerProduct {
     static constexpr std::string_view type = "InnerProduct";
     std::int64_t outputs = 0;             ///< required: features of the output
     std::int64_t inputs = -1;             ///< features of the input; -1: the input's
     bool bias = true;                     ///< whether a bias is added
     std::string activation = "identity";  ///< applied to the result
+    /// The first dimension of the features; those before it are kept. -1: the last dimension.
+    std::int64_t axis = 1;
 };
 
 /// The product of two tensors' matrices, with numpy's broadcasting of leading dimensions.

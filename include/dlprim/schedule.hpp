@@ -25,8 +25,10 @@ struct ScheduleOptions {
 class Schedule {
   public:
     /// `base_rate` is the full rate. `epochs` is the length of the run, at whose end the cosine
-    /// reaches its minimum. Throws Error(invalid_argument) for numbers out of range.
+    /// reaches its minimum. Throws Error(invalid_argument) for numbers out of range, and for a
+    /// cosine whose warm-up is longer than the run.
     Schedule(const ScheduleOptions& options, double base_rate, double epochs);
+    double warmup_epochs() const { return options_.warmup_epochs; }
 
     /// The rate after `epoch` epochs. The fraction says how much of the present epoch is over.
     double rate(double epoch) const;

@@ -23,12 +23,12 @@ def _plain(value: Any) -> Any:
 def json_source(source: JsonSource, what: str) -> tuple[str, bool]:
     """Return a JSON text and False, or the path of a JSON file and True.
 
-    A str that ends in ".json" is a path, and so is every os.PathLike. Any other str is JSON itself.
+    A str that ends in ".json" or ".onnx" is a path, and so is every os.PathLike. Any other str is JSON itself.
     """
     if isinstance(source, Mapping):
         return json.dumps(dict(source), default=_plain, allow_nan=False), False
     if isinstance(source, str):
-        return source, source.endswith(".json")
+        return source, source.endswith((".json", ".onnx"))
     if isinstance(source, os.PathLike):
         return os.fsdecode(source), True
     hint = "; its build(context) makes a net" if hasattr(source, "build") else ""

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._core import TrainProgress, TrainResult
+from ._arguments import offers_names
+from ._core import Schedule, TrainProgress, TrainResult
 from ._source import JsonSource, json_source
 from .errors import NumericError
 from .net import Net, Pairs, Progress
@@ -24,6 +25,7 @@ __all__ = ["FitProgress", "TrainProgress", "TrainResult", "fit", "train"]
 PathLike = Union[str, "os.PathLike[str]"]
 
 
+@offers_names
 def train(
     context: _core.Context,
     config: JsonSource,
@@ -93,6 +95,7 @@ class FitProgress:
     epoch_done: bool = False
 
 
+@offers_names
 def fit(
     net: Net,
     solver: Solver,
@@ -126,7 +129,7 @@ def fit(
     Raises:
         InvalidArgumentError: as Net.set_input(), or the net has no loss.
         ValueError: arrays have different lengths, there are fewer samples than a batch, the number of epochs or samples
-            is negative, or the solver belongs to another net.
+            is negative, the schedule's warm-up is longer than the run, or the solver belongs to another net.
         NumericError: a loss is not finite.
     """
     _check(net, solver, epochs, batch, schedule)
@@ -170,6 +173,11 @@ def _check(net: Net, solver: Solver, epochs: int, batch: int, schedule: object) 
     if schedule is not None and not callable(schedule):
         raise TypeError(
             f"schedule takes a callable of the epoch, not a {type(schedule).__name__}; dlprim.schedules makes some"
+        )
+    if isinstance(schedule, Schedule) and schedule.warmup_epochs > epochs:
+        raise ValueError(
+            f"the schedule's warmup_epochs is {schedule.warmup_epochs:g}, but the run has {epochs} epochs: "
+            "the learning rate would never be reached"
         )
 
 

@@ -174,10 +174,12 @@ void bind_facts(NetClass& net) {
 
 void bind_tensors(NetClass& net) {
     net.def("input", locked(&Net::input), nb::arg("name"),
-            "An input's own Tensor, in place until reshape(). Raises NotFoundError.")
+            "An input's own Tensor, in place until reshape(). Counts as setting the input. Raises "
+            "NotFoundError.")
         .def("output", locked(&Net::output), nb::arg("name"),
              "An output's own Tensor, in place until reshape(): the next forward() writes to it. "
-             "Raises NotFoundError.")
+             "Raises NotFoundError, and InvalidArgumentError before a forward() of the net's "
+             "present shapes.")
         .def("param", locked(&Net::param), nb::arg("name"),
              "A parameter's own Tensor. Call params_changed() after writing to it. Counts as "
              "setting the parameter. Raises NotFoundError.")

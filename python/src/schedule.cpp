@@ -63,6 +63,8 @@ void bind_schedule(nb::module_& module) {
              nb::arg("patience") = 5,
              "dlprim.schedules documents the numbers. Raises InvalidArgumentError on invalid "
              "numbers.")
+        .def_prop_ro("warmup_epochs", &Schedule::warmup_epochs,
+                     "The number of epochs in which the rate rises to the full rate.")
         .def("rate", &Schedule::rate, nb::arg("epoch"),
              "Return the learning rate at an epoch, counted from 0. A fraction counts batches of "
              "the epoch.")

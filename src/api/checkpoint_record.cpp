@@ -129,8 +129,8 @@ void check_precision(const std::string& path, const CheckpointRecord& made,
         "; to change it, begin anew from the checkpoint's parameters, which load as weights";
     require(*made.precision == *now.precision, "'", path, "' was trained in ",
             name_of(*made.precision), ", and this net computes in ", name_of(*now.precision),
-            ": go on with --precision ", name_of(*made.precision),
-            " (NetOptions::precision), or from the command line without --precision", instead);
+            ": go on with the precision ", name_of(*made.precision),
+            ", or by the command for training without one", instead);
     std::map<std::string, Precision> names = made.precisions;
     names.insert(now.precisions.begin(), now.precisions.end());
     for (const auto& [name, unused] : names) {
@@ -140,8 +140,7 @@ void check_precision(const std::string& path, const CheckpointRecord& made,
         };
         require(of(made) == of(now), "'", path, "' was trained with operator '", name, "' in ",
                 name_of(of(made)), ", and this net computes it in ", name_of(of(now)),
-                ": go on with --precision ", name, "=", name_of(of(made)),
-                " (NetOptions::precisions)", instead);
+                ": go on with the precision ", name, "=", name_of(of(made)), instead);
     }
 }
 

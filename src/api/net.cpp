@@ -197,10 +197,12 @@ DType Net::param_dtype(const std::string& name) const {
 }
 
 Tensor Net::input(const std::string& name) {
-    return find_tensor(impl().built().inputs, name, "input");
+    return impl().input(name);
 }
 Tensor Net::output(const std::string& name) {
-    return find_tensor(impl().built().outputs, name, "output");
+    const Tensor tensor = impl().output(name);
+    impl().require_outputs(name);
+    return tensor;
 }
 Tensor Net::param(const std::string& name) {
     return impl().param(name);
@@ -210,6 +212,16 @@ Tensor Net::gradient(const std::string& name) {
 }
 Tensor Net::output_gradient(const std::string& name) {
     return find_tensor(impl().built().output_gradients, name, "output gradient of");
+}
+
+Tensor NetImpl::input(const std::string& name) {
+    const Tensor tensor = find_tensor(built().inputs, name, "input");
+    built().filled.insert(name);
+    return tensor;
+}
+
+Tensor NetImpl::output(const std::string& name) {
+    return find_tensor(built().outputs, name, "output");
 }
 
 void NetImpl::check_input(const std::string& name, const void* data, std::uint64_t bytes) {
@@ -228,6 +240,7 @@ void NetImpl::check_input(const std::string& name, const void* data, std::uint64
 
 void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
     impl().check_input(name, data, bytes);
+    impl().built().filled.insert(name);
     if (bytes > 0) impl().feed(name, data);
 }
 
@@ -241,6 +254,8 @@ void Net::prepare() {
     impl().built();
 }
 void Net::forward() {
+    impl().require_params("forward()");
+    impl().require_inputs("forward()");
     impl().forward();
     Access::impl(context()).queue().flush();
 }

@@ -27,6 +27,14 @@ Graph build_graph(const NetDescription& description, const NetOptions& options) 
                        options.mode == Mode::training, options.precision);
 }
 
+void fail_unset(const std::vector<std::string>& inputs, std::string_view action, bool has_loss) {
+    fail(ErrorKind::invalid_argument, action, " needs values of all inputs, and ",
+         join(inputs, ", "), inputs.size() == 1 ? " was" : " were",
+         " never set: call set_input() before, and again after another reshape() or solver, which "
+         "give the net new inputs",
+         has_loss ? "; with without_losses a net needs no labels" : "");
+}
+
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
     : context_(context), description_(std::move(description)), options_(options) {
     require(options.max_plans >= 1, "max_plans is ", options.max_plans,
@@ -34,6 +42,7 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
     remarks = apply_options(description_, options);
     remark_devices();
     base_ = build_graph(description_, options_);
+    remark_float_indices();
     int order = 0;
     for (const Value& value : base_.values)
         if (value.role == Role::parameter) params_[value.name] = {value, order++};
@@ -48,10 +57,23 @@ void NetImpl::remark_devices() {
         if (!op.device.empty()) names.insert(cat("'", op.device, "'"));
     if (names.empty()) return;
     const std::vector<std::string> list(names.begin(), names.end());
-    remarks.push_back(cat("operators of the network name the ",
-                          list.size() == 1 ? "device " : "devices ", join(list, ", "),
-                          ", and this net runs all of them on ", context_.info().str(),
-                          ": a PlacedNet, or -d NAME=DEVICE,... of a command, binds the names"));
+    remarks.push_back(
+        cat("operators of the network name the ", list.size() == 1 ? "device " : "devices ",
+            join(list, ", "), ", and this net runs all of them on ", context_.info().str(),
+            ": only a placed network binds names to devices, as the devices NAME=DEVICE,... of a "
+            "command do"));
+}
+
+void NetImpl::remark_float_indices() {
+    for (const Node& node : base_.nodes) {
+        if (node.op->type() != "Embedding") continue;
+        const Value& indices = base_.value(node.inputs.at(0));
+        if (is_float(indices.spec.dtype))
+            remarks.push_back(cat("[Embedding '", node.name, "'] reads indices from '",
+                                  indices.name, "', which is ", name_of(indices.spec.dtype),
+                                  " and holds whole numbers only up to a limit: declare them as "
+                                  "int or int64"));
+    }
 }
 
 std::map<std::string, Precision> NetImpl::precisions() const {
@@ -177,6 +199,14 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
 
     bind_tensors(*built, before);
     find_params(*built);
+    const Graph& planned = built->executor->plan().graph;
+    const auto read = [&](ValueId id) {
+        if (id != no_value && built->inputs.count(planned.value(id).name) > 0)
+            built->read.insert(planned.value(id).name);
+    };
+    for (const Node& node : planned.nodes)
+        if (!node.removed) std::for_each(node.inputs.begin(), node.inputs.end(), read);
+    for (const auto& output : planned.outputs) read(output.first);
     built->executor->set_integer("@seed", options_.seed);
     return built;
 }
@@ -233,6 +263,14 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
     }
 }
 
+void NetImpl::remark_momentum(const SolverOptions& solver) {
+    if (solver.kind == SolverOptions::Kind::sgd || solver.momentum == 0) return;
+    const std::string text = cat("the solver's momentum of ", solver.momentum,
+                                 " has no effect: only sgd has one, and beta1 is the momentum of "
+                                 "adam and adamw");
+    if (std::find(remarks.begin(), remarks.end(), text) == remarks.end()) remarks.push_back(text);
+}
+
 void NetImpl::check_params_stay(const Graph& graph) const {
     std::size_t count = 0;
     for (const Value& value : graph.values) {
@@ -241,11 +279,11 @@ void NetImpl::check_params_stay(const Graph& graph) const {
         const TensorSpec& spec = param_spec(value.name);
         require(value.spec == spec, "with inputs of these shapes parameter '", value.name,
                 "' would have shape ", value.spec.shape.str(), " in place of ", spec.shape.str(),
-                "; make another Net for them, with NetOptions::input_shapes");
+                "; make another net for them, with the option input_shapes");
     }
     require(count == params_.size(), "with inputs of these shapes the network would have ", count,
             " parameters in place of ", params_.size(),
-            "; make another Net for them, with NetOptions::input_shapes");
+            "; make another net for them, with the option input_shapes");
 }
 
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
@@ -281,6 +319,23 @@ void NetImpl::feed(const std::string& input, const void* data) {
     feed->write(data);
 }
 
+void NetImpl::require_inputs(std::string_view action) {
+    Built& plan = built();
+    std::vector<std::string> missing;
+    for (const std::string& name : plan.read)
+        if (plan.inputs.at(name).bytes() > 0 && plan.filled.count(name) == 0 &&
+            given_.inputs.count(name) == 0)
+            missing.push_back(cat("'", name, "'"));
+    if (!missing.empty())
+        fail_unset(missing, action,
+                   options_.mode != Mode::training && !base_.losses.empty() && !drops_losses());
+}
+
+void NetImpl::require_outputs(const std::string& name) {
+    require(built().has_outputs, "output '", name,
+            "' has no values before a forward pass of the shapes that the net has now");
+}
+
 std::uint64_t NetImpl::feed_bytes() {
     std::uint64_t bytes = 0;
     for (const auto& [name, feed] : built().feeds) bytes += feed->device_bytes();
@@ -298,7 +353,7 @@ void NetImpl::forward() {
     Built& plan = built();
     if (options_.mode == Mode::training) plan.executor->set_integer("@step", step_count++);
     run(Part::forward);
-    built().ran_forward = true;
+    built().ran_forward = built().has_outputs = true;
 }
 
 void NetImpl::run(Part part, const Executor::AfterStep& after) {
@@ -327,6 +382,8 @@ void NetImpl::plan_anew() {
     std::unique_ptr<Built> made = make_built(slot.get());
     made->executor->take_over(*slot->executor);
     made->ran_forward = slot->ran_forward;
+    made->has_outputs = slot->has_outputs;
+    made->filled = std::move(slot->filled);
     made->last_use = slot->last_use;
     made->feeds = std::move(slot->feeds);
     slot = std::move(made);
@@ -352,7 +409,10 @@ std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
         Built& plan = built();
         plan.ran_forward = false;
         try {
-            return plan.executor->profile(whole_step, options_.progress);
+            const std::vector<Executor::Timing> timings =
+                plan.executor->profile(whole_step, options_.progress);
+            plan.has_outputs = true;
+            return timings;
         } catch (const EngineFailure&) {
             plan_anew();
         }

@@ -35,6 +35,11 @@ std::vector<std::string> apply_options(NetDescription& description, const NetOpt
 /// The graph before any pass. Call apply_options() on the description first.
 Graph build_graph(const NetDescription& description, const NetOptions& options);
 
+/// Throws Error(invalid_argument) for inputs, named in quotes, that were never set. `action` is
+/// what needs them.
+[[noreturn]] void fail_unset(const std::vector<std::string>& inputs, std::string_view action,
+                             bool has_loss);
+
 class NetImpl : private ParamSupply {
   public:
     NetImpl(const Context& context, NetDescription description, const NetOptions& options);
@@ -71,6 +76,10 @@ class NetImpl : private ParamSupply {
         bool ran_forward = false;
         std::uint64_t last_use = 0;  ///< larger means that it became current later
         std::map<std::string, std::unique_ptr<InputFeed>> feeds;  ///< of inputs that were set
+        std::set<std::string> read;                               ///< inputs that anything reads
+        /// Inputs that were set, or handed out for the caller to write to.
+        std::set<std::string> filled;
+        bool has_outputs = false;  ///< whether a forward has run, be it of a profile
     };
 
     /// A parameter as the description declares it, without any plan.
@@ -93,6 +102,8 @@ class NetImpl : private ParamSupply {
     bool is_built() const { return current_ != nullptr; }
     /// Drops all plans and makes one that contains the solver's update.
     void attach_solver(const SolverOptions& solver);
+    /// Adds a remark where the solver has a momentum that its kind does not use.
+    void remark_momentum(const SolverOptions& solver);
     void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes);
 
     /// Throws Error(invalid_argument) for data that the input does not take: another size, null, a
@@ -103,10 +114,18 @@ class NetImpl : private ParamSupply {
     /// The device memory for feeding inputs, which is not part of the plan's memory.
     std::uint64_t feed_bytes();
 
+    /// The input counts as set from this call on.
+    Tensor input(const std::string& name);
+    /// An output's tensor, also before it has values.
+    Tensor output(const std::string& name);
     /// The parameter counts as set from this call on.
     Tensor param(const std::string& name);
     /// Throws Error(invalid_argument) if a parameter has never been set. `action` is what needs it.
     void require_params(std::string_view action) const;
+    /// The same for an input of the current plan.
+    void require_inputs(std::string_view action);
+    /// Throws Error(invalid_argument) if no forward has run in the current plan.
+    void require_outputs(const std::string& name);
     /// Copies a parameter's values to the host. Allocates no device memory for them.
     void read_param(const std::string& name, std::vector<std::byte>& data);
     /// Writes a weights file, with `how` unless it is null.
@@ -165,6 +184,8 @@ class NetImpl : private ParamSupply {
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
     /// Adds a remark where operators name devices, which a net on one device ignores.
     void remark_devices();
+    /// Adds a remark where an Embedding reads indices of a float type.
+    void remark_float_indices();
     /// Which gradients backward computes.
     DifferentiateOptions gradient_options(const Graph& graph) const;
     /// The graph that plans are made of: with gradients, and the update of a solver if given.

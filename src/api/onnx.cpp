@@ -27,7 +27,7 @@ void check_params_stay(const std::map<std::string, onnx::HostValue>& before,
         if (found == now.end() || found->second == value) continue;
         require(found->second->shape != value->shape || found->second->data == value->data,
                 "with inputs of these shapes the model makes another constant '", name,
-                "'; make another Net for them, with NetOptions::input_shapes");
+                "'; make another net for them, with the option input_shapes");
     }
 }
 

@@ -14,7 +14,7 @@ std::vector<std::string> ids_of_gpus() {
     for (const DeviceInfo& info : Context::devices())
         if (info.kind == DeviceKind::gpu) all.push_back(info.id);
     if (all.empty())
-        fail(ErrorKind::not_found, "there is no GPU for 'gpus'; --list shows the devices");
+        fail(ErrorKind::not_found, "there is no GPU for 'gpus'; dlprim_doctor shows the devices");
     return all;
 }
 

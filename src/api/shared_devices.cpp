@@ -24,7 +24,7 @@ void refuse_shared_devices(const std::vector<RankDevice>& devices) {
     const std::vector<std::string> notes = notes_on_shared_devices(devices);
     require(notes.empty(), notes.empty() ? "" : notes[0],
             ": name as many devices as there are ranks, or start fewer ranks. "
-            "TeamOptions::shared_devices, and dlprim_train without --no-shared-devices, allow it");
+            "Without the option no-shared-devices it is allowed (shared_devices of a team)");
 }
 
 }  // namespace dlprim

@@ -25,12 +25,16 @@ void check_rate(double rate) {
 
 void check(const SolverOptions& o) {
     check_rate(o.learning_rate);
-    require(o.momentum >= 0 && o.weight_decay >= 0 && o.epsilon > 0,
-            "momentum and weight decay must not be negative, epsilon must be positive");
-    require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1,
-            "beta1 and beta2 must lie in [0, 1)");
+    const std::pair<const char*, double> shares[] = {
+        {"momentum", o.momentum}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"average", o.average}};
+    for (const auto& [name, value] : shares)
+        require(value >= 0 && value < 1, name, " is ", value,
+                ": it must be a number of at least 0 and below 1");
+    require(std::isfinite(o.weight_decay) && o.weight_decay >= 0, "weight_decay is ",
+            o.weight_decay, ": it must be a number of at least 0");
+    require(std::isfinite(o.epsilon) && o.epsilon > 0, "epsilon is ", o.epsilon,
+            ": it must be a number above 0");
     require(!o.nesterov || o.momentum > 0, "nesterov needs a momentum above 0");
-    require(o.average >= 0 && o.average < 1, "average must lie in [0, 1)");
     require(o.accumulate >= 1, "accumulate must be at least 1");
     require(o.shards >= 1, "shards is ", o.shards, ": it must be at least 1");
     require(o.shards == 1 || o.accumulate == 1, "shards is ", o.shards, " and accumulate is ",
@@ -83,6 +87,7 @@ Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<
     impl_->rate = options.learning_rate;
     Access::impl(net).attach_solver(options);
     impl_->shared_net = Access::shared_impl(net);
+    impl_->shared_net->remark_momentum(options);
     impl_->sums.attach(*impl_->shared_net, options.shards);
     impl_->synchronous = synchronous_norm(*impl_->shared_net);
     if (std::optional<Tensor> scale = scale_of(*impl_->shared_net))
@@ -130,6 +135,8 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
         "and this solver computes ",
         impl_->options.shards, " shards one after the other");
     NetImpl& net = *impl_->shared_net;
+    net.require_params("step()");
+    net.require_inputs("step()");
     Executor& executor = *net.built().executor;
     impl_->set_scalars();
     const bool guarded = impl_->options.guard_loss, sharded = impl_->sums.shards() > 1;
@@ -260,7 +267,7 @@ std::map<std::string, Tensor> SolverImpl::averages(Receivers receivers) {
 void Solver::use_averages() {
     std::map<std::string, Tensor> averages = impl_->averages(SolverImpl::Receivers::all);
     require(!averages.empty() && impl_->updates > 0,
-            "there are no averages: the solver needs SolverOptions::average, and an update");
+            "there are no averages: the solver needs the option average, and an update");
     std::vector<std::byte> data;
     for (auto& [name, average] : averages) {
         data.resize(average.bytes());

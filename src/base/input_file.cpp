@@ -2,6 +2,7 @@
 // InputFile: stat, open without waiting, fstat.
 #include "base/input_file.hpp"
 
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 
 #include <fcntl.h>
@@ -35,7 +36,8 @@ void check_regular(const std::string& path, const struct stat& status) {
 
 [[noreturn]] void cannot_read(const std::string& path, int code) {
     if (code == ENOENT || code == ENOTDIR)
-        fail(ErrorKind::not_found, "there is no file '", path, "'");
+        fail(ErrorKind::not_found, "there is no file '", path, "'",
+             is_device_like(path) ? ", which seems to be the name of a device" : "");
     fail(ErrorKind::io, "cannot read '", path, "': ", std::strerror(code));
 }
 

@@ -63,10 +63,10 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
 Attrs attrs_of(const Operator& op, const EagerCall& call) {
     Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
     if (call.how.scalars.empty()) return attrs;
-    require(attrs.has("scalars"), call.type, " has no scalars, but CallOptions::scalars has ",
+    require(attrs.has("scalars"), call.type, " has no scalars, and the call gives ",
             call.how.scalars.size());
     require(attrs.numbers("scalars").empty(), call.type,
-            " got scalars as an option and in CallOptions::scalars; give them in one place");
+            " got scalars as an option and beside the options; give them in one place");
     std::string kinds;
     for (const Scalar& scalar : call.how.scalars)
         kinds += std::holds_alternative<std::int64_t>(scalar) ? 'i' : 'd';
@@ -78,8 +78,8 @@ Attrs attrs_of(const Operator& op, const EagerCall& call) {
 bool is_wanted(const EagerCall& call, std::size_t result, std::size_t count) {
     const std::vector<bool>& wanted = call.how.wanted;
     require(wanted.empty() || wanted.size() == count, call.type, " has ", count,
-            call.backward ? " inputs and parameters" : " outputs", ", CallOptions::wanted has ",
-            wanted.size(), " elements");
+            call.backward ? " inputs and parameters" : " outputs",
+            ", and the list of wanted ones has ", wanted.size(), " elements");
     return wanted.empty() || wanted[result];
 }
 

@@ -75,7 +75,7 @@ Tensor flat(const Tensor& tensor) {
     require(tensor.defined(), "pointwise_many() got an empty tensor");
     if (!tensor.contiguous())
         fail(ErrorKind::invalid_argument, "pointwise_many() got a strided view of shape ",
-             tensor.shape().str(), "; Tensor::to_contiguous() copies it into a tensor of its own");
+             tensor.shape().str(), "; to_contiguous() copies it into a tensor of its own");
     return tensor.shape().rank() == 1 ? tensor : tensor.reshape({tensor.shape().numel()});
 }
 

@@ -151,8 +151,7 @@ std::vector<std::size_t> written_params(std::string_view type, std::string_view 
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
                               const std::vector<double>& scalars, const CallOptions& how) {
     if (scalars.empty()) return eager_call("Pointwise", *pointwise_options(code), inputs, {}, how);
-    require(how.scalars.empty(),
-            "pointwise() got scalars twice, once of them in CallOptions::scalars");
+    require(how.scalars.empty(), "pointwise() got scalars twice, once of them beside the options");
     CallOptions with_scalars = how;
     with_scalars.scalars.assign(scalars.begin(), scalars.end());
     return eager_call("Pointwise", *pointwise_options(code), inputs, {}, with_scalars);

@@ -89,7 +89,7 @@ inline constexpr auto option_names<ops::TransposedConvolutionND> =
               "output_pad");
 template <>
 inline constexpr auto option_names<ops::InnerProduct> = name_list("outputs", "inputs", "bias",
-                                                                  "activation");
+                                                                  "activation", "axis");
 template <>
 inline constexpr auto option_names<ops::MatMul> = name_list("transpose_a", "transpose_b", "alpha",
                                                             "bias");

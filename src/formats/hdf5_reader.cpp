@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hdf5Reader: opens, lists, reads. The sizes that the file states are compared with its length
 // before memory is allocated, and only values in the file itself are read.
+#include "base/file_kind.hpp"
 #include "formats/hdf5_file.hpp"
 #include "formats/hdf5_handle.hpp"
 #include "formats/hdf5_listing.hpp"
@@ -170,8 +171,12 @@ struct Hdf5Reader::Impl {
 
 void Hdf5Reader::Impl::open_and_list() {
     if (source->size() == 0) fail(ErrorKind::format, "'", path(), "' is empty, not an HDF5 file");
-    if (!has_signature(*source))
+    if (!has_signature(*source)) {
+        char first[16];
+        const std::size_t count = source->read(0, first, sizeof(first));
+        check_kind({first, count}, path(), "an HDF5 file (weights or data)");
         fail(ErrorKind::format, "'", path(), "' is not an HDF5 file: its signature is missing");
+    }
     const auto held = hdf5::lock();
     file = open_file(*source);
     listing = hdf5::list_objects(file.id(), path(), source->size());

@@ -187,6 +187,8 @@ NetDescription parse_net_json(std::string_view text, const std::string& source_n
     const JsonView root = document.root();
     if (!root.is_object())
         root.fail("a network is an object of three lists: inputs, outputs, operators");
+    if (root.find("net") && !root.find("operators"))
+        root.fail("seems to be a training configuration, and a network is expected");
     root.object({"inputs", "outputs", "operators"});
     NetDescription net;
     net.source = source_name;

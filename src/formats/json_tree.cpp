@@ -4,6 +4,7 @@
 #include "formats/json_tree.hpp"
 
 #include "base/classic_numbers.hpp"
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -182,6 +183,10 @@ std::string_view JsonValue::kind_name() const {
 
 JsonDocument::JsonDocument(std::string_view text, std::string source, const JsonLimits& limits)
     : source_(std::move(source)) {
+    check_kind(text, source_, "JSON");
+    if (is_path_like(text))
+        dlprim::fail(ErrorKind::format, source_, ": JSON is expected, and '", text,
+                     "' seems to be the path of a file");
     if (text.size() > limits.bytes)
         dlprim::fail(ErrorKind::format, source_, ": the text is ", text.size(),
                      " bytes long; at most ", limits.bytes, " are read");

@@ -145,7 +145,7 @@ class Chooser {
     void check_forced_names() {
         const auto& engines = EngineRegistry::instance();
         for (const auto& [what, engine] : options_.engines) {
-            const std::string option = cat("--engine ", what, "=", engine, ": ");
+            const std::string option = cat("engine ", what, "=", engine, ": ");
             require(engines.find(engine) != nullptr, option, "there is no engine '", engine, "'",
                     did_you_mean(engine, engines.names()));
             const bool is_type = OperatorRegistry::instance().find(what) != nullptr;

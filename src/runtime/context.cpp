@@ -3,6 +3,7 @@
 #include <dlprim/context.hpp>
 
 #include "base/env.hpp"
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
@@ -46,8 +47,9 @@ std::vector<const OpenCLDevice*> ranked() {
         help =
             "; no OpenCL platform is installed: on Debian or Ubuntu `apt install "
             "pocl-opencl-icd` gives one, and device cpu (the host) works without";
-    fail(ErrorKind::not_found, "there is no device '", wanted, "'", origin, "; there are: ", list,
-         help);
+    fail(ErrorKind::not_found, "there is no device '", wanted, "'", origin,
+         is_path_like(wanted) ? ", which seems to be the path of a file" : "",
+         "; there are: ", list, help);
 }
 
 bool is_number_pair(std::string_view text) {

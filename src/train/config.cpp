@@ -83,6 +83,8 @@ class Reader {
         : root_(document.root()), folder_(folder), given_epochs_(epochs) {}
 
     TrainConfig read() {
+        if (root_.is_object() && root_.find("operators"))
+            root_.fail("seems to be a network, and a training configuration is expected");
         root_.object({"net",          "weights",        "data",      "batch",    "epochs",
                       "seed",         "initialization", "solver",    "schedule", "augmentation",
                       "checkpoints",  "early_stopping", "metrics",   "judge_by", "initial",

@@ -68,5 +68,8 @@ class Dataset {
 
 /// Throws Error(format), which names the example, if a label is not from 0 to classes - 1.
 void check_labels(const Dataset& data, std::int64_t classes);
+/// The number of classes that labels tell apart: as many as have names, or else one more than the
+/// largest label.
+std::int64_t class_count(const Dataset& data);
 
 }  // namespace dlprim

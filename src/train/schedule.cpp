@@ -19,6 +19,9 @@ void check_numbers(const ScheduleOptions& o, double base_rate, double epochs) {
             " epochs is invalid: it must be a number of at least 0");
     require(at_least_zero(o.warmup_epochs), "warmup_epochs is ", o.warmup_epochs,
             ": it must be a number of at least 0");
+    require(o.kind != ScheduleOptions::Kind::cosine || o.warmup_epochs <= epochs,
+            "warmup_epochs is ", o.warmup_epochs, ", but the run has ", epochs,
+            " epochs: the learning rate would never be reached");
     require(o.step_epochs > 0 && !std::isnan(o.step_epochs), "step_epochs is ", o.step_epochs,
             ": it must be a number above 0");
     require(std::isfinite(o.gamma) && o.gamma > 0, "gamma is ", o.gamma,

@@ -280,7 +280,7 @@ class UpdateBuilder {
 StateSlice state_slice(std::int64_t block_elements, int part, int parts) {
     const std::int64_t grain = Graph::block_grain, grains = block_elements / grain;
     require(grains >= parts, "the network has too few parameters to cut the solver's state into ",
-            parts, " parts: set \"states\" to \"whole\" (TeamOptions::sharded_states)");
+            parts, " parts: keep it whole (the configuration's \"states\")");
     return {grains * part / parts * grain, grains * (part + 1) / parts * grain};
 }
 

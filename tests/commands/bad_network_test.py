@@ -204,6 +204,43 @@ class BadNetwork(CommandTest):
             result = self.refuse(["there is no operator type"], "flops", self.write("net.json", first(type=name)), "-d", "cpu")
             self.assertNotIn("did you mean", result.err)
 
+    def test_options_by_their_names_elsewhere(self):
+        """PyTorch's, Keras's, ONNX's and Caffe's words for options are answered with ours."""
+        for ours, *others in (("channels_out", "out_channels", "filters", "num_output", "outputs"),
+                              ("channels_in", "in_channels"), ("kernel", "kernel_size", "kernel_shape"), ("stride", "strides"),
+                              ("pad", "padding", "pads"), ("dilate", "dilation", "dilation_rate"), ("groups", "group"),
+                              ("bias", "use_bias", "bias_term")):
+            for other in others:
+                options = {"channels_out": 4, "kernel": 3, other: 1}
+                self.refuse([f"there is no option '{other}'; did you mean '{ours}'?"], "flops",
+                            self.write("net.json", conv(**options)), "-d", "cpu")
+
+    def test_keys_of_a_configuration_by_their_names_elsewhere(self):
+        good = {"net": "net.json", "data": {"train": {"images": "i", "labels": "l"}}}
+        for ours, other in (("batch", "batch_size"), ("epochs", "max_epochs"), ("solver", "optimizer"), ("schedule", "scheduler")):
+            self.refuse([other, f"did you mean '{ours}'"], "train", self.write("train.json", good | {other: 1}), "-d", "cpu")
+        for ours, other in (("learning_rate", "lr"), ("weight_decay", "decay"), ("type", "optimizer")):
+            self.refuse([other, f"did you mean '{ours}'"], "train", self.write("train.json", good | {"solver": {other: 1}}),
+                        "-d", "cpu")
+
+    def test_files_in_each_others_place(self):
+        net = self.write("net.json", GOOD)
+        weights = self.write_tensors("w.h5", x=[1.0])
+        picture = self.write("picture.png", b"\x89PNG\r\n\x1a\n")
+        config = self.write("train.json", {"net": "net.json", "data": {}})
+        hdf5 = "seems to be an HDF5 file (weights or data), and JSON is expected"
+        for words, *command in (
+                (["w.h5", hdf5], "benchmark", "cpu", weights, net),
+                (["picture.png", "seems to be a PNG picture, and JSON is expected"], "flops", picture, "-d", "cpu"),
+                (["train.json", "seems to be a training configuration, and a network is expected"], "flops", config, "-d", "cpu"),
+                (["net.json", "seems to be a network, and a training configuration is expected"], "train", net, "-d", "cpu"),
+                (["w.h5", hdf5], "train", weights, "-d", "cpu"),
+                (["net.json", "seems to be the path of a file", "cpu"], "benchmark", net, "cpu"),
+                (["there is no file 'cpu', which seems to be the name of a device"], "flops", "cpu", "-d", "cpu"),
+                (["net.json", "seems to be JSON, and an HDF5 file (weights or data) is expected"], "benchmark", "cpu", net, net)):
+            with self.subTest(command):
+                self.refuse(words, *command)
+
     def test_every_command_says_the_same(self):
         path = self.write("net.json", TREE["a cycle"][0])
         data = {"images": "i", "labels": "l"}

@@ -194,8 +194,30 @@ class Data(CommandTest):
         self.bad_folder(["dgos", "did you mean 'dogs'"], test="test")
         self.bad_folder(["validation", "leaves none"], validation=0.1)
         self.bad_folder(["validation", "leave one out"], validation=0.1, test="test")
-        self.bad_folder(["may differ in size", "augmentation.crop"], augmentation={"flip": True})
         self.bad_folder(["data.mean has 2 numbers"], mean=[0.1, 0.2])
+
+    def test_pictures_of_the_nets_size_need_no_augmentation(self):
+        random = np.random.default_rng(1)
+        for name in "abc":
+            for i in range(8):
+                self.write(f"train/{name}/{i}.png", png(random.integers(0, 256, (16, 16, 3), np.uint8)))
+        for augmentation in (None, {"flip": True}):
+            self.config(FOLDER, augmentation)
+            self.train()
+            self.assertEqual((self.data()[0]["net"], self.data()[0]["broken"]), ([3, 16, 16], 0))
+        self.config(FOLDER, network_=net(15))
+        self.refuse(["images of", "3x16x16", "'data'", "augmentation"], "train", self.folder / "train.json", "-d", "cpu")
+        self.write("train/b/7.png", png(np.zeros((16, 20, 3), np.uint8)))
+        self.config(FOLDER | {"on_broken": "stop"})
+        self.refuse(["b/7.png", "20 x 16", "the first one gives 16 x 16", "augmentation.crop"], "train",
+                    self.folder / "train.json", "-d", "cpu", "--out", self.folder / "other")
+
+    def test_more_outputs_than_classes_are_noted(self):
+        self.pictures("train", 4)
+        for outputs in (3, 7):
+            self.config(FOLDER, {"resize": [16, 16]}, network_=net(16, classes=outputs))
+            out = self.train()[0].out
+            self.assertEqual("note: the network has 7 outputs for classes, and" in out, outputs == 7)
 
     def test_misspelt_keys(self):
         self.bad_folder(["chanels", "did you mean 'channels'"], chanels=1)

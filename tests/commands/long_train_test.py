@@ -316,7 +316,7 @@ class LongTrain(CommandTest):
         self.run_to_end("out")
         before = {path: path.read_bytes() for path in (self.folder / "out").iterdir()}
         again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out")
-        self.refuse(["holds results of an earlier run", "checkpoint_2.h5", "--resume latest", "--replace"], *again)
+        self.refuse(["holds results of an earlier run", "checkpoint_2.h5", "resume latest", "replace"], *again)
         shutil.copy(self.folder / "out/checkpoint_2.h5", self.folder / "elsewhere.h5")
         self.refuse(["holds results of an earlier run", "--out"], *again, "--resume", self.folder / "elsewhere.h5")
         self.assertEqual(before, {path: path.read_bytes() for path in (self.folder / "out").iterdir()})
@@ -331,7 +331,7 @@ class LongTrain(CommandTest):
         self.run_to_end("out")
         again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", "--resume",
                  self.folder / "out/checkpoint_1.h5")
-        self.refuse(["checkpoint_2.h5", "ahead of", "checkpoint_1.h5", "--replace"], *again)
+        self.refuse(["checkpoint_2.h5", "ahead of", "checkpoint_1.h5", "replace"], *again)
         self.config(epochs=2, checkpoints={"keep": 9})
         self.succeed(*again, "--replace")
         self.assertEqual([name for name in self.names("out") if "checkpoint" in name],

@@ -130,7 +130,7 @@ class PlacedShards(ShardRuns):
         self.refuse(["shards is 3", "does not divide the batch"], "train", self.config(shards=3), "-d", "a=cpu,b=cpu", *out)
         self.refuse(["--shares"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", "--shares", "1,1", *out)
         self.refuse(["\"states\": \"sharded\""], "train", self.config(shards=2, states="sharded"), "-d", "a=cpu,b=cpu", *out)
-        self.refuse(["memory_limit", "--device-memory"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", *out,
+        self.refuse(["memory_limit", "device-memory"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", *out,
                     "--memory-limit", "100")
         self.train("one", "-d", "cpu", shards=2, epochs=1)
         self.refuse(["made with shards 2", "has shards 4"], "train", self.config(shards=4), "-d", "a=cpu,b=cpu", *out,

@@ -289,6 +289,17 @@ class Kinds(CommandTest):
         second = self.read_tensors("second/model.h5")
         self.assertEqual(second["net.body.0"].tobytes(), first["body.0"].tobytes())
 
+    def test_running_statistics_count_as_trained_unless_they_are_frozen(self) -> None:
+        data = self.regression()
+        self.write("net.json", network({"x": [16, 6], "y": [16, 3]}, ["found", "loss"],
+                                       operator("InnerProduct", "body", "x", outputs=5), operator("BatchNorm", "bn", "body"),
+                                       operator("InnerProduct", "found", "bn", outputs=3),
+                                       operator("MSELoss", "loss", "found y")))
+        for freeze, names in ((["body"], "body.0, body.1"), (["b*"], "body.0, body.1, bn.0, bn.1, bn.2, bn.3")):
+            how = {"data": data, "epochs": 1, "initial": {"freeze": freeze}}
+            out = self.succeed("train", *self.config("frozen", **how), "-d", "cpu", "--replace").out
+            self.assertRegex(out, rf"(?m)^note: not trained: {names}$")
+
     def test_weights_that_do_not_fit(self) -> None:
         data = self.regression()
         self.two_layers(4)

@@ -268,7 +268,7 @@ class Train(CommandTest):
                 self.train("whole", "-d", device, "--precision", made)
                 self.train("parts", "-d", device, "--precision", made, "--epochs", "2")
                 resume = ("--resume", self.folder / "parts/checkpoint_2.h5")
-                self.refuse(["checkpoint_2.h5", f"trained in {made}", f"computes in {other}", f"--precision {made}"],
+                self.refuse(["checkpoint_2.h5", f"trained in {made}", f"computes in {other}", f"precision {made}"],
                             "train", self.config(), "-d", device, "--out", self.folder / "no", *resume, "--precision", other)
                 for flags, out in (((), "silent"), (("--precision", made), "named")):
                     result = self.train(out, "-d", device, *resume, *flags)

@@ -273,7 +273,7 @@ TEST_CASE("a run goes on in its precision alone", "[checkpoint]") {
                 check_error(ErrorKind::invalid_argument,
                             {path, "trained in " + std::string(name_of(made)),
                              "computes in " + std::string(name_of(precision)),
-                             "--precision " + std::string(name_of(made)), "weights"},
+                             "the precision " + std::string(name_of(made)), "weights"},
                             [&] { resumed.load_checkpoint(path); });
                 CHECK((all_bits(other) == before));
                 CHECK(resumed.steps() == 0);
@@ -282,7 +282,7 @@ TEST_CASE("a run goes on in its precision alone", "[checkpoint]") {
             Solver resumed(mixed, {});
             check_error(ErrorKind::invalid_argument,
                         {path, "'hidden'", "in " + std::string(name_of(made)), "in bf16",
-                         "--precision hidden=" + std::string(name_of(made))},
+                         "the precision hidden=" + std::string(name_of(made))},
                         [&] { resumed.load_checkpoint(path); });
         }
     }

@@ -67,11 +67,15 @@ TEST_CASE("what a mode does not offer is refused", "[errors]") {
 
 TEST_CASE("a net is usable in any order of calls", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        // Nothing has been prepared or fed; inputs are zeros.
+        // Nothing has been prepared or fed.
         Net net = make_net(device, small_network, training());
         check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
+        check_error(invalid, {"'data', 'label'", "set_input()"}, [&] { net.forward(); });
+        check_error(invalid, {"'loss'", "before a forward"}, [&] { net.output("loss"); });
         CHECK(net.input("data").to_floats() == std::vector<float>(4 * 3 * 8 * 8, 0));
         CHECK(net.gradient("conv.0").to_floats() == std::vector<float>(8 * 3 * 9, 0));
+        check_error(invalid, {"'label' was never set"}, [&] { net.forward(); });
+        set_labels(net, "label", {0, 0, 0, 0});
         net.forward();
         net.backward();
         CHECK(net.output("loss").to_floats().at(0) > 0);
@@ -81,6 +85,7 @@ TEST_CASE("a net is usable in any order of calls", "[errors]") {
         net.backward();
         Solver solver(net, {});
         check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
+        check_error(invalid, {"step()", "'data', 'label'"}, [&] { solver.step(); });
         feed_small_network(net, 0);
         solver.step();
         Net moved = std::move(net);
@@ -103,7 +108,7 @@ TEST_CASE("a solver refuses constants that make no sense", "[errors]") {
         refused("learning rate", [](SolverOptions& o) { o.learning_rate = nan; });
         refused("momentum", [](SolverOptions& o) { o.momentum = -0.5; });
         refused("momentum", [](SolverOptions& o) { o.momentum = nan; });
-        refused("weight decay", [](SolverOptions& o) { o.weight_decay = -0.5; });
+        refused("weight_decay", [](SolverOptions& o) { o.weight_decay = -0.5; });
         refused("beta1", [](SolverOptions& o) { o.beta1 = 1; });
         refused("beta2", [](SolverOptions& o) { o.beta2 = nan; });
         refused("epsilon", [](SolverOptions& o) { o.epsilon = 0; });

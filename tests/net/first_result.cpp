@@ -19,6 +19,7 @@ int main(int argc, char** argv) try {
     options.batch = 1;
     dp::Net net = dp::Net::from_json_file(device, argv[2], options);
     net.initialize();
+    for (const std::string& name : net.input_names()) net.input(name).fill(0);
     net.forward();
     if (net.output(net.output_names().at(0)).to_floats().empty()) return 1;
     const dp::Counters counters = device.counters();

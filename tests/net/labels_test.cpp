@@ -41,6 +41,7 @@ TEST_CASE("a wide label is out of range", "[labels]") {
         };
         Net wide_net = make_net(device, network("int64"));
         set<std::int64_t>(wide_net, "label", {0, 4, 3, 2});
+        wide_net.input("data").fill(0);
         wide_net.forward();
         check_error(invalid, {"'label'", "4294967300", "position 1", "0 to 4"}, [&] {
             set<std::int64_t>(wide_net, "label", {0, wide, 3, 2});

@@ -36,12 +36,13 @@ TEST_CASE("parameters must be set before a run", "[lifetime]") {
         check_error(invalid, with("save_weights()"),
                     [&] { net.save_weights(folder.file("w.h5")); });
         Solver solver(net, adam());
-        check_error(invalid, with("forward()"), [&] { solver.step(); });
+        check_error(invalid, with("step()"), [&] { solver.step(); });
         check_error(invalid, with("save_checkpoint()"),
                     [&] { solver.save_checkpoint(folder.file("c.h5")); });
         CHECK(solver.steps() == 0);
         CHECK(std::filesystem::is_empty(folder.path()));
         net.initialize();
+        feed_small_network(net, 0);
         solver.step();
         CHECK(solver.steps() == 1);
     }

@@ -72,9 +72,9 @@ TEST_CASE("sums over shards have the bits of separate nets added in the tree", "
                 Net one = make_net(device, small_network, training(4));
                 const Solver of_one(one, sgd(1));
                 // Dropout's random numbers are those of this forward run since the first.
+                feed_small_network(one, first + shard);
                 for (unsigned before = 0; before < first + shard; ++before) one.forward();
                 copy_params(net, one);
-                feed_small_network(one, first + shard);
                 one.forward();
                 one.backward();
                 for (auto& [name, values] : results(one)) apart[name].push_back(values);
@@ -189,6 +189,7 @@ TEST_CASE("a batch that is given up leaves no trace of its shards", "[shards]") 
                 CHECK(!solver.step_if([] { return false; }));
                 CHECK((all_bits(net) == before));
             } else {
+                feed_small_network(net, 90);
                 for (int i = 0; i < 3; ++i) net.forward();  // random numbers of a batch
                 Net fresh = make_net(device, small_network, training(2));
                 copy_params(fresh, net);

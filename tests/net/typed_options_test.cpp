@@ -106,8 +106,9 @@ void check_layers(Arrivals& arrivals) {
             "stride": [2, 3], "pad": [1, 2], "dilate": [3, 4], "output_pad": [1, 0],
             "activation": "relu"})");
     arrivals.check(
-        ops::InnerProduct{.outputs = 5, .inputs = 7, .bias = false, .activation = "tanh"},
-        R"({"outputs": 5, "inputs": 7, "bias": false, "activation": "tanh"})");
+        ops::InnerProduct{
+            .outputs = 5, .inputs = 7, .bias = false, .activation = "tanh", .axis = -1},
+        R"({"outputs": 5, "inputs": 7, "bias": false, "activation": "tanh", "axis": -1})");
     arrivals.check(
         ops::MatMul{.transpose_a = true, .transpose_b = true, .alpha = 0.5, .bias = true},
         R"({"transpose_a": true, "transpose_b": true, "alpha": 0.5, "bias": true})");

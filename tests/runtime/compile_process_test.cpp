@@ -292,6 +292,7 @@ std::vector<float> cold_result(const std::string& id, const char* processes,
             {"name": "soft", "type": "Softmax", "inputs": ["f"], "outputs": ["y"]}
         ]})");
     net.initialize();
+    net.input("x").fill(0);
     net.forward();
     kept = kept_in(folder);
     ::unsetenv("DLPRIM_COMPILE_PROCESSES");

@@ -126,7 +126,7 @@ std::int64_t PlacedNet::label_classes(const std::string& input) {
 }
 
 Tensor PlacedNet::input(const std::string& name) {
-    return impl().part(impl().readers(name).front()).input(name);
+    return impl().input(name);
 }
 
 Tensor PlacedNet::output(const std::string& name) {
@@ -179,6 +179,7 @@ void PlacedNet::prepare() {
 }
 
 void PlacedNet::forward() {
+    impl().require_inputs("forward()");
     impl().forward();
 }
 

@@ -56,7 +56,7 @@ void check_options(const NetOptions& options) {
             "backward of a placed network starts from its losses: output_gradients is not for it");
     require(options.memory_limit == 0,
             "a placed network has no memory_limit: its devices have a limit each, which "
-            "PlacementOptions::memory_limits or --device-memory NAME=SIZE sets");
+            "memory_limits sets, or the command's device-memory NAME=SIZE");
 }
 
 }  // namespace
@@ -191,6 +191,7 @@ void PlacedNetImpl::allocate() {
         Access::impl(nets_[i]).use_set(0, borders_.memory_of(static_cast<int>(i), 0));
     allocated_ = true;
     inputs_.forget_targets();
+    filled_.clear();
     if (shards() == 1) return;
     for (const Crossing& crossing : cut_.crossings)
         for (std::size_t copy = 0; crossing.maker == Crossing::caller && copy < borders_.copies();
@@ -234,9 +235,30 @@ void PlacedNetImpl::prepare() {
         if (cut_.parts[i].runs) part(static_cast<int>(i)).prepare();
 }
 
+Tensor PlacedNetImpl::input(const std::string& name) {
+    filled_.insert(name);
+    return part(readers(name).front()).input(name);
+}
+
+Tensor PlacedNetImpl::output(const std::string& name) {
+    return Access::impl(part(output_part(name))).output(name);
+}
+
+void PlacedNetImpl::require_inputs(std::string_view action) {
+    part(0);  // what allocates also forgets what was set
+    std::vector<std::string> missing;
+    for (const Crossing& crossing : cut_.crossings)
+        if (crossing.maker == Crossing::caller && !crossing.readers.empty() &&
+            crossing.spec.shape.numel() > 0 && filled_.count(crossing.name) == 0)
+            missing.push_back(cat("'", crossing.name, "'"));
+    if (!missing.empty())
+        fail_unset(missing, action, options_.mode != Mode::training && !whole_.losses.empty());
+}
+
 void PlacedNetImpl::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
     const std::vector<int>& all = readers(name);
     for (const int reader : all) Access::impl(part(reader)).check_input(name, data, bytes);
+    filled_.insert(name);
     if (bytes == 0) return;
     if (shards() > 1)
         inputs_.set(name, data, bytes);
@@ -265,7 +287,7 @@ void PlacedNetImpl::forward() {
 
 void PlacedNetImpl::backward() {
     require(options_.mode != Mode::inference && options_.backward,
-            "backward() needs a net in evaluation or training mode, with NetOptions::backward");
+            "backward() needs a net in evaluation or training mode, with the option backward");
     require(!whole_.losses.empty(),
             "backward() of a placed network starts from its losses, and "
             "the network has none");

@@ -61,7 +61,13 @@ class PlacedNetImpl {
     std::vector<std::string> param_names() const;
     const TensorSpec& input_spec(const std::string& name) const;
 
+    /// The input counts as set from this call on.
+    Tensor input(const std::string& name);
+    /// An output's tensor, also before it has values.
+    Tensor output(const std::string& name);
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
+    /// Throws Error(invalid_argument) if an input that a part reads was never set.
+    void require_inputs(std::string_view action);
     void load_weights(const std::string& path, bool missing_ok);
     /// `source` names the values in messages.
     void load_values(std::map<std::string, HostTensor> values, const std::string& source,
@@ -154,6 +160,7 @@ class PlacedNetImpl {
     std::vector<int> chain_;
     std::optional<SolverOptions> solver_;  ///< of train_with()
     ShardInputs inputs_;                   ///< with several shards
+    std::set<std::string> filled_;         ///< inputs that were set, or handed out
     PlacedTrace trace_;
     std::vector<std::string> notes_;
 };

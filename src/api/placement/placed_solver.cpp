@@ -41,7 +41,7 @@ void check_losses(const PlacedNetImpl& net) {
                     net.cut().parts[static_cast<std::size_t>(net.output_part(name))].trains,
                 "loss '", name,
                 "' is made by a part of the network that trains no parameter, and so has no loss "
-                "scale: set SolverOptions::loss_scale to 0, let operators compute in bf16 in place "
+                "scale: set loss_scale to 0, let operators compute in bf16 in place "
                 "of fp16, or give the loss the device of the operator before it");
 }
 
@@ -67,7 +67,7 @@ PlacedSolverImpl::PlacedSolverImpl(std::shared_ptr<PlacedNetImpl> placed, const 
     : net(std::move(placed)), options(how), rate(how.learning_rate) {
     require(net != nullptr, "a solver needs a network, and this PlacedNet was moved from");
     require(net->options().mode == Mode::training && net->options().backward,
-            "a solver needs a net in training mode, with NetOptions::backward");
+            "a solver needs a net in training mode, with the option backward");
     check(options, *net);
     net->train_with(options);
     open_solvers();
@@ -75,8 +75,7 @@ PlacedSolverImpl::PlacedSolverImpl(std::shared_ptr<PlacedNetImpl> placed, const 
     if (!options.guard_loss) return;
     const Graph& graph = net->graph();
     for (const auto& [id, name] : graph.outputs)
-        if (graph.losses.count(id) > 0)
-            losses_.emplace_back(net->part(net->output_part(name)).output(name));
+        if (graph.losses.count(id) > 0) losses_.emplace_back(net->output(name));
 }
 
 void PlacedSolverImpl::open_solvers() {
@@ -98,6 +97,7 @@ void PlacedSolverImpl::open_solvers() {
 }
 
 void PlacedSolver::step() {
+    impl_->net->require_inputs("step()");
     impl_->step();
 }
 
@@ -209,12 +209,11 @@ Tensor PlacedSolver::output_of_batch(const std::string& name) {
 
 Tensor PlacedSolverImpl::output_of_batch(const std::string& name) {
     const Graph& graph = net->graph();
-    const int part = net->output_part(name);
     const bool is_loss =
         std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const auto& output) {
             return output.second == name && graph.losses.count(output.first) > 0;
         });
-    return pipeline_ && !is_loss ? pipeline_->gather(name) : net->part(part).output(name);
+    return pipeline_ && !is_loss ? pipeline_->gather(name) : net->output(name);
 }
 
 void PlacedSolver::set_learning_rate(double rate) {

@@ -32,9 +32,8 @@ std::string damage_of(const std::string& path) {
     const bool any = !folder.checkpoints().empty();
     fail(ErrorKind::invalid_argument, "folder '", folder.path(),
          "' holds results of an earlier run (", listed(names, 3),
-         "): ", any ? "go on from its last checkpoint with --resume latest, " : "",
-         "give this run another folder with --out, or have them removed with --replace "
-         "(TrainCall::resume, out, replace)");
+         "): ", any ? "go on from its last checkpoint (resume latest), " : "",
+         "give this run another folder (out), or have them removed (replace)");
 }
 
 ResumeFrom latest_in(const RunFolder& folder, bool replace) {
@@ -83,8 +82,8 @@ ResumeFrom resolve_resume(const TrainCall& call, const RunFolder& folder) {
         if (from.in_folder)  // it comes after the one to go on from
             fail(ErrorKind::invalid_argument, "'", folder.file(checkpoint.name), "' is ahead of '",
                  from.path,
-                 "': go on from the last checkpoint with --resume latest, give this run another "
-                 "folder with --out, or have it removed with --replace (TrainCall::replace)");
+                 "': go on from the last checkpoint (resume latest), give this run another folder "
+                 "(out), or have it removed (replace)");
         from.in_folder = !from.path.empty() &&
                          fs::equivalent(from.path, folder.file(checkpoint.name), error) && !error;
     }

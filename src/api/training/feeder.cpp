@@ -77,6 +77,12 @@ void Feeder::attach(const TrainedNet& net, const Roles& roles) {
         options.one_hot = classes == 0 && each > 1;
         options.classes = options.one_hot ? each : classes;
         check_labels(data, options.classes);
+        const std::int64_t known = class_count(data);
+        if (!is_test_ && known < options.classes)
+            remarks_.push_back(cat("the network has ", options.classes,
+                                   " outputs for classes, and ", data.source(), " has ", known,
+                                   known == 1 ? " class" : " classes",
+                                   ": the others are never right"));
     } else if (data.target_kind() == TargetKind::mask) {
         labels_ = net.label_input(roles.labels).value_or(labels_);
     } else if (classes > 0 || each != data.target_size()) {
@@ -98,9 +104,11 @@ void Feeder::check_shapes(const TrainedNet& net) const {
     const Shape want = net.input_shape(roles_.images), have = loader_->input_shape();
     const Dataset& data = *part_.data;
     const std::int64_t batch = config_.shard_batch();
-    require(want.rank() > 0 && want.numel() == batch * have.numel(),
-            data.has_pictures() ? "images of " : "inputs of ", data.source(), " are ",
-            shape_text(have), ", input '", roles_.images, "' has shape ", want.str());
+    require(
+        want.rank() > 0 && want.numel() == batch * have.numel(),
+        data.has_pictures() ? "images of " : "inputs of ", data.source(), " are ", shape_text(have),
+        ", input '", roles_.images, "' has shape ", want.str(),
+        data.has_pictures() ? "; augmentation (resize, crop) brings pictures to another size" : "");
     if (data.target_kind() != TargetKind::mask) return;
     const Shape labels = net.input_shape(roles_.labels);
     require(labels.numel() == batch * have[1] * have[2], "masks of ", data.source(), " are ",
@@ -179,7 +187,9 @@ std::optional<Preprocessing> Feeder::preprocessing() const {
 }
 
 std::vector<std::string> Feeder::notes_before() const {
-    return part_.data->remarks();
+    std::vector<std::string> notes = part_.data->remarks();
+    notes.insert(notes.end(), remarks_.begin(), remarks_.end());
+    return notes;
 }
 
 std::vector<std::string> Feeder::notes_after() const {
@@ -189,7 +199,7 @@ std::vector<std::string> Feeder::notes_after() const {
         notes.push_back(cat(all.size(), all.size() == 1 ? " example of " : " examples of ",
                             part_.data->source(), " could not be read and ",
                             all.size() == 1 ? "was" : "were", " skipped: ", all.begin()->second,
-                            all.size() == 1 ? "" : ", and others (dlprim_data --all lists them)"));
+                            all.size() == 1 ? "" : ", and others (dlprim_data lists them)"));
     const std::string waited = text_of(waits());
     if (!is_test_ && !waited.empty()) notes.push_back(waited);
     return notes;

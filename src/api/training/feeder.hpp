@@ -90,8 +90,9 @@ class Feeder {
     DataPart part_;
     std::unique_ptr<Loader> loader_;
     Roles roles_;
-    LabelInput labels_;          ///< of masks
-    std::int64_t position_ = 0;  ///< of the next batch, counted through epochs
+    LabelInput labels_;                 ///< of masks
+    std::vector<std::string> remarks_;  ///< on how the data suit the net
+    std::int64_t position_ = 0;         ///< of the next batch, counted through epochs
     const Batch* fetched_ = nullptr;
     const Batch* taken_ = nullptr;
 };

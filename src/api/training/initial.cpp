@@ -142,6 +142,18 @@ void load_whole(const TrainedNet& net, const std::string& path, const ReadWeight
     }
 }
 
+/// Parameters that no solver trains, but that a forward in training changes: running statistics.
+std::set<std::string> changed_by_training(const Graph& graph) {
+    std::set<std::string> names;
+    for (const Node& node : graph.nodes) {
+        if (node.frozen) continue;
+        const auto first = static_cast<std::size_t>(node.op->min_inputs());
+        for (const std::size_t param : node.op->written_params(node.attrs))
+            names.insert(graph.value(node.inputs.at(first + param)).name);
+    }
+    return names;
+}
+
 NetDescription training_description(const TrainConfig& config) {
     NetDescription net = parse_net_json(read_file(config.net), config.net);
     std::vector<std::string> names;
@@ -195,9 +207,10 @@ std::vector<std::string> set_initial_values(const TrainedNet& net, const TrainCo
     if (!config.weights.empty()) load_whole(net, config.weights, read);
     if (!config.initial.weights.empty()) notes = take_by_patterns(net, config, read);
     if (config.initial.freeze.empty()) return notes;
+    const std::set<std::string> changed = changed_by_training(net.graph());
     std::vector<std::string> frozen;
     for (const std::string& name : net.param_names())
-        if (!net.is_trainable(name)) frozen.push_back(name);
+        if (!net.is_trainable(name) && changed.count(name) == 0) frozen.push_back(name);
     notes.push_back(cat("not trained: ", listed(frozen, most_names)));
     return notes;
 }

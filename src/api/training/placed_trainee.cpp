@@ -19,7 +19,7 @@ void check(const TrainCall& call, const TrainConfig& config) {
             "devices out, so that each process trains the whole network on a device of its own");
     require(call.shards_of_devices.empty() && !call.measure_shards,
             "devices of a placed network have operators, and not shards of their own: leave "
-            "--shares out (TrainCall::shards_of_devices, measure_shards)");
+            "out how many shards each device has");
     if (config.sharded_states)
         fail(ErrorKind::format, config.name,
              ": \"states\": \"sharded\" is for devices that each train the whole network, and the "

@@ -43,6 +43,10 @@ std::optional<LabelInput> TrainedNet::label_input(const std::string& name) const
     return std::nullopt;
 }
 
+Tensor TrainedNet::output(const std::string& name) const {
+    return one_ != nullptr ? Access::impl(*one_).output(name) : Access::impl(*placed_).output(name);
+}
+
 std::map<std::string, std::string> TrainedNet::devices_of_operators() const {
     std::map<std::string, std::string> devices;
     if (placed_ == nullptr) return devices;

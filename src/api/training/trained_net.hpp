@@ -57,9 +57,8 @@ class TrainedNet {
     std::int64_t label_classes(const std::string& name) const {
         return of([&](auto& net) { return net.label_classes(name); });
     }
-    Tensor output(const std::string& name) const {
-        return of([&](auto& net) { return net.output(name); });
-    }
+    /// Also before it has values.
+    Tensor output(const std::string& name) const;
     Tensor param(const std::string& name) const {
         return of([&](auto& net) { return net.param(name); });
     }

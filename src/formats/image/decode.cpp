@@ -3,6 +3,7 @@
 #include "formats/image/decode.hpp"
 
 #include "base/env.hpp"
+#include "base/file_kind.hpp"
 #include "formats/image/codec.hpp"
 #include "formats/image/orientation.hpp"
 
@@ -18,9 +19,11 @@ enum class PictureFormat { png, jpeg, pnm };
 PictureFormat format_of(std::string_view bytes, const std::string& name) {
     if (bytes.starts_with("P5") || bytes.starts_with("P6")) return PictureFormat::pnm;
     const bool png = bytes.starts_with("\x89PNG");
+    const std::string_view kind = kind_of_bytes(bytes);
     if (!png && !bytes.starts_with("\xff\xd8\xff"))
         fail(ErrorKind::format, "'", name, "' is ", bytes.empty() ? "empty, " : "",
-             "no image in PPM, PGM, PNG or JPEG");
+             "no image in PPM, PGM, PNG or JPEG",
+             kind.empty() ? "" : cat(", and seems to be ", kind));
 #if !DLPRIM_WITH_PNG
     if (png)
         fail(ErrorKind::unsupported, "'", name,

@@ -66,7 +66,7 @@ Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string
     const auto given = shapes.find(info.name);
     if (!info.shape) {
         require(given != shapes.end(), where,
-                "has no declared shape: give it (NetOptions::input_shapes)");
+                "has no declared shape: give it with the option input_shapes");
         checks_shapes_ = false;
         return given->second;
     }

@@ -189,7 +189,7 @@ void Importer::count_inner_node() {
     if (++nodes_ > limits_.nodes)
         fail(ErrorKind::unsupported,
              "the model's functions, branches and loops stand for more than ", limits_.nodes,
-             " nodes (ONNXSessionOptions::max_nodes)");
+             " nodes (max_nodes)");
 }
 
 void Importer::add_node(const Node& from, Scope& scope) {

@@ -2,6 +2,7 @@
 // read_model(): protobuf's classes become plain data, and are freed as they do.
 #include "formats/onnx/model.hpp"
 
+#include "base/file_kind.hpp"
 #include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "formats/onnx/node_order.hpp"
@@ -229,6 +230,7 @@ class ModelReader {
 };
 
 Model read(std::string_view bytes, const std::string& source, const std::string& path) {
+    check_kind(bytes, source, "an ONNX model");
     check_message(bytes, source);
     google::protobuf::LogSilencer silent;
     proto::ModelProto message;

@@ -16,6 +16,8 @@ const Schema& Operator::schema() const {
         {"inputs", OptionKind::integer, std::int64_t{-1}, "features of the input; -1: deduced"},
         {"bias", OptionKind::boolean, true, "adds a bias"},
         {"activation", OptionKind::text, std::string("identity"), "activation behind it"},
+        {"axis", OptionKind::integer, std::int64_t{1},
+         "first dimension of the features; those before it are kept"},
     };
     return schema;
 }
@@ -26,7 +28,7 @@ std::vector<ParamSpec> Operator::params(const Attrs& attrs,
     require(options.outputs >= 1, "option outputs must be at least 1, got ", options.outputs);
     const Shape& x = inputs[0].shape;
     require(x.rank() >= 2, "input must be [N, ...], at least of two dimensions, got ", x.str());
-    const std::int64_t features = x.product(1, x.rank());
+    const std::int64_t features = options.rows(x)[1];
     require(options.inputs <= 0 || options.inputs == features, "input ", x.str(), " has ", features,
             " features, option inputs says ", options.inputs);
     const double bound = features > 0 ? 1 / std::sqrt(static_cast<double>(features)) : 0;
@@ -51,30 +53,31 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
         require(inputs[i + 1].shape == wanted[i].spec.shape, i == 0 ? "weight" : "bias", " is ",
                 inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
                 options.outputs, " outputs need ", wanted[i].spec.shape.str());
-    return {{Shape{inputs[0].shape[0], options.outputs}, inputs[0].dtype}};
+    const Shape& x = inputs[0].shape;
+    Ints sizes;
+    for (int d = 0; d < options.first_feature(x); ++d) sizes.push_back(x[d]);
+    sizes.push_back(options.outputs);
+    return {{Shape(sizes), inputs[0].dtype}};
 }
 
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Options options = Options::read(node.attrs);
-    if (graph.shape(node.inputs[0]).empty()) {  // as MatMul, which knows what that is
-        const Shape x = graph.shape(node.inputs[0]);
-        std::vector<ValueId> inputs = node.inputs;
-        inputs[0] =
-            graph.reshape(node.name + "/rows", inputs[0], Shape{x[0], x.product(1, x.rank())});
-        ValueId y = graph.add1("MatMul", node.name, inputs,
-                               {{"transpose_b", true}, {"bias", options.bias}});
-        if (!options.activation.empty() && options.activation != "identity")
-            y = graph.add1("Activation", node.name + "/activation", {y},
-                           Attrs{{"activation", options.activation}});
-        outputs = {y};
-        return true;
-    }
-    if (options.activation.empty() || options.activation == "identity") return false;
+    const Shape x = graph.shape(node.inputs[0]), rows = options.rows(x);
+    const bool is_matrix = options.first_feature(x) == 1;  // what engines and gradient() take
+    if (is_matrix && !x.empty() && !options.has_activation()) return false;
+    std::vector<ValueId> inputs = node.inputs;
+    if (!is_matrix || x.empty()) inputs[0] = graph.reshape(node.name + "/rows", inputs[0], rows);
     Attrs attrs = node.attrs;
-    attrs.set("activation", std::string("identity"));
-    const ValueId linear = graph.add1("InnerProduct", node.name, node.inputs, attrs);
-    outputs = {graph.add1("Activation", node.name + "/activation", {linear},
-                          Attrs{{"activation", options.activation}})};
+    attrs.set("activation", std::string("identity")).set("axis", std::int64_t{1});
+    // An empty product is a MatMul, which knows what that is.
+    ValueId y = x.empty() ? graph.add1("MatMul", node.name, inputs,
+                                       {{"transpose_b", true}, {"bias", options.bias}})
+                          : graph.add1("InnerProduct", node.name, inputs, attrs);
+    if (options.has_activation())
+        y = graph.add1("Activation", node.name + "/activation", {y},
+                       Attrs{{"activation", options.activation}});
+    if (!is_matrix) y = graph.reshape(node.name + "/shape", y, graph.shape(node.outputs[0]));
+    outputs = {y};
     return true;
 }
 
@@ -103,11 +106,10 @@ void Operator::gradient(GradientContext& context) const {
     }
 }
 
-double Operator::flops(const Attrs&, std::span<const TensorSpec> inputs,
+double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                        std::span<const TensorSpec> outputs) const {
-    const Shape& x = inputs[0].shape;
     return 2.0 * static_cast<double>(outputs[0].shape.numel()) *
-           static_cast<double>(x.product(1, x.rank()));
+           static_cast<double>(Options::read(attrs).rows(inputs[0].shape)[1]);
 }
 
 std::unique_ptr<dlprim::Operator> make_operator() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// InnerProduct: [N, ...] -> [N, outputs], y = x W^T + bias with W [outputs, inputs].
+// InnerProduct: [N, ...] -> [N, outputs], y = x W^T + bias with W [outputs, inputs]. The option
+// axis is the first dimension of the features; those before it are kept.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -3,6 +3,12 @@
 #pragma once
 
 #include "base/attrs.hpp"
+#include "base/text.hpp"
+
+#include <dlprim/shape.hpp>
+
+#include <cstdint>
+#include <string>
 
 namespace dlprim::inner_product {
 
@@ -11,11 +17,25 @@ struct Options {
     std::int64_t inputs = -1;  ///< -1: deduced
     bool bias = true;
     std::string activation;
+    std::int64_t axis = 1;  ///< the first dimension of the features; negative: from the end
 
     static Options read(const Attrs& attrs) {
         return {attrs.integer("outputs"), attrs.integer("inputs"), attrs.boolean("bias"),
-                attrs.text("activation")};
+                attrs.text("activation"), attrs.integer("axis")};
     }
+    /// The axis, counted from the front, for an input of this shape.
+    int first_feature(const Shape& x) const {
+        const std::int64_t first = axis < 0 ? axis + x.rank() : axis;
+        require(first >= 1 && first < x.rank(), "axis ", axis,
+                " is no dimension behind the first of input ", x.str());
+        return static_cast<int>(first);
+    }
+    /// The input as a matrix, with a row for each vector of features.
+    Shape rows(const Shape& x) const {
+        const int first = first_feature(x);
+        return Shape{x.product(0, first), x.product(first, x.rank())};
+    }
+    bool has_activation() const { return !activation.empty() && activation != "identity"; }
 };
 
 }  // namespace dlprim::inner_product

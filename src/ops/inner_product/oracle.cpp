@@ -11,9 +11,9 @@ namespace {
 struct Sizes {
     std::size_t rows, inputs, outputs;
 };
-Sizes sizes_of(const HostArray& x, const HostArray& weight) {
-    return {static_cast<std::size_t>(x.shape[0]), static_cast<std::size_t>(weight.shape[1]),
-            static_cast<std::size_t>(weight.shape[0])};
+Sizes sizes_of(const Options& options, const HostArray& x, const HostArray& weight) {
+    return {static_cast<std::size_t>(options.rows(x.shape)[0]),
+            static_cast<std::size_t>(weight.shape[1]), static_cast<std::size_t>(weight.shape[0])};
 }
 
 /// Element (row, column) before the activation.
@@ -25,22 +25,17 @@ double linear(const std::vector<HostArray>& in, const Options& options, const Si
     return sum;
 }
 
-bool has_activation(const Options& options) {
-    return !options.activation.empty() && options.activation != "identity";
-}
-
 }  // namespace
 
 void Operator::oracle(OracleCall& call) const {
     const Options options = Options::read(call.attrs);
-    const Sizes s = sizes_of(call.inputs[0], call.inputs[1]);
+    const Sizes s = sizes_of(options, call.inputs[0], call.inputs[1]);
     HostArray& y = call.outputs[0];
-    y.shape = Shape{call.inputs[0].shape[0], options.outputs};
     y.data.resize(s.rows * s.outputs);
     for (std::size_t row = 0; row < s.rows; ++row)
         for (std::size_t column = 0; column < s.outputs; ++column) {
             double v = linear(call.inputs, options, s, row, column);
-            if (has_activation(options)) {
+            if (options.has_activation()) {
                 const Activation& f = find_activation(options.activation);
                 v = activate(f.name, v, f.alpha, f.beta);
             }
@@ -50,7 +45,7 @@ void Operator::oracle(OracleCall& call) const {
 
 void Operator::oracle_backward(OracleBackwardCall& call) const {
     const Options options = Options::read(call.attrs);
-    const Sizes s = sizes_of(call.inputs[0], call.inputs[1]);
+    const Sizes s = sizes_of(options, call.inputs[0], call.inputs[1]);
     call.input_gradients.resize(call.inputs.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
         call.input_gradients[i].shape = call.inputs[i].shape;
@@ -59,7 +54,7 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
     for (std::size_t row = 0; row < s.rows; ++row)
         for (std::size_t column = 0; column < s.outputs; ++column) {
             double g = call.output_gradients[0].data[row * s.outputs + column];
-            if (has_activation(options)) {
+            if (options.has_activation()) {
                 const Activation& f = find_activation(options.activation);
                 g *= activate_gradient(f.name, linear(call.inputs, options, s, row, column),
                                        f.alpha, f.beta);

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dlprim {
@@ -204,6 +205,14 @@ void check_labels(const Dataset& data, std::int64_t classes) {
             fail(ErrorKind::format, data.label_name(i), " holds label ", label,
                  ", the network has ", classes, " classes: labels run from 0 to ", classes - 1);
     }
+}
+
+std::int64_t class_count(const Dataset& data) {
+    if (!data.classes().empty()) return static_cast<std::int64_t>(data.classes().size());
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < data.size(); ++i)
+        count = std::max<std::int64_t>(count, data.label(i) + 1);
+    return count;
 }
 
 }  // namespace dlprim

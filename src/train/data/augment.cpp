@@ -26,6 +26,21 @@ image::Size resized_size(const AugmentOptions& how, std::int64_t width, std::int
     return image::resized_size({width, height}, how.resize, {how.resize_width, how.resize_height});
 }
 
+/// The size to which the first picture that can be read is resized. Throws the first Error if none
+/// can be read.
+image::Size first_size(const Dataset& data, const AugmentOptions& how) {
+    require(data.size() > 0, data.source(), " has no pictures");
+    for (std::int64_t i = 0;; ++i) {
+        try {
+            const Image picture = data.read(i).image;
+            require(picture.width > 0 && picture.height > 0, "'", data.name(i), "' has no pixels");
+            return resized_size(how, picture.width, picture.height);
+        } catch (const Error&) {
+            if (i + 1 == data.size()) throw;
+        }
+    }
+}
+
 }  // namespace
 
 std::int64_t test_resize(const AugmentOptions& options) {
@@ -66,9 +81,11 @@ Augmenter::Augmenter(const Dataset& data, AugmentOptions options, std::uint64_t 
                 ": a smaller crop, or augmentation.resize, is needed");
         height = options_.crop_height, width = options_.crop_width;
     }
-    require(height > 0, "the images of ", data.source(),
-            " may differ in size: set augmentation.crop, with resize or resized_crop, or "
-            "augmentation.resize to [height, width]");
+    if (height == 0) {
+        const image::Size size = first_size(data, options_);
+        height = size.height, width = size.width;
+        same_size_ = true;
+    }
     shape_ = Shape{channels, height, width};
     require(!training_ || options_.crop_pad < std::min(height, width), "augmentation.crop_pad is ",
             options_.crop_pad, ", but images are ", height, "x", width,
@@ -117,6 +134,13 @@ WantedPart Augmenter::choose_crop(const Subject& subject) const {
     how.resize = test_resize(options_);
     const image::Size picture{subject.width, subject.height}, crop{shape_[2], shape_[1]};
     const image::Size all = resized_size(how, subject.width, subject.height);
+    if (same_size_ && (all.width != crop.width || all.height != crop.height))
+        fail(ErrorKind::format, "'", subject.data.name(subject.index), "' is an image of ",
+             subject.width, " x ", subject.height, " pixels",
+             all.width != subject.width ? cat(", resized to ", all.width, " x ", all.height) : "",
+             ", and the first one gives ", crop.width, " x ", crop.height,
+             ": set augmentation.crop, with resize or resized_crop, or augmentation.resize to "
+             "[height, width]");
     const std::int64_t free_x = all.width - crop.width, free_y = all.height - crop.height;
     if (free_x < 0 || free_y < 0)
         fail(ErrorKind::format, "'", subject.data.name(subject.index), "' is an image of ",

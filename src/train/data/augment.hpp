@@ -41,6 +41,7 @@ class Augmenter {
   public:
     /// Throws Error(invalid_argument), if the options do not suit the data, with a sentence on what
     /// to set.
+    /// Where no option sets a size, pictures have that of the first one that can be read.
     Augmenter(const Dataset& data, AugmentOptions options, std::uint64_t seed, bool training);
 
     /// The shape of what make() writes: one input of the net.
@@ -82,6 +83,8 @@ class Augmenter {
     AugmentOptions options_;
     std::uint64_t seed_;
     bool training_;
+    /// Whether nothing brings pictures to one size, so that all must have that of shape_.
+    bool same_size_ = false;
     Shape shape_;
     std::vector<float> table_;  ///< by channel and byte, the normalised value
 };

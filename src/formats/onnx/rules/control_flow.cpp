@@ -24,7 +24,7 @@ bool is_true(Call& call, const AnyValue& value) {
 
 void check_iteration(Call& call, std::int64_t done) {
     call.supports(done < call.graphs.max_iterations(), "there are more than ",
-                  call.graphs.max_iterations(), " iterations (ONNXSessionOptions::max_iterations)");
+                  call.graphs.max_iterations(), " iterations (max_iterations)");
 }
 
 void choose_branch(Call& call) {

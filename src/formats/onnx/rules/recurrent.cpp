@@ -314,7 +314,7 @@ void recurrent(Call& call, Cell::Kind kind, bool quantizes = false) {
     call.check(node.steps >= 1 && node.batch >= 1, "the input has shape ", call.shape(0).str(),
                ", which has no steps");
     call.supports(node.steps <= call.graphs.max_iterations(), "there are more than ",
-                  call.graphs.max_iterations(), " steps (ONNXSessionOptions::max_iterations)");
+                  call.graphs.max_iterations(), " steps (max_iterations)");
     Builder& build = call.build;
     const std::vector<Ref> made =
         is_own_operator(call, node) ? run_own_operator(call, node) : run_steps(call.build, node);
