@@ -58,6 +58,7 @@ void predict(const Options& options) {
     const Context context(options.device);
     NetOptions how;
     how.batch = static_cast<std::int64_t>(std::min(images.size(), most_at_once));
+    how.without_losses = true;  // labels are not known
     how.progress = tools::terminal_progress();
     Net net = options.files.open_net(context, options.net, how);
     const Ends ends = ends_of(net, options.net);

@@ -204,7 +204,7 @@ class Data(CommandTest):
         for augmentation in (None, {"flip": True}):
             self.config(FOLDER, augmentation)
             self.train()
-            self.assertEqual((self.data()[0]["net"], self.data()[0]["broken"]), ([3, 16, 16], 0))
+            self.assertEqual((self.data()[0]["input"], self.data()[0]["broken"]), ([3, 16, 16], 0))
         self.config(FOLDER, network_=net(15))
         self.refuse(["images of", "3x16x16", "'data'", "augmentation"], "train", self.folder / "train.json", "-d", "cpu")
         self.write("train/b/7.png", png(np.zeros((16, 20, 3), np.uint8)))
