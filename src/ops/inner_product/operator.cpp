@@ -53,11 +53,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
         require(inputs[i + 1].shape == wanted[i].spec.shape, i == 0 ? "weight" : "bias", " is ",
                 inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
                 options.outputs, " outputs need ", wanted[i].spec.shape.str());
-    const Shape& x = inputs[0].shape;
-    Ints sizes;
-    for (int d = 0; d < options.first_feature(x); ++d) sizes.push_back(x[d]);
-    sizes.push_back(options.outputs);
-    return {{Shape(sizes), inputs[0].dtype}};
+    return {{options.output(inputs[0].shape), inputs[0].dtype}};
 }
 
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {

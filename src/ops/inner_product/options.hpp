@@ -35,6 +35,12 @@ struct Options {
         const int first = first_feature(x);
         return Shape{x.product(0, first), x.product(first, x.rank())};
     }
+    Shape output(const Shape& x) const {
+        Ints sizes;
+        for (int d = 0; d < first_feature(x); ++d) sizes.push_back(x[d]);
+        sizes.push_back(outputs);
+        return Shape(sizes);
+    }
     bool has_activation() const { return !activation.empty() && activation != "identity"; }
 };
 

@@ -31,6 +31,7 @@ void Operator::oracle(OracleCall& call) const {
     const Options options = Options::read(call.attrs);
     const Sizes s = sizes_of(options, call.inputs[0], call.inputs[1]);
     HostArray& y = call.outputs[0];
+    y.shape = options.output(call.inputs[0].shape);
     y.data.resize(s.rows * s.outputs);
     for (std::size_t row = 0; row < s.rows; ++row)
         for (std::size_t column = 0; column < s.outputs; ++column) {
