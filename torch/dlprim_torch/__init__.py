@@ -25,7 +25,7 @@ def _load() -> None:
     _loaded = True
     import torch
 
-    from . import _state, distributed, ocl
+    from . import _accelerate, _missing, _state, distributed, ocl
 
     _state.load()
     try:
@@ -36,6 +36,8 @@ def _load() -> None:
     torch._register_device_module("ocl", ocl)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     distributed.register()
+    _missing.explain()
+    _accelerate.watch()
     atexit.register(ocl._at_exit)
 
 

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -113,3 +115,72 @@ def test_pinned_memory() -> None:
     """pin_memory=True in a DataLoader works, and copies from it do."""
     loader = torch.utils.data.DataLoader(torch.arange(4.0), batch_size=2, pin_memory=True)
     assert [batch.to("ocl", non_blocking=True).tolist() for batch in loader] == [[0, 1], [2, 3]]
+
+
+def test_operator_is_named() -> None:
+    """An error of the library names the operator that the program called: of a row, by hand, and around others."""
+    endless = torch.ones(1, device="ocl").expand(10**12)
+    with pytest.raises(torch.OutOfMemoryError, match=r"^aten::exp: "):
+        endless.exp()
+    with pytest.raises(torch.OutOfMemoryError, match=r"^aten::cumsum: "):
+        endless.cumsum(0)
+    with pytest.raises(torch.OutOfMemoryError, match=r"^aten::count_nonzero: "):
+        torch.count_nonzero(endless, dim=0)
+    with pytest.raises(IndexError, match=r"^\[Gather"):
+        # Found by the wait, whose operator is not to blame.
+        torch.nn.functional.embedding(torch.tensor([7], device="ocl"), torch.ones(5, 2, device="ocl")).tolist()
+
+
+def test_kernels_are_registered_by_name() -> None:
+    """Kernels by hand go by DLPRIM_TORCH_KERNELS, and only the table of rows names its operators otherwise."""
+    sources = Path(__file__).parent.parent / "csrc" / "ops"
+    plain = "TORCH_LIBRARY_IMPL(aten, PrivateUse1,"
+    assert [file.name for file in sorted(sources.glob("*.cpp")) if plain in file.read_text()] == ["table.cpp"]
+
+
+def sparse_gradient() -> object:
+    """Gradients of rows alone."""
+    layer = torch.nn.Embedding(10, 4, sparse=True).to("ocl")
+    return layer(torch.tensor([1, 2], device="ocl")).sum().backward()
+
+
+def data_parallel() -> object:
+    """Several devices in one process."""
+    model = torch.nn.DataParallel(torch.nn.Linear(2, 2).to("ocl"))
+    return model(torch.ones(4, 2, device="ocl"))
+
+
+def compiled() -> object:
+    """Code that inductor is to generate, of an input and of nothing."""
+    return torch.compile(torch.nn.Linear(2, 2).to("ocl"))(torch.ones(1, 2, device="ocl"))
+
+
+def compiled_without_inputs() -> object:
+    """The graph's nodes alone are on the device."""
+    return torch.compile(lambda: torch.ones(2, device="ocl"))()
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (sparse_gradient, "no sparse tensors, so a layer such as Embedding needs sparse=False"),
+        (data_parallel, "DistributedDataParallel"),
+        (compiled, 'without torch.compile, or compile it by backend="eager"'),
+        (compiled_without_inputs, 'without torch.compile, or compile it by backend="eager"'),
+    ],
+)
+def test_parts_that_are_not_there(program: Callable[[], object], words: str) -> None:
+    """A part of PyTorch that the device lacks is named in one sentence, which says what works instead."""
+    with pytest.raises(Exception, match=words) as caught:
+        program()
+    assert len(str(caught.value)) < 400
+
+
+def test_compiled_otherwise() -> None:
+    """What the sentence offers works, and so does code for the CPU."""
+    layer = torch.nn.Linear(2, 2)
+    x = torch.ones(1, 2)
+    expected = layer(x)
+    assert torch.allclose(torch.compile(layer)(x), expected)
+    on_device = torch.compile(layer.to("ocl"), backend="eager")(x.to("ocl"))
+    assert torch.allclose(on_device.cpu(), expected)

@@ -6,20 +6,44 @@
 #include "memory/pinned.hpp"
 
 namespace dlprim_torch {
+namespace {
+
+thread_local std::string_view operator_in_scope;
+
+/// The operator's name without its overload's, and the library's text.
+std::string described(const dp::Error& error, bool waited) {
+    std::string_view name = waited ? std::string_view() : operator_in_scope;
+    if (name.empty()) return error.what();
+    constexpr std::string_view space = "aten::";
+    if (name.starts_with(space)) name.remove_prefix(space.size());
+    return std::string(space).append(name.substr(0, name.find('.'))) + ": " + error.what();
+}
+
+}  // namespace
+
+OperatorScope::OperatorScope(std::string_view name) noexcept
+    : outermost_(operator_in_scope.empty()) {
+    if (outermost_) operator_in_scope = name;
+}
+
+OperatorScope::~OperatorScope() {
+    if (outermost_) operator_in_scope = {};
+}
 
 void throw_translated(const dp::Error& error, bool waited) {
+    const std::string text = described(error, waited);
     switch (error.kind()) {
         case dp::ErrorKind::out_of_memory:
-            TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+            TORCH_CHECK_WITH(OutOfMemoryError, false, text);
         case dp::ErrorKind::unsupported:
-            TORCH_CHECK_NOT_IMPLEMENTED(false, error.what());
+            TORCH_CHECK_NOT_IMPLEMENTED(false, text);
         case dp::ErrorKind::invalid_argument:
-            if (waited) TORCH_CHECK_INDEX(false, error.what());
+            if (waited) TORCH_CHECK_INDEX(false, text);
             break;
         default:
             break;
     }
-    TORCH_CHECK(false, error.what());
+    TORCH_CHECK(false, text);
 }
 
 void let_caches_go() noexcept {

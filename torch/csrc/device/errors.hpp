@@ -7,12 +7,29 @@
 
 #include "common.hpp"
 
+#include <string_view>
+
 namespace dlprim_torch {
 
-/// Throws the c10 exception for `error`: out of memory becomes torch.OutOfMemoryError, what is not
-/// supported NotImplementedError, what does not compile or run RuntimeError. `waited` says that the
-/// call waited for the device, where Error(invalid_argument) means an index out of range and
-/// becomes IndexError.
+/// While it lives, errors of this thread name this operator of PyTorch: "fmod.Tensor_out" or
+/// "aten::fmod", of which both are "aten::fmod". Inside of another scope it changes nothing, so
+/// that the operator is the one that the program called. The text outlives the scope.
+class OperatorScope {
+  public:
+    explicit OperatorScope(std::string_view name) noexcept;
+    ~OperatorScope();
+    OperatorScope(const OperatorScope&) = delete;
+    OperatorScope& operator=(const OperatorScope&) = delete;
+
+  private:
+    bool outermost_;
+};
+
+/// Throws the c10 exception for `error`, with the operator in scope before its text. Out of memory
+/// becomes torch.OutOfMemoryError, what is not supported NotImplementedError, what does not compile
+/// or run RuntimeError. `waited` says that the call waited for the device, so that the error may be
+/// one of an earlier operator, and none is named; Error(invalid_argument) then means an index out
+/// of range and becomes IndexError.
 [[noreturn]] void throw_translated(const dp::Error& error, bool waited = false);
 
 /// Calls `work` and translates what it throws. Where memory does not suffice, cached memory of all

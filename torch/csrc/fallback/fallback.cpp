@@ -56,9 +56,25 @@ void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     run_on_cpu(op, stack);
 }
 
+/// PyTorch's own message about a tensor kind that a device lacks lists all devices that have it.
+void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, op.operator_name().name,
+        ": the device \"ocl\" has no sparse tensors, so a layer such as Embedding needs "
+        "sparse=False, and a sparse tensor .to_dense() before it is moved to the device.");
+}
+
 // Every operator of every namespace.
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
     m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed>());
+}
+
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) {
+    m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
+}
+
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
+    m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ at::Tensor& maxima_backward3d(const at::Tensor& grad_output, const at::Tensor& s
     return maxima_backward(grad_output, self, 3, grad_input);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_adaptive_avg_pool2d", means);
     m.impl("_adaptive_avg_pool2d_backward", means_backward2d);
     m.impl("_adaptive_avg_pool3d", means);

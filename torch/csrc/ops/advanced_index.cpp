@@ -212,7 +212,7 @@ at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& sou
     return self;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("index.Tensor", index);
     m.impl("index.Tensor_out", index_out);
     m.impl("_index_put_impl_", index_put);

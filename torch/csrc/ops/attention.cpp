@@ -102,7 +102,7 @@ at::Tensor encoder_layer(const at::Tensor& src, std::int64_t embed_dim, std::int
     return norm(x + feed(x), norm_weight_2, norm_bias_2);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_native_multi_head_attention", multi_head_attention);
     m.impl("_transformer_encoder_layer_fwd", encoder_layer);
 }

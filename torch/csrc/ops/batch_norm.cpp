@@ -299,7 +299,7 @@ Three batch_norm_updated_backward(const at::Tensor& dy, const at::Tensor& x,
                                update, eps, mask);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("native_batch_norm", batch_norm);
     m.impl("native_batch_norm.out", batch_norm_out);
     m.impl("_native_batch_norm_legit.out", batch_norm_legit_out);

@@ -13,6 +13,7 @@
 #include "device/errors.hpp"
 #include "memory/convert.hpp"
 #include "memory/view.hpp"
+#include "ops/kernels.hpp"
 
 #include <utility>
 

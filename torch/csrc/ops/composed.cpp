@@ -138,7 +138,7 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
     return self.sizes() == other.sizes() && self.eq(other).all().item<bool>();
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("count_nonzero.dim_IntList", count_nonzero);
     m.impl("trace", trace);
     m.impl("dot", dot);

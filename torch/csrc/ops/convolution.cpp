@@ -145,7 +145,7 @@ Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& inpu
     return result;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("convolution_overrideable", convolution);
     m.impl("convolution_backward_overrideable", convolution_backward);
 }

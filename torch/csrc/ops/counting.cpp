@@ -78,7 +78,7 @@ at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& wei
     return counted(self.to(at::kLong), bins, each);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("histc", histc);
     m.impl("histc.out", histc_out);
     m.impl("bincount", bincount);

@@ -196,7 +196,7 @@ at::Tensor backward(const at::Tensor& grad, const at::Tensor& log_probs, const a
     return made;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_ctc_loss", forward);
     m.impl("_ctc_loss_backward", backward);
     m.impl("_ctc_loss.Tensor", at::native::ctc_loss_tensor);  // reads the lengths, and calls these

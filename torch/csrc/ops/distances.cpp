@@ -125,7 +125,7 @@ at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double
                           symmetric(distances, places, n));
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_cdist_forward", cdist_forward);
     m.impl("_cdist_backward", cdist_backward);
     m.impl("_pdist_forward", pdist_forward);

@@ -45,6 +45,7 @@ class Elementwise final : public c10::OperatorKernel {
 
     void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                     torch::jit::Stack* stack) const {
+        const OperatorScope scope(op.operator_name().name);
         Arguments arguments(op, *stack);
         if (!serves(arguments)) return run_on_cpu(op, stack);
         run_elementwise(row_, arguments);

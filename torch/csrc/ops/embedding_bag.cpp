@@ -125,7 +125,7 @@ at::Tensor factor_gradient(const at::Tensor& grad, const at::Tensor& weight,
     return padding >= 0 ? at::where(indices.ne(padding), each, 0) : each;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_embedding_bag", forward);
     m.impl("_embedding_bag_forward_only", forward);
     m.impl("_embedding_bag_backward", gradient);

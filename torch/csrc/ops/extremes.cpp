@@ -70,7 +70,7 @@ std::tuple<at::Tensor&, at::Tensor&> min_out(const at::Tensor& self, std::int64_
     return {values, indices};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("argmax.out", argmax_out);
     m.impl("argmin.out", argmin_out);
     m.impl("max.dim_max", max_out);

@@ -4,6 +4,7 @@
 #include "device/errors.hpp"
 #include "memory/convert.hpp"
 #include "memory/view.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/CPUFallback.h>
@@ -154,7 +155,7 @@ at::Tensor alias(const at::Tensor& self) {
     return at::native::alias(self);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("empty.memory_format", empty);
     m.impl("empty_strided", empty_strided);
     m.impl("resize_", resize_);

@@ -191,7 +191,7 @@ void lerp_scalar_(at::TensorList x, at::TensorList end, const at::Scalar& weight
         slow::foreach_tensor_lerp_list_kernel_slow_(x, end, weight);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_foreach_sqrt", sqrt);
     m.impl("_foreach_sqrt_", sqrt_);
     m.impl("_foreach_neg", neg);

@@ -185,7 +185,7 @@ void fused_adagrad_lr(at::TensorList params, at::TensorList gradients, at::Tenso
                   maximize, scale, found_inf);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_fused_adam_", fused_adam<false>);
     m.impl("_fused_adam_.tensor_lr", fused_adam_lr<false>);
     m.impl("_fused_adamw_", fused_adam<true>);

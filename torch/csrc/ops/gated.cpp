@@ -185,7 +185,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
     return {from_input, from_hidden, grad_hx, from_input.sum(0, false), from_hidden.sum(0, false)};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("glu.out", glu_out);
     m.impl("glu_backward.grad_input", glu_backward_out);
     m.impl("glu_backward", glu_backward);

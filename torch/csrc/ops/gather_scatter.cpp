@@ -104,7 +104,7 @@ at::Tensor& scatter_reduce_two(const at::Tensor& self, std::int64_t dim, const a
     return out;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("gather.out", gather_out);
     m.impl("scatter.src_out", scatter_src);
     m.impl("scatter.value_out", scatter_value);

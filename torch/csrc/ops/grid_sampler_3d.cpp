@@ -187,7 +187,7 @@ std::tuple<at::Tensor, at::Tensor> sample_backward(const at::Tensor& grad_output
     return {grad_input, grad_grid};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("grid_sampler_3d", sample);
     m.impl("grid_sampler_3d_backward", sample_backward);
 }

@@ -100,7 +100,7 @@ std::tuple<at::Tensor&, at::Tensor&> by_edges_out(const at::Tensor& self, const 
     return brought(by_edges(self, bins, weight, density), counts, edges);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("histogram.bin_ct", by_number);
     m.impl("histogram.bin_ct_out", by_number_out);
     m.impl("histogram.bins_tensor", by_edges);

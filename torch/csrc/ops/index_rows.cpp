@@ -144,7 +144,7 @@ at::Tensor embedding_gradient(const at::Tensor& grad, const at::Tensor& indices,
     return made;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("index_select", index_select);
     m.impl("index_select.out", index_select_out);
     m.impl("index_add.out", index_add_out);

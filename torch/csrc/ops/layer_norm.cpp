@@ -148,7 +148,7 @@ Three group_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::T
     return made;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("native_layer_norm", layer_norm);
     m.impl("native_layer_norm_backward", layer_norm_backward);
     m.impl("native_group_norm", group_norm);

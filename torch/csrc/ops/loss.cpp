@@ -26,6 +26,7 @@ class Loss final : public c10::OperatorKernel {
 
     void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                     torch::jit::Stack* stack) const {
+        const OperatorScope scope(op.operator_name().name);
         Arguments arguments(op, *stack);
         if (!serves(arguments)) return run_on_cpu(op, stack);
         const std::int64_t reduction = arguments.find("reduction")->toInt();

@@ -34,7 +34,7 @@ at::Tensor& update_scale(at::Tensor& scale, at::Tensor& tracker, const at::Tenso
     return scale;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_amp_foreach_non_finite_check_and_unscale_", check_and_unscale);
     m.impl("_amp_update_scale_", update_scale);
 }

@@ -214,7 +214,7 @@ at::Tensor multilabel_backward(const at::Tensor& grad_output, const at::Tensor& 
     return multilabel_backward_out(grad_output, self, target, reduction, is_target, grad_input);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("multi_margin_loss", multi_margin);
     m.impl("multi_margin_loss.out", multi_margin_out);
     m.impl("multi_margin_loss_backward", multi_margin_backward);

@@ -106,7 +106,7 @@ at::Tensor nonzero_static(const at::Tensor& self, c10::SymInt size, std::int64_t
     return nonzero_static_out(self, std::move(size), fill, out);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("masked_select", masked_select);
     m.impl("masked_select.out", masked_select_out);
     m.impl("masked_scatter_", masked_scatter);

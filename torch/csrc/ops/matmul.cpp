@@ -68,7 +68,7 @@ at::Tensor& addmv_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor
     return out;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("mm.out", mm_out);
     m.impl("bmm.out", bmm_out);
     m.impl("addmm.out", addmm_out);

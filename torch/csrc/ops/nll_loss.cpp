@@ -102,7 +102,7 @@ at::Tensor backward2d(const at::Tensor& grad, const at::Tensor& self, const at::
     return grad_input;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("nll_loss_forward.output", forward_out);
     m.impl("nll_loss_backward.grad_input", backward_out);
     m.impl("nll_loss2d_forward", forward2d);

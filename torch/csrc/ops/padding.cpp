@@ -144,7 +144,7 @@ at::Tensor made_backward(const at::Tensor& grad_output, const at::Tensor& self, 
 
 namespace names = at::_ops;
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("reflection_pad1d.out",
            pad<reflect, at::meta::reflection_pad1d_out, names::reflection_pad1d_out>);
     m.impl("reflection_pad1d_backward.grad_input",

@@ -116,7 +116,7 @@ constexpr Family legendre{"x", "((2 * K + 1) * x * Q - K * P) / (K + 1)",
 namespace meta = at::meta;
 namespace names = at::_ops;
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("special_chebyshev_polynomial_t.out",
            polynomial<t, meta::special_chebyshev_polynomial_t_out,
                       names::special_chebyshev_polynomial_t_out>);

@@ -215,7 +215,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool3d(const at::Tensor& self, Ints kerne
     return {out.squeeze(0), indices.squeeze(0)};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("max_pool2d_with_indices.out", max_pool2d);
     m.impl("max_pool2d_with_indices_backward.grad_input", max_pool2d_backward);
     m.impl("max_pool3d_with_indices", max_pool3d);

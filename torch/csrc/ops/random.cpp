@@ -165,7 +165,7 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double p,
     return {out, mask};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("uniform_", uniform);
     m.impl("normal_", normal);
     m.impl("normal.Tensor_float", normal_tensor_float);

@@ -89,7 +89,7 @@ at::Tensor& eye_out(std::int64_t n, at::Tensor& out) {
     return eye_m_out(n, n, out);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("arange.start_out", arange_out);
     m.impl("linspace.out", linspace_out);
     m.impl("logspace.out", logspace_out);

@@ -74,7 +74,7 @@ at::Tensor unfold_backward(const at::Tensor& grad, c10::SymIntArrayRef symbolic,
                           grad.movedim(-1, axis + 1).flatten(axis, axis + 1));
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("flip", flip);
     m.impl("roll", roll);
     m.impl("unfold_backward", unfold_backward);

@@ -78,6 +78,7 @@ class Reduction final : public c10::OperatorKernel {
 
     void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                     torch::jit::Stack* stack) const {
+        const OperatorScope scope(op.operator_name().name);
         Arguments arguments(op, *stack);
         const at::Tensor& given = arguments.inputs().front();
         const at::ScalarType type = result_type(row_.types, arguments, given.scalar_type());

@@ -30,7 +30,7 @@ at::Tensor& embedding_renorm(at::Tensor& self, const at::Tensor& indices, double
     return self.index_copy_(0, named, self.index_select(0, named).renorm(p, 0, most));
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("renorm.out", renorm_out);
     m.impl("embedding_renorm_", embedding_renorm);
 }

@@ -136,7 +136,7 @@ std::tuple<at::Tensor, at::Tensor> grid_sampler_backward(const at::Tensor& grad_
             mask[1] ? new_tensor(made[1], input.device()) : at::Tensor()};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("upsample_nearest1d.out", resize<nearest, at::meta::upsample_nearest1d_out, Scale>);
     m.impl("upsample_nearest2d.out",
            resize<nearest, at::meta::upsample_nearest2d_out, Scale, Scale>);
@@ -162,9 +162,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
                         at::_ops::_upsample_bicubic2d_aa_out>);
     m.impl("grid_sampler_2d", grid_sampler);
     m.impl("grid_sampler_2d_backward", grid_sampler_backward);
-}
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("upsample_nearest1d_backward.grad_input",
            resize_backward<nearest, at::meta::upsample_nearest1d_backward_out, Scale>);
     m.impl("upsample_nearest2d_backward.grad_input",

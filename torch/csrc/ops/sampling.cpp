@@ -72,7 +72,7 @@ at::Tensor& randperm_out(c10::SymInt symbolic, Generator generator, at::Tensor& 
     return out.copy_(std::get<1>(at::sort(keys)));
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("multinomial", multinomial);
     m.impl("multinomial.out", multinomial_out);
     m.impl("randperm.generator_out", randperm_out);

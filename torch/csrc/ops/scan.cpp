@@ -65,7 +65,7 @@ at::Tensor logcumsumexp(const at::Tensor& self, std::int64_t dim) {
     return logcumsumexp_out(self, dim, out);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("cumsum.out", cumsum_out);
     m.impl("cumprod.out", cumprod_out);
     m.impl("_cummax_helper", cummax);

@@ -159,7 +159,7 @@ at::Tensor& scalar_isin(const at::Scalar& element, const at::Tensor& others, boo
     return out.copy_(invert ? others.ne(element).all() : others.eq(element).any());
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("searchsorted.Tensor", searchsorted_new);
     m.impl("searchsorted.Tensor_out", searchsorted_out);
     m.impl("searchsorted.Scalar", searchsorted_scalar);

@@ -117,7 +117,7 @@ at::Tensor segment_reduce_backward(const at::Tensor& grad, const at::Tensor& out
     return at::where(is_best, segments.spread(grad / count.clamp_min(1)), 0);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("segment_reduce", segment_reduce);
     m.impl("_segment_reduce_backward", segment_reduce_backward);
 }

@@ -55,7 +55,7 @@ at::Tensor& log_softmax_backward(const at::Tensor& grad, const at::Tensor& outpu
     return grad_input;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_softmax.out", softmax_out);
     m.impl("_log_softmax.out", log_softmax_out);
     m.impl("_softmax_backward_data.out", softmax_backward);

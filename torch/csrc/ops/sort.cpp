@@ -172,7 +172,7 @@ std::tuple<at::Tensor&, at::Tensor&> mode_out(const at::Tensor& self, std::int64
     return {values, indices};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("sort.values_stable", sort_out);
     m.impl("topk.values", topk_out);
     m.impl("kthvalue.values", kthvalue_out);

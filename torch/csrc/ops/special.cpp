@@ -246,7 +246,7 @@ at::Tensor& special(const at::Tensor& self, at::Tensor& out) {
 
 namespace meta = at::meta;
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("special_bessel_j0.out", special<bessel_j0, meta::special_bessel_j0_out>);
     m.impl("special_bessel_j1.out", special<bessel_j1, meta::special_bessel_j1_out>);
     m.impl("special_bessel_y0.out", special<bessel_y0, meta::special_bessel_y0_out>);

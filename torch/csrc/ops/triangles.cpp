@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Coordinates of triangles of a matrix. The host makes them: they depend on no tensor.
 #include "device/devices.hpp"
-
-#include "common.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 
@@ -32,7 +31,7 @@ at::Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t of
     return moved(at::triu_indices(rows, columns, offset, on_host(dtype)), device);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("tril_indices", tril_indices);
     m.impl("triu_indices", triu_indices);
 }

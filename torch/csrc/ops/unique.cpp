@@ -149,7 +149,7 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<c10::SymIn
     return begun.narrow(0, 0, total).cumsum(0).sub(1).to(repeats.scalar_type());
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("_unique2", unique);
     m.impl("_unique", unique_values);
     m.impl("unique_dim", unique_dim);

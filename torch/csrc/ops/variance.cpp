@@ -102,7 +102,7 @@ std::tuple<at::Tensor, at::Tensor> both(const at::Tensor& self, Dim dim,
     return {out, moments.mean()};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("var.correction", spread<false, at::_ops::var_correction>);
     m.impl("std.correction", spread<true, at::_ops::std_correction>);
     m.impl("var.correction_out", spread_out<false, at::_ops::var_correction_out>);

@@ -168,7 +168,7 @@ at::Tensor max_unpool3d(const at::Tensor& self, const at::Tensor& indices, Ints 
     return max_unpool3d_out(self, indices, size, stride, padding, out);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("im2col", columns_of);
     m.impl("im2col.out", im2col_out);
     m.impl("col2im", image_of);

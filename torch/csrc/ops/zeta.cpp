@@ -117,7 +117,7 @@ at::Tensor& polygamma_out(std::int64_t n, const at::Tensor& self, at::Tensor& ou
     return out;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+DLPRIM_TORCH_KERNELS(m) {
     m.impl("special_zeta.out", zeta_out);
     m.impl("polygamma.out", polygamma_out);
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Registration of kernels written by hand. Each runs in an OperatorScope, so that an error of the
+// library names PyTorch's operator.
+//
+//   DLPRIM_TORCH_KERNELS(m) { m.impl("_softmax.out", softmax_out); }
+#pragma once
+
+#include "device/errors.hpp"
+
+#include <utility>
+
+namespace dlprim_torch {
+
+/// A function that runs in the scope of its operator. One type serves all functions of a signature.
+template <typename Result, typename... Values>
+struct NamedKernel {
+    const char* name;
+    Result (*function)(Values...);
+
+    Result operator()(Values... values) const {
+        const OperatorScope scope(name);
+        return function(std::forward<Values>(values)...);
+    }
+};
+
+/// What is registered for operators of aten on the device.
+class Kernels {
+  public:
+    explicit Kernels(torch::Library& library) : library_(library) {}
+
+    /// `name` is a literal: the overload's name without the namespace.
+    template <typename Function>
+    void impl(const char* name, Function&& function) {
+        add(name, +function);
+    }
+
+  private:
+    template <typename Result, typename... Values>
+    void add(const char* name, Result (*function)(Values...)) {
+        library_.impl(name, NamedKernel<Result, Values...>{name, function});
+    }
+
+    torch::Library& library_;
+};
+
+}  // namespace dlprim_torch
+
+/// Registers the kernels of a file: the body calls m.impl(). Once a file.
+#define DLPRIM_TORCH_KERNELS(m)                        \
+    void register_kernels(::dlprim_torch::Kernels& m); \
+    TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {   \
+        ::dlprim_torch::Kernels kernels(library);      \
+        register_kernels(kernels);                     \
+    }                                                  \
+    void register_kernels(::dlprim_torch::Kernels& m)
