@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Random numbers, of Philox: each is a function of seed, step and id, by element.
-#include "device/generator.hpp"
 #include "fallback/fallback.hpp"
 #include "memory/view.hpp"
 #include "ops/call.hpp"
+#include "ops/keys.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <c10/core/DeviceGuard.h>
@@ -20,11 +20,6 @@ using Given = std::optional<at::Generator>;
 constexpr double pi = 3.14159265358979323846;
 /// A number above 0 and below 1, of which there is a logarithm.
 constexpr const char* open_unit = "u = uniform(p0, p1, 0) + 0.0000000298023224;";
-/// p0 and p1: the seed and the step of the next numbers.
-std::vector<dp::Scalar> keys(const Given& generator, const at::Tensor& of) {
-    const auto [seed, step] = draw(generator, of.device().index());
-    return {static_cast<std::int64_t>(seed), static_cast<std::int64_t>(step)};
-}
 
 /// Fills `self` by a program whose p0 and p1 are the keys.
 at::Tensor& fill_random(at::Tensor& self, const std::string& code, const Given& generator,
