@@ -180,7 +180,7 @@ class Shards(ShardRuns):
         """They are noted, or refused where the option asks for it."""
         shared = "device cpu has 2 ranks, which share its time and its memory"
         self.assertIn(f"note: {shared}", re.sub(r"device cpu \(.*\) has", "device cpu has", self.train("two", "-d", "cpu,cpu", shards=2).out))
-        self.refuse(["device cpu", "has 2 ranks", "as many devices as", "--no-shared-devices"], "train", self.config(shards=2),
+        self.refuse(["device cpu", "has 2 ranks", "as many devices as", "no-shared-devices"], "train", self.config(shards=2),
                     "-d", "cpu,cpu", "--no-shared-devices", "--out", self.folder / "no")
         if len(DEVICES) > 1:
             self.train("own", "-d", ",".join(DEVICES[:2]), "--no-shared-devices", shards=2)

@@ -95,12 +95,12 @@ TEST_CASE("a loop that never ends is one sentence") {
     Session session = open_session(model, options);
     CHECK(has(session.error({{"x", tensor({}, {0})}}),
               "[Loop 'last', opset 17] there are more than 5 iterations "
-              "(ONNXSessionOptions::max_iterations)"));
+              "(max_iterations)"));
     options = {};
     options.max_nodes = 20;
     session = open_session(doubling_model(false), options);
     CHECK(has(session.error({{"x", tensor({}, {1})}, {"trips", integer(INT64_MAX)}}),
-              "stand for more than 20 nodes (ONNXSessionOptions::max_nodes)"));
+              "stand for more than 20 nodes (max_nodes)"));
 }
 
 TEST_CASE("a scan has the sums of what came before, forwards and backwards") {
