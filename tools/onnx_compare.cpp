@@ -87,6 +87,12 @@ std::string difference(const ONNXValue& given, const ONNXValue& expected) {
             return compare_strings(given, expected);
         case ONNXValue::Kind::sequence:
             return compare_sequences(given, expected);
+        case ONNXValue::Kind::maps:
+            if (given.maps().texts != expected.maps().texts ||
+                given.maps().numbers != expected.maps().numbers)
+                return "maps have other keys";
+            return compare_tensors(ONNXValue(given.maps().values),
+                                   ONNXValue(expected.maps().values));
         case ONNXValue::Kind::none:
             break;
     }

@@ -69,6 +69,20 @@ nb::object from_tensor(const HostTensor& tensor) {
     return typed_bits(array, tensor.dtype);
 }
 
+/// A list of a dict for each map, as ONNX Runtime gives it.
+nb::object from_maps(const ONNXMaps& maps) {
+    nb::list keys, dicts;
+    for (const std::string& text : maps.texts) keys.append(from_text(text));
+    for (const std::int64_t number : maps.numbers) keys.append(nb::int_(number));
+    for (nb::handle row : from_tensor(maps.values).attr("tolist")()) {
+        nb::dict dict;
+        std::size_t i = 0;
+        for (nb::handle value : row) dict[keys[i++]] = value;
+        dicts.append(dict);
+    }
+    return dicts;
+}
+
 nb::object from_value(const ONNXValue& value) {
     switch (value.kind()) {
         case ONNXValue::Kind::tensor:
@@ -85,6 +99,8 @@ nb::object from_value(const ONNXValue& value) {
             for (const ONNXValue& element : value.sequence()) elements.append(from_value(element));
             return elements;
         }
+        case ONNXValue::Kind::maps:
+            return from_maps(value.maps());
         case ONNXValue::Kind::none:
             break;
     }

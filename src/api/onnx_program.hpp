@@ -72,6 +72,7 @@ class ONNXProgram {
     struct Result {
         ONNXValue value;                              ///< if it is strings, a known tensor, or none
         std::optional<Place> place;                   ///< if it is a tensor that is computed
+        std::optional<ONNXMaps> maps;                 ///< the keys, if `place` has maps' values
         std::optional<std::vector<Result>> elements;  ///< if it is a sequence
     };
     /// A node of the tree.

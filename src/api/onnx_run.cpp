@@ -65,6 +65,8 @@ onnx::Fed ONNXRun::feed(const ONNXValue& value) {
             key_ += ']';
             return {std::move(elements)};
         }
+        case ONNXValue::Kind::maps:
+            fail(ErrorKind::unsupported, "an input is ", value.str(), ", which is not supported");
         case ONNXValue::Kind::none:
             break;
     }
@@ -136,6 +138,8 @@ HostValue ONNXRun::contents(const Place& place) const {
 }
 
 ONNXValue ONNXRun::result(const Result& from) const {
+    if (from.maps)
+        return ONNXValue(ONNXMaps{from.maps->texts, from.maps->numbers, *contents(*from.place)});
     if (from.place) return ONNXValue(contents(*from.place));
     if (!from.elements) return from.value;
     ONNXValue::Sequence elements;
@@ -275,6 +279,9 @@ ONNXProgram::Result ONNXRun::result_of(const onnx::AnyValue& value) {
         result.elements.emplace();
         for (const onnx::AnyValue& element : *sequence)
             result.elements->push_back(result_of(element));
+    } else if (const auto* const maps = value.maps()) {
+        result.place = place_of(maps->values);
+        result.maps = ONNXMaps{maps->texts, maps->numbers, {}};
     } else if (const Ref tensor = value.tensor()) {
         if (tensor->strings)
             result.value = ONNXValue(ONNXStrings{tensor->spec.shape, builder_->texts(tensor)});

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes onnx_quantized.h5: what ONNX Runtime computes for models of com.microsoft's quantised operators.
+"""Makes onnx_quantized.h5 and onnx_fused.h5: what ONNX Runtime computes for models of com.microsoft's quantised operators, and
+of those that optimisers and exporters of scikit-learn write (onnx_fused_cases.py).
 
-    python3 tests/golden/make_onnx_golden.py                          writes the file
+    python3 tests/golden/make_onnx_golden.py                          writes the files
     python3 tests/golden/make_onnx_golden.py --compare 40 [TYPE ...]  compares the module dlprim with ONNX Runtime instead, over 40
                                                                       random models for each type, on DLPRIM_DEVICE or the host
 
@@ -21,92 +22,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_case import Array, Case, Random, byte_type, bytes_of, shape_of
+from onnx_fused_cases import FUSED
 
-Array = npt.NDArray[Any]
-Random = np.random.Generator
 HERE = pathlib.Path(__file__).resolve().parent
 PER_TYPE = 6
-
-
-class Case:
-    """A model of one node, in the making: inputs that are fed, and constants."""
-
-    def __init__(self, kind: str, random: Random) -> None:
-        self.kind = kind
-        self.random = random
-        self.names: list[str] = []
-        self.feeds: dict[str, Array] = {}
-        self.constants: list[onnx.TensorProto] = []
-        self.attributes: dict[str, Any] = {}
-        self.outputs = 1
-
-    def fed(self, value: Array) -> None:
-        name = f"x{len(self.names)}"
-        self.names.append(name)
-        self.feeds[name] = value
-
-    def constant(self, value: Array | onnx.TensorProto) -> None:
-        name = f"c{len(self.names)}"
-        self.names.append(name)
-        tensor = value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(value)
-        tensor.name = name
-        self.constants.append(tensor)
-
-    def absent(self) -> None:
-        self.names.append("")
-
-    def either(self, value: Array) -> None:
-        """A constant or an input."""
-        if self.random.random() < 0.5:
-            self.constant(value)
-        else:
-            self.fed(value)
-
-    def scale(self, low: float = 0.002, high: float = 0.2) -> None:
-        self.constant(np.float32(np.exp(self.random.uniform(np.log(low), np.log(high)))))
-
-    def zero(self, dtype: Any, leaves_out: bool = False) -> None:
-        if leaves_out and self.random.random() < 0.25:
-            return self.absent()
-        return self.constant(bytes_of(self.random, (), dtype))
-
-    def quantized(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.fed(bytes_of(self.random, shape, dtype))
-        self.scale()
-        self.zero(dtype)
-
-    def model(self) -> bytes:
-        while self.names and not self.names[-1]:
-            self.names.pop()
-        made = [f"y{i}" for i in range(self.outputs)]
-        node = helper.make_node(self.kind, self.names, made, domain="com.microsoft", **self.attributes)
-        inputs = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-            for name, value in self.feeds.items()
-        ]
-        graph = helper.make_graph(
-            [node], "g", inputs, [onnx.ValueInfoProto(name=name) for name in made], self.constants
-        )
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-        made_bytes: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
-        return made_bytes
-
-
-def bytes_of(random: Random, shape: tuple[int, ...], dtype: Any) -> Array:
-    info = np.iinfo(dtype)
-    return random.integers(info.min, info.max + 1, shape).astype(dtype)
-
-
-def byte_type(random: Random) -> Any:
-    return random.choice(np.array([np.uint8, np.int8]))
-
-
-def shape_of(random: Random, rank: int, most: int = 5) -> tuple[int, ...]:
-    return tuple(int(size) for size in random.integers(1, most + 1, rank))
 
 
 def two_operands(case: Case) -> None:
@@ -363,7 +286,7 @@ def quantization(case: Case) -> None:
     case.constant(bytes_of(random, lengths, dtype))
 
 
-TYPES: dict[str, Callable[[Case], None]] = {
+QUANTIZED: dict[str, Callable[[Case], None]] = {
     "DequantizeLinear": quantization,
     "DynamicQuantizeLSTM": recurrence,
     "DynamicQuantizeMatMul": dynamic_product,
@@ -386,6 +309,10 @@ TYPES: dict[str, Callable[[Case], None]] = {
 }
 
 
+FILES = {"onnx_quantized.h5": QUANTIZED, "onnx_fused.h5": FUSED}
+TYPES = QUANTIZED | FUSED
+
+
 def make_case(kind: str, number: int) -> tuple[bytes, dict[str, Array]]:
     case = Case(kind, np.random.default_rng([zlib.crc32(kind.encode()), number]))
     TYPES[kind](case)
@@ -405,15 +332,18 @@ def expected(model: bytes, feeds: dict[str, Array]) -> dict[str, Array]:
 def write() -> None:
     import h5py
 
-    with h5py.File(HERE / "onnx_quantized.h5", "w", libver="latest") as file:
-        for kind in TYPES:
-            for number in range(PER_TYPE):
-                model, feeds = make_case(kind, number)
-                group = file.create_group(f"{kind}.{number}")
-                group["model"] = np.frombuffer(model, np.uint8)
-                for folder, tensors in (("inputs", feeds), ("outputs", expected(model, feeds))):
-                    for name, value in tensors.items():
-                        group[f"{folder}/{name}"] = value.astype(np.uint8) if value.dtype == np.bool_ else value
+    for name, kinds in FILES.items():
+        with h5py.File(HERE / name, "w", libver="latest") as file:
+            for kind in kinds:
+                for number in range(PER_TYPE):
+                    write_case(file.create_group(f"{kind}.{number}"), *make_case(kind, number))
+
+
+def write_case(group: Any, model: bytes, feeds: dict[str, Array]) -> None:
+    group["model"] = np.frombuffer(model, np.uint8)
+    for folder, tensors in (("inputs", feeds), ("outputs", expected(model, feeds))):
+        for name, value in tensors.items():
+            group[f"{folder}/{name}"] = value.astype(np.uint8) if value.dtype == np.bool_ else value
 
 
 def compare(count: int, kinds: list[str]) -> int:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Models of com.microsoft's quantised operators against ONNX Runtime's results, in a file that
-// tests/golden/make_onnx_golden.py makes. Integers are equal.
+// Models of com.microsoft's operators and of those of scikit-learn's exporters against ONNX
+// Runtime's results, in files that tests/golden/make_onnx_golden.py makes. Integers are equal.
 #include "onnx/device_support.hpp"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ struct Case {
 };
 
 /// By name, "TYPE.NUMBER".
-std::map<std::string, Case> read_cases() {
+std::map<std::string, Case> read_cases(const std::string& file) {
     std::map<std::string, Case> cases;
-    for (const auto& [path, tensor] : dlprim::load_tensors(GOLDEN_DIR "/onnx_quantized.h5")) {
+    for (const auto& [path, tensor] : dlprim::load_tensors(GOLDEN_DIR "/" + file)) {
         const std::size_t slash = path.find('/');
         Case& one = cases[path.substr(0, slash)];
         const std::string rest = path.substr(slash + 1), name = rest.substr(rest.find('/') + 1);
@@ -68,14 +68,22 @@ void check(const dlprim::Context& device, const std::string& name, Case one) {
     }
 }
 
-}  // namespace
-
-TEST_CASE("quantised operators of com.microsoft do what ONNX Runtime does") {
+void check_all(const std::string& file) {
     if (is_absent()) return;
-    const std::map<std::string, Case> cases = read_cases();
+    const std::map<std::string, Case> cases = read_cases(file);
     REQUIRE(cases.size() >= 100);
     // The host takes all; kernels for the others would take minutes to compile.
     for (const dlprim::Context& device : dlprim::testing::test_devices())
         for (const auto& [name, one] : cases)
             if (device.info().id == "cpu" || name.ends_with(".0")) check(device, name, one);
+}
+
+}  // namespace
+
+TEST_CASE("quantised operators of com.microsoft do what ONNX Runtime does") {
+    check_all("onnx_quantized.h5");
+}
+
+TEST_CASE("fused operators of com.microsoft and those of ai.onnx.ml do what ONNX Runtime does") {
+    check_all("onnx_fused.h5");
 }

@@ -35,7 +35,8 @@ inline ONNXValue strings(const Sizes& shape, const std::vector<std::string>& val
     return dlprim::ONNXStrings{dlprim::Shape(shape), values};
 }
 
-/// "float [2]: 1 2", "string [1]: a", "(float [1]: 1, float [1]: 2)", "none".
+/// "float [2]: 1 2", "string [1]: a", "(float [1]: 1, float [1]: 2)", "a b -> float [1, 2]: 1 2",
+/// "none".
 inline std::string text_of(const ONNXValue& value) {
     if (value.kind() == ONNXValue::Kind::none) return "none";
     if (value.kind() == ONNXValue::Kind::sequence) {
@@ -43,6 +44,13 @@ inline std::string text_of(const ONNXValue& value) {
         for (const ONNXValue& element : value.sequence())
             all += (all.empty() ? "" : ", ") + text_of(element);
         return "(" + all + ")";
+    }
+    if (value.kind() == ONNXValue::Kind::maps) {
+        const dlprim::ONNXMaps& maps = value.maps();
+        std::string keys;
+        for (const std::string& key : maps.texts) keys += key + " ";
+        for (const std::int64_t key : maps.numbers) keys += std::to_string(key) + " ";
+        return keys + "-> " + text_of(maps.values);
     }
     std::string text = value.str() + ":";
     if (value.kind() == ONNXValue::Kind::strings) {

@@ -96,8 +96,8 @@ TEST_CASE("labels are looked up, and what is none becomes the default") {
     model.outputs = {value("y", {-1}, type_int64)};
     Session wrong = open_session(model);
     CHECK(has(wrong.error({{"x", sizes({1})}}), "there are 1 keys for 2 values"));
-    model.nodes = {node("SVMRegressor", {"x"}, {"y"}, {{}, "", "ai.onnx.ml"})};
+    model.nodes = {node("FeatureVectorizer", {"x"}, {"y"}, {{}, "", "ai.onnx.ml"})};
     Session absent = open_session(model);
     CHECK(has(absent.error({{"x", sizes({1})}}),
-              "[ai.onnx.ml.SVMRegressor 'y', opset 4] this operator is not supported"));
+              "[ai.onnx.ml.FeatureVectorizer 'y', opset 4] this operator is not supported"));
 }

@@ -125,6 +125,28 @@ def test_session_limits_loops_and_constants(host: dlprim.Context) -> None:
         session(host, [node], [sizes], [output], max_programs=0)
 
 
+def test_session_gives_maps(host: dlprim.Context) -> None:
+    """ZipMap, with which scikit-learn's exporter ends classifiers, gives a dict for each row, as ONNX Runtime does."""
+    helper, proto = onnx.helper, onnx.TensorProto
+    scores = [helper.make_tensor_value_info("x", proto.FLOAT, ["n", 2])]
+
+    def run(**labels: list[Any]) -> Any:
+        made = session(
+            host,
+            [
+                helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", **labels),
+                helper.make_node("Neg", ["x"], ["z"]),
+            ],
+            scores,
+            [onnx.ValueInfoProto(name="y"), onnx.ValueInfoProto(name="z")],
+        ).run({"x": np.array([[1, 2], [3, 4]], np.float32)})
+        assert made["z"].tolist() == [[-1, -2], [-3, -4]]
+        return made["y"]
+
+    assert run(classlabels_int64s=[5, 7]) == [{5: 1.0, 7: 2.0}, {5: 3.0, 7: 4.0}]
+    assert run(classlabels_strings=["a", "b"]) == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}]
+
+
 def test_from_onnx(context: dlprim.Context, model: pathlib.Path) -> None:
     try:
         net = dlprim.Net.from_onnx(context, str(model), batch=2)

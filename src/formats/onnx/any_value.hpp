@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // AnyValue: a named value of a model while it is imported: a tensor, a tensor of more dimensions
-// than a Shape has, a sequence of values, or none. An optional with an element is represented by
-// that element, and one without by none.
+// than a Shape has, a sequence of values, a sequence of maps, or none. An optional with an element
+// is represented by that element, and one without by none.
 #pragma once
 
 #include "base/text.hpp"
@@ -29,6 +29,12 @@ std::int64_t element_count(const std::vector<std::int64_t>& dims);
 class AnyValue {
   public:
     using Sequence = std::vector<AnyValue>;
+    /// Maps with the same keys, strings or integers, and a row of `values` each.
+    struct Maps {
+        std::vector<std::string> texts;
+        std::vector<std::int64_t> numbers;
+        Ref values;
+    };
     /// ONNX bounds the rank of no tensor; ONNX Runtime's operators take some dozen dimensions.
     static constexpr int max_rank = 16;
 
@@ -44,8 +50,9 @@ class AnyValue {
     }
     AnyValue(Sequence sequence)
         : sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
+    AnyValue(Maps maps) : maps_(std::make_shared<const Maps>(std::move(maps))) {}
 
-    bool is_none() const { return !tensor_ && !wide_ && !sequence_; }
+    bool is_none() const { return !tensor_ && !wide_ && !sequence_ && !maps_; }
     /// Null where it is no tensor, or has more than Shape::max_rank dimensions.
     Ref tensor() const { return tensor_; }
     /// Whether it is a tensor of more than Shape::max_rank dimensions.
@@ -57,18 +64,22 @@ class AnyValue {
         return tensor_ ? tensor_->spec.shape.to_vector() : std::vector<std::int64_t>{};
     }
     const Sequence* sequence() const { return sequence_.get(); }  ///< null where it is none
+    const Maps* maps() const { return maps_.get(); }              ///< null where it is none
 
-    /// Calls `use(Ref)` for the tensor, or for those of the sequence.
+    /// Calls `use(Ref)` for the tensor, or for those of the sequence or of the maps.
     template <typename Use>
     void each_tensor(const Use& use) const {
         if (const Ref value = elements()) use(value);
         if (sequence_)
             for (const AnyValue& element : *sequence_) element.each_tensor(use);
+        if (maps_) use(maps_->values);
     }
 
-    /// For messages: "float [2, 3]", "string [4]", "a sequence of 2", "nothing".
+    /// For messages: "float [2, 3]", "string [4]", "a sequence of 2", "a sequence of maps",
+    /// "nothing".
     std::string str() const {
         if (sequence_) return cat("a sequence of ", sequence_->size());
+        if (maps_) return "a sequence of maps";
         const Ref value = elements();
         if (!value) return "nothing";
         return cat(value->strings ? "string" : name_of(value->spec.dtype), " ", sizes_text(dims()));
@@ -83,6 +94,7 @@ class AnyValue {
     Ref tensor_ = nullptr;
     std::shared_ptr<const Wide> wide_;
     std::shared_ptr<const Sequence> sequence_;
+    std::shared_ptr<const Maps> maps_;
 };
 
 }  // namespace dlprim::onnx

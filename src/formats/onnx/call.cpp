@@ -163,8 +163,28 @@ std::vector<std::optional<AnyValue>> Call::run_rule(
     for (const std::string_view name : attributes)
         if (const Attribute* const given = attribute(name))
             node.attributes.emplace(std::string(name), *given);
+    return run_node(node, version, std::move(inputs));
+}
+
+std::vector<Ref> Call::made_by(std::string_view type, std::int64_t version,
+                               std::vector<AnyValue> inputs, Attributes attributes,
+                               std::size_t outputs) {
+    Node node;
+    node.type = type;
+    node.name = node_.name;
+    node.outputs.assign(outputs, "made");
+    node.attributes = std::move(attributes);
+    const auto results = run_node(node, version, std::move(inputs));
+    std::vector<Ref> made(std::max(outputs, results.size()), nullptr);
+    for (std::size_t i = 0; i < results.size(); ++i)
+        if (results[i]) made[i] = results[i]->tensor();
+    return made;
+}
+
+std::vector<std::optional<AnyValue>> Call::run_node(const Node& node, std::int64_t version,
+                                                    std::vector<AnyValue> inputs) const {
     Call call(build, graphs, node, version, std::move(inputs));
-    find_rule(type, version)->import(call);
+    find_rule(node.type, version)->import(call);
     call.check_all_read();
     return call.results();
 }

@@ -121,6 +121,11 @@ class Call {
     std::vector<std::optional<AnyValue>> run_rule(std::string_view type, std::int64_t version,
                                                   std::vector<AnyValue> inputs,
                                                   const std::vector<std::string_view>& attributes);
+    /// The tensors that another type's rule makes of these inputs and attributes for a node with so
+    /// many outputs; null where it makes none.
+    std::vector<Ref> made_by(std::string_view type, std::int64_t version,
+                             std::vector<AnyValue> inputs, Attributes attributes = {},
+                             std::size_t outputs = 1);
     /// The results by output; empty if the rule has not set one.
     const std::vector<std::optional<AnyValue>>& results() const { return results_; }
 
@@ -143,6 +148,9 @@ class Call {
 
   private:
     const AnyValue& tensor_of_any_rank(int i) const;
+    /// What the rule of a node's type makes of it.
+    std::vector<std::optional<AnyValue>> run_node(const Node& node, std::int64_t version,
+                                                  std::vector<AnyValue> inputs) const;
     template <typename Kind>
     const Kind* find(std::string_view name, const char* kind);
 
@@ -175,6 +183,7 @@ struct Rule {
 std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
 std::span<const Rule> attention_rules();
+std::span<const Rule> biased_activation_rules();
 std::span<const Rule> block_quantized_rules();
 std::span<const Rule> box_rules();
 std::span<const Rule> cache_rules();
@@ -185,15 +194,20 @@ std::span<const Rule> determinant_rules();
 std::span<const Rule> einsum_rules();
 std::span<const Rule> flex_attention_rules();
 std::span<const Rule> fourier_rules();
+std::span<const Rule> fused_product_rules();
 std::span<const Rule> gather_rules();
+std::span<const Rule> group_query_attention_rules();
 std::span<const Rule> integer_product_rules();
+std::span<const Rule> inverse_rules();
 std::span<const Rule> label_rules();
 std::span<const Rule> linear_attention_rules();
 std::span<const Rule> linear_model_rules();
 std::span<const Rule> loss_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> normalization_rules();
+std::span<const Rule> one_hot_encoder_rules();
 std::span<const Rule> order_rules();
+std::span<const Rule> packed_attention_rules();
 std::span<const Rule> pooling_rules();
 std::span<const Rule> position_rules();
 std::span<const Rule> quantization_rules();
@@ -203,19 +217,23 @@ std::span<const Rule> recurrent_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> region_rules();
 std::span<const Rule> resize_rules();
+std::span<const Rule> rotary_rules();
 std::span<const Rule> sampling_rules();
 std::span<const Rule> scatter_rules();
 std::span<const Rule> selection_rules();
 std::span<const Rule> sequence_rules();
 std::span<const Rule> shape_rules();
 std::span<const Rule> signal_window_rules();
+std::span<const Rule> skip_normalization_rules();
 std::span<const Rule> slicing_rules();
 std::span<const Rule> string_rules();
+std::span<const Rule> svm_rules();
 std::span<const Rule> tfidf_rules();
 std::span<const Rule> training_rules();
 std::span<const Rule> tree_list_rules();
 std::span<const Rule> tree_rules();
 std::span<const Rule> unique_rules();
+std::span<const Rule> zip_map_rules();
 
 /// The rule for a type, as Rule::type has it, in this version; null where there is none.
 const Rule* find_rule(std::string_view type, std::int64_t version);

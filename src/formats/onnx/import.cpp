@@ -21,7 +21,8 @@ NamedRefs tensors_of(const Model& model, Importer& importer,
     NamedRefs results;
     for (const auto& [name, value] : outputs) {
         const auto where = cat("'", model.source, "': the graph's output '", name, "' ");
-        const Ref tensor = value.tensor();
+        // Of maps a network has the values, a row for each.
+        const Ref tensor = value.maps() ? value.maps()->values : value.tensor();
         if (!tensor || tensor->strings)
             fail(ErrorKind::unsupported, where, "is ", value.str(),
                  ": a network's outputs are tensors of numbers; an ONNXSession gives others too");

@@ -38,7 +38,7 @@ std::string where(const Node& node,
 }
 
 /// The node with attributes in place of references to those of the function that it is in.
-Node with_attributes(Node node, const std::map<std::string, Attribute, std::less<>>* given) {
+Node with_attributes(Node node, const Attributes* given) {
     if (!given) return node;
     for (auto item = node.attributes.begin(); item != node.attributes.end();) {
         const std::string& refers_to = item->second.refers_to;

@@ -45,7 +45,6 @@ class Importer : public GraphRunner {
     std::int64_t max_iterations() const override { return limits_.iterations; }
 
   private:
-    using Attributes = std::map<std::string, Attribute, std::less<>>;
     /// By name, the last node that reads a value; the number of nodes for an output.
     using LastUses = std::map<std::string, std::size_t>;
 

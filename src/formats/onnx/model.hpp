@@ -48,13 +48,15 @@ struct Attribute {
                               std::vector<std::int64_t>, std::vector<double>,
                               std::vector<std::string>, Tensor, std::shared_ptr<const Graph>>;
     Data data;
-    std::string refers_to;  ///< inside a function: the function's attribute that it takes
+    std::string refers_to = {};  ///< inside a function: the function's attribute that it takes
 };
+
+using Attributes = std::map<std::string, Attribute, std::less<>>;
 
 struct Node {
     std::string type, domain, name;
     std::vector<std::string> inputs, outputs;
-    std::map<std::string, Attribute, std::less<>> attributes;
+    Attributes attributes;
 };
 
 /// A dimension is a size, or a symbol that may be empty.
@@ -93,7 +95,7 @@ struct Graph {
 struct Function {
     std::string name, domain;
     std::vector<std::string> inputs, outputs, attributes;
-    std::map<std::string, Attribute, std::less<>> defaults;
+    Attributes defaults;
     std::vector<Node> nodes;
     std::map<std::string, std::int64_t, std::less<>> opsets;
 };

@@ -56,6 +56,16 @@ const Table& table() {
                                   unique_rules(),
                                   linear_model_rules(),
                                   tree_list_rules(),
+                                  biased_activation_rules(),
+                                  fused_product_rules(),
+                                  group_query_attention_rules(),
+                                  inverse_rules(),
+                                  one_hot_encoder_rules(),
+                                  packed_attention_rules(),
+                                  rotary_rules(),
+                                  skip_normalization_rules(),
+                                  svm_rules(),
+                                  zip_map_rules(),
                                   quantized_element_rules(),
                                   block_quantized_rules()})
             for (const Rule& rule : family) made[rule.type].push_back(&rule);

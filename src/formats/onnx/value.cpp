@@ -29,6 +29,16 @@ ONNXValue::ONNXValue(ONNXStrings strings)
 ONNXValue::ONNXValue(Sequence sequence)
     : kind_(Kind::sequence), sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
 
+ONNXValue::ONNXValue(ONNXMaps maps)
+    : kind_(Kind::maps), maps_(std::make_shared<const ONNXMaps>(std::move(maps))) {
+    const Shape& shape = maps_->values.shape;
+    const std::size_t keys = maps_->texts.size() + maps_->numbers.size();
+    require(shape.rank() == 2 && shape[1] == static_cast<std::int64_t>(keys) &&
+                maps_->values.dtype == DType::f32,
+            "the values of maps of ", keys, " keys are ", name_of(maps_->values.dtype), " ",
+            shape.str());
+}
+
 const HostTensor& ONNXValue::tensor() const {
     return *shared_tensor();
 }
@@ -48,6 +58,11 @@ const ONNXValue::Sequence& ONNXValue::sequence() const {
     return *sequence_;
 }
 
+const ONNXMaps& ONNXValue::maps() const {
+    require(kind_ == Kind::maps, "a sequence of maps is needed, the value is ", str());
+    return *maps_;
+}
+
 std::string ONNXValue::str() const {
     switch (kind_) {
         case Kind::tensor:
@@ -56,6 +71,8 @@ std::string ONNXValue::str() const {
             return cat("string ", strings_->shape.str());
         case Kind::sequence:
             return cat("a sequence of ", sequence_->size());
+        case Kind::maps:
+            return cat("a sequence of ", maps_->values.shape[0], " maps");
         case Kind::none:
             break;
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Functions of one variable: activations, and Clip, which is one where its bounds are constant.
-#include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/activation.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -164,6 +166,16 @@ const Rule activation_table[] = {
 };
 
 }  // namespace
+
+Ref activated(Call& call, Ref value, const std::string& name, Attributes attributes) {
+    constexpr std::array names{"Celu",      "Clip", "Elu",      "Gelu",           "HardSigmoid",
+                               "HardSwish", "Relu", "Selu",     "Sigmoid",        "LeakyRelu",
+                               "Softplus",  "Tanh", "Softsign", "ThresholdedRelu"};
+    call.supports(std::find(names.begin(), names.end(), name) != names.end(), "activation '", name,
+                  "' is not supported");
+    // Clip has bounds as attributes up to opset 10.
+    return call.made_by(name, name == "Clip" ? 6 : newest_opset, {value}, std::move(attributes))[0];
+}
 
 std::span<const Rule> activation_rules() {
     return activation_table;

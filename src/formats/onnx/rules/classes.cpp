@@ -6,11 +6,24 @@
 
 namespace dlprim::onnx {
 
+namespace {
+
+/// Softmax in which scores of zero stay zero and do not count.
+Ref softmax_of_others_than_zero(Builder& build, Ref scores) {
+    const Ref top = build.pointwise("y0 = max[1](x0)", {scores});
+    const Ref shares =
+        build.pointwise("y0 = abs(x0) > p0 ? exp(x0 - x1) : 0", {scores, top}, {1e-7});
+    return build.pointwise("y0 = x0 / x1", {shares, build.pointwise("y0 = sum[1](x0)", {shares})});
+}
+
+}  // namespace
+
 Ref transformed_scores(Call& call, Ref scores) {
     const std::string transform = call.text("post_transform", "NONE");
     if (transform == "NONE") return scores;
     if (transform == "LOGISTIC")
         return call.build.add1("Activation", {scores}, {{"activation", std::string("sigmoid")}});
+    if (transform == "SOFTMAX_ZERO") return softmax_of_others_than_zero(call.build, scores);
     call.supports(transform == "SOFTMAX", "post_transform '", transform, "' is not supported");
     return call.build.add1("Softmax", {scores}, {{"axis", std::int64_t{1}}});
 }

@@ -6,8 +6,8 @@
 
 namespace dlprim::onnx {
 
-/// The scores [rows, classes] after the call's attribute post_transform. NONE, LOGISTIC and SOFTMAX
-/// are known, others throw Error(unsupported).
+/// The scores [rows, classes] after the call's attribute post_transform. NONE, LOGISTIC,
+/// SOFTMAX and SOFTMAX_ZERO are known, others throw Error(unsupported).
 Ref transformed_scores(Call& call, Ref scores);
 
 /// The labels of the attributes classlabels_ints, classlabels_int64s or classlabels_strings.

@@ -168,6 +168,7 @@ const Rule position_table[] = {
     {"Hardmax", 13, [](Call& call) { hardmax(call, false); }},
     {"OneHot", 9, one_hot_encoding},
     {"Trilu", 14, triangle},
+    {"com.microsoft.Trilu", 1, triangle},
     {"EyeLike", 9, eye_like},
     {"CumProd", 26, [](Call& call) { cumulative(call, "*", 1); }},
     {"CumSum", 11, [](Call& call) { cumulative(call, "+", 0); }},

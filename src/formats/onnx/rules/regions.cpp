@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RoiAlign and DeformConv: images sampled at places that boxes or offsets give.
+// RoiAlign, CropAndResize and DeformConv: images sampled at places that boxes or offsets give.
 #include "formats/onnx/rules/sampling.hpp"
 
 #include <algorithm>
@@ -163,6 +163,50 @@ void roi_align(Call& call) {
     call.set(0, build.cast(build.transpose(y, {0, 3, 1, 2}), call.dtype(0)));
 }
 
+/// The coordinates [boxes, cells] of a crop's rows or columns, from the first element of the box to
+/// its last; of a single one the middle.
+Ref crop_places(Builder& build, Ref boxes, std::int64_t side, std::int64_t cells,
+                std::int64_t size) {
+    const Ref begin = build.slice(boxes, 1, side, side + 1),
+              end = build.slice(boxes, 1, side + 2, side + 3);
+    const std::string last = cat(size - 1);
+    const std::string code = cells == 1 ? cat("y0 = 0.5 * (x0 + x1) * ", last)
+                                        : cat("s = (x1 - x0) * ", last, " / ", cells - 1,
+                                              "; y0 = index(1) == ", cells - 1, " ? x1 * ", last,
+                                              " : x0 * ", last, " + index(1) * s");
+    return build.add1("Pointwise", {begin, end},
+                      {{"code", code}, {"shape", Ints{boxes->spec.shape[0], cells}}});
+}
+
+/// com.microsoft's: boxes in parts of the image, and a value for places outside of it.
+void crop_and_resize(Call& call) {
+    Builder& build = call.build;
+    const Shape &x = call.shape(0), &boxes = call.shape(1);
+    call.check(x.rank() == 4 && boxes.rank() == 2 && boxes[1] == 4, "an image of shape ", x.str(),
+               " and boxes of shape ", boxes.str(), " do not fit");
+    const std::string mode = call.text("mode", "bilinear");
+    call.check(mode == "bilinear" || mode == "nearest", "mode '", mode, "' is unknown");
+    const Ints size = call.known_integers(3, "the crops' sizes");
+    constexpr std::int64_t most = 1 << 20;
+    call.check(
+        size.size() == 2 && size[0] >= 1 && size[0] <= most && size[1] >= 1 && size[1] <= most,
+        "crop_size is ", sizes_text(size));
+    const Ref box = build.cast(call.in(1), DType::f32);
+    const Ref rows = crop_places(build, box, 0, size[0], x[2]),
+              columns = crop_places(build, box, 1, size[1], x[3]);
+    const auto nearest = [&](Ref places) {
+        return mode == "nearest" ? build.pointwise("y0 = floor(x0 + 0.5)", {places}) : places;
+    };
+    const Ref values = at_points(call, call.in(0), build.cast(call.in(2), DType::i64),
+                                 nearest(rows), nearest(columns), false);
+    const std::string outside = cat("x1 < 0 || x1 > ", x[2] - 1, " || x2 < 0 || x2 > ", x[3] - 1);
+    const Ref y = build.pointwise(cat("y0 = ", outside, " ? p0 : x0"),
+                                  {values, build.reshape(rows, {boxes[0], size[0], 1, 1}),
+                                   build.reshape(columns, {boxes[0], 1, size[1], 1})},
+                                  {call.number("extrapolation_value", 0)});
+    call.set(0, build.cast(build.transpose(y, {0, 3, 1, 2}), call.dtype(0)));
+}
+
 /// Windows' elements at places moved by offsets, as channels of a convolution of single elements.
 void deformable_convolution(Call& call) {
     Builder& build = call.build;
@@ -220,7 +264,8 @@ void deformable_convolution(Call& call) {
 }
 
 const Rule region_table[] = {{"RoiAlign", 10, roi_align},
-                             {"DeformConv", 19, deformable_convolution}};
+                             {"DeformConv", 19, deformable_convolution},
+                             {"com.microsoft.CropAndResize", 1, crop_and_resize}};
 
 }  // namespace
 

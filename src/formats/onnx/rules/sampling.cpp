@@ -137,7 +137,9 @@ void affine_grid(Call& call) {
     call.set(0, build.cast(build.reshape(y, Shape(sizes)), call.dtype(0)));
 }
 
-const Rule sampling_table[] = {{"GridSample", 16, grid_sample}, {"AffineGrid", 20, affine_grid}};
+const Rule sampling_table[] = {{"GridSample", 16, grid_sample},
+                               {"com.microsoft.GridSample", 1, grid_sample},
+                               {"AffineGrid", 20, affine_grid}};
 
 }  // namespace
 

@@ -260,6 +260,8 @@ const Rule shape_table[] = {
     {"Squeeze", 13, [](Call& call) { squeeze(call, true); }, Rule::Strings::moved},
     {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }, Rule::Strings::moved},
     {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }, Rule::Strings::moved},
+    {"com.microsoft.ExpandDims", 1, [](Call& call) { unsqueeze(call, true); },
+     Rule::Strings::moved},
     {"Transpose", 1, transpose, Rule::Strings::moved},
     {"Cast", 6, cast, Rule::Strings::own},
     {"BitCast", 26, bit_cast},
