@@ -270,6 +270,32 @@ def recurrence(case: Case) -> None:
     case.outputs = 3
 
 
+def attention(case: Case) -> None:
+    random = case.random
+    batch, length, heads, size, features = 2, int(random.integers(2, 6)), int(random.integers(1, 4)), 4, 5
+    width, past = heads * size, int(random.integers(1, 4)) if random.random() < 0.4 else 0
+    case.fed(bytes_of(random, (batch, length, features), np.uint8))
+    dtype = byte_type(random)
+    columns: tuple[int, ...] = (3 * width,) if random.random() < 0.5 else ()
+    case.constant(bytes_of(random, (features, 3 * width), dtype))
+    case.constant(random.normal(size=3 * width).astype(np.float32))
+    case.scale(0.005, 0.02)
+    case.constant(random.uniform(0.002, 0.01, columns).astype(np.float32))
+    mask = random.choice(["none", "lengths", "keys"])
+    if mask == "lengths" and not past:
+        case.constant(random.integers(1, length + 1, batch).astype(np.int32))
+    elif mask == "keys":
+        case.constant(random.integers(0, 2, (batch, past + length)).astype(np.int32))
+    else:
+        case.absent()
+    case.constant(np.uint8(random.integers(100, 150)))
+    case.constant(bytes_of(random, columns, dtype))
+    if past:
+        case.fed(random.normal(size=(2, batch, heads, past, size)).astype(np.float32))
+        case.outputs = 2
+    case.attributes |= {"num_heads": heads, "unidirectional": int(random.integers(0, 2))}
+
+
 def quantization(case: Case) -> None:
     random = case.random
     dtype = random.choice(np.array([np.uint8, np.int8, np.uint16, np.int16]))
@@ -294,6 +320,7 @@ QUANTIZED: dict[str, Callable[[Case], None]] = {
     "MatMulIntegerToFloat": integers_to_float,
     "MatMulNBits": packed_product,
     "NhwcMaxPool": largest,
+    "QAttention": attention,
     "QGemm": gemm,
     "QLinearAdd": two_operands,
     "QLinearAveragePool": pooling,

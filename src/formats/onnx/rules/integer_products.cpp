@@ -153,6 +153,30 @@ void quantized_convolution(Call& call) {
     call.set(0, from_image(call, y, dims));
 }
 
+/// Attention of the numbers that quantised input and weights stand for. Scale and zero point of the
+/// weights are one number, or one for each column.
+void quantized_attention(Call& call) {
+    Builder& build = call.build;
+    const Quantized x{call.in(0), single_number(call, 3), zero_point(call, 6, call.dtype(0))};
+    const auto of_columns = [&](int i) {
+        const bool single = call.shape(i).numel() == 1;
+        return single ? build.reshape(call.in(i), {}) : call.in(i);
+    };
+    const Ref zero = call.has(7) ? of_columns(7) : zero_point(call, 7, call.dtype(1));
+    const Ref weights = dequantized(build, {call.in(1), of_columns(4), zero});
+    std::vector<AnyValue> inputs{dequantized(build, x), weights, call.in(2), call.value(5),
+                                 call.value(8)};
+    Attributes attributes;
+    for (const char* const name : {"do_rotary", "mask_filter_value", "num_heads",
+                                   "past_present_share_buffer", "scale", "unidirectional"})
+        if (const Attribute* const given = call.attribute(name)) attributes.emplace(name, *given);
+    const std::vector<Ref> made =
+        call.made_by("com.microsoft.Attention", 1, std::move(inputs), std::move(attributes),
+                     static_cast<std::size_t>(call.outputs()));
+    for (int i = 0; i < call.outputs(); ++i)
+        if (made[static_cast<std::size_t>(i)]) call.set(i, made[static_cast<std::size_t>(i)]);
+}
+
 const Rule integer_product_table[] = {
     {"MatMulInteger", 10, matmul_integer},
     {"ConvInteger", 10, convolution_integer},
@@ -160,6 +184,7 @@ const Rule integer_product_table[] = {
     {"QLinearConv", 10, quantized_convolution},
     {"com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantized_matmul},
     {"com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float},
+    {"com.microsoft.QAttention", 1, quantized_attention},
     {"com.microsoft.QGemm", 1, quantized_gemm},
 };
 
