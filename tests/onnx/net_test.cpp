@@ -169,8 +169,9 @@ TEST_CASE("integers that a double does not hold are not folded, and are divided 
 
 TEST_CASE("quotients and remainders of wide integers have all signs") {
     if (is_absent()) return;
-    const Sizes a{7, -7, 7, -7, 0, 123456789012345678, -123456789012345678, 6, -6},
-        b{3, 3, -3, -3, 5, 1000003, 1000003, 3, -3};
+    constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+    const Sizes a{7, -7, 7, -7, 0, 123456789012345678, -123456789012345678, 6, -6, 5, 0, lowest},
+        b{3, 3, -3, -3, 5, 1000003, 1000003, 3, -3, 0, 0, -1};
     const auto count = static_cast<std::int64_t>(a.size());
     Model model;
     model.nodes = {node("Div", {"a", "b"}, {"div"}), node("Mod", {"a", "b"}, {"mod"}),
@@ -187,10 +188,33 @@ TEST_CASE("quotients and remainders of wide integers have all signs") {
     net.output("mod").copy_to_host(mod.data(), mod.size() * sizeof(mod[0]));
     net.output("fmod").copy_to_host(fmod.data(), fmod.size() * sizeof(fmod[0]));
     for (std::size_t i = 0; i < a.size(); ++i) {
+        if (b[i] == 0 || b[i] == -1) {  // docs/pointwise.md has these
+            CHECK(div[i] == (b[i] == 0 ? 0 : lowest));
+            CHECK(fmod[i] == 0);
+            CHECK(mod[i] == 0);
+            continue;
+        }
         CHECK(div[i] == a[i] / b[i]);
         CHECK(fmod[i] == a[i] % b[i]);
         CHECK(mod[i] == (a[i] % b[i] + b[i]) % b[i]);
     }
+}
+
+TEST_CASE("quotients of known integers by 0 are folded to 0") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Div", {"a", "b"}, {"div"}), node("Mod", {"a", "b"}, {"mod"}),
+                   node("Add", {"div", "mod"}, {"sum"}), node("Add", {"x", "sum"}, {"y"})};
+    model.initializers = {integers("a", {7, -7}), integers("b", {0, 0})};
+    model.inputs = {value("x", {2}, type_int64)};
+    model.outputs = {value("y", {2}, type_int64)};
+    dlprim::Net net = open(model);
+    const Sizes x{10, 20};
+    net.set_input("x", x.data(), x.size() * sizeof(x[0]));
+    net.forward();
+    Sizes y(2);
+    net.output("y").copy_to_host(y.data(), y.size() * sizeof(y[0]));
+    CHECK(y == x);
 }
 
 TEST_CASE("load_model() fills an empty Net, and takes the place of another network") {

@@ -254,4 +254,36 @@ double apply(Op op, double a, double b, double c) {
     }
 }
 
+double apply_whole(Op op, double a, double b, double c) {
+    const std::int64_t p = whole_of(a), q = whole_of(b), r = whole_of(c);
+    const auto wraps = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+    const auto number = [](std::uint64_t value) {
+        return static_cast<double>(static_cast<std::int64_t>(value));
+    };
+    switch (op) {
+        case Op::add:
+            return number(wraps(p) + wraps(q));
+        case Op::sub:
+            return number(wraps(p) - wraps(q));
+        case Op::mul:
+            return number(wraps(p) * wraps(q));
+        case Op::fma:
+            return number(wraps(p) * wraps(q) + wraps(r));
+        case Op::neg:
+            return number(0 - wraps(p));
+        case Op::abs:
+            return number(p < 0 ? 0 - wraps(p) : wraps(p));
+        case Op::fmod:
+            return static_cast<double>(rest_of(p, q));
+        case Op::remainder:
+            return static_cast<double>(floor_rest(p, q));
+        case Op::floordiv:
+            return static_cast<double>(floor_quotient_of(p, q));
+        case Op::truncdiv:
+            return static_cast<double>(quotient(p, q));
+        default:
+            return apply(op, a, b, c);
+    }
+}
+
 }  // namespace dlprim::pointwise

@@ -154,5 +154,8 @@ inline std::int64_t apply_bits(Op op, std::int64_t a, std::int64_t b) {
 
 /// The value in double, for every operation except leaves and random numbers.
 double apply(Op op, double a, double b = 0, double c = 0);
+/// The same in a program on 64-bit integers, where sums and products wrap around and a quotient by
+/// 0 is 0.
+double apply_whole(Op op, double a, double b = 0, double c = 0);
 
 }  // namespace dlprim::pointwise

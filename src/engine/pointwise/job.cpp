@@ -106,6 +106,8 @@ void settle_custom(const Output& output, JobOutput& out) {
     if (neutral) out.has_init = false;
 }
 
+}  // namespace
+
 Compute compute_type(const Problem& problem, const Program& program, bool fp64) {
     bool doubles = false, integers = true, unsigned_64 = false;
     for (const Operand& in : problem.inputs) {
@@ -125,6 +127,8 @@ Compute compute_type(const Problem& problem, const Program& program, bool fp64) 
     if (arguments_of(problem.attrs).find('d') != std::string::npos) return Compute::f32;
     return unsigned_64 ? Compute::u64 : Compute::i64;
 }
+
+namespace {
 
 Layout walk_layout(const Problem& problem) {
     for (const auto* operands : {&problem.outputs, &problem.inputs})

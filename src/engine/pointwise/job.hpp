@@ -112,5 +112,7 @@ Shape output_shape(const Output& output, const Shape& broadcast, bool keep_dim);
 /// Whether integers stay integers: the program has no division, no transcendental function and no
 /// fraction.
 bool is_integral(const Program& program);
+/// The type in which a problem's program computes on a device with double arithmetic or without.
+Compute compute_type(const Problem& problem, const Program& program, bool fp64);
 
 }  // namespace dlprim::pointwise

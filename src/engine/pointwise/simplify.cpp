@@ -5,6 +5,7 @@
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
 
+#include <cmath>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,6 +20,15 @@ bool is_call(const ExprPtr& expr, std::string_view function) {
     return expr->kind == Expr::Kind::call && expr->function == function;
 }
 
+/// Whether a program on integers may give another result than double: behind 2^53, and for a
+/// quotient by 0. Kernels compute such an expression in their own type.
+bool differs_in_integers(const Function& f, const std::vector<ExprPtr>& args, double result) {
+    if (!f.integral) return false;
+    for (const ExprPtr& arg : args)
+        if (arg->value != std::trunc(arg->value) || std::fabs(arg->value) > 0x1p63) return false;
+    return !(std::fabs(result) <= 0x1p53);
+}
+
 /// Simplifies one node whose arguments are already simplified.
 ExprPtr fold(const ExprPtr& expr) {
     const Function* f = find_function(expr->function);
@@ -27,7 +37,10 @@ ExprPtr fold(const ExprPtr& expr) {
     bool constants = true;
     for (const ExprPtr& arg : args) constants = constants && arg->kind == Expr::Kind::constant;
     const auto value = [&](std::size_t i) { return i < args.size() ? args[i]->value : 0.0; };
-    if (constants) return constant(apply(f->op, value(0), value(1), value(2)));
+    if (constants) {
+        const double result = apply(f->op, value(0), value(1), value(2));
+        if (!differs_in_integers(*f, args, result)) return constant(result);
+    }
     switch (f->op) {
         case Op::add:
             if (is(args[0], 0)) return args[1];

@@ -123,7 +123,8 @@ void run(const Tape& tape, const Point& point, std::vector<double>& values) {
                                           static_cast<std::uint64_t>(point.linear));
                 break;
             default:
-                values[i] = apply(in.op, at(in.a), at(in.b), at(in.c));
+                values[i] =
+                    (point.whole ? apply_whole : apply)(in.op, at(in.a), at(in.b), at(in.c));
         }
     }
 }

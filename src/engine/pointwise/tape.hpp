@@ -31,6 +31,7 @@ struct Point {
     const std::int64_t* index = nullptr;
     const Shape* shape = nullptr;
     std::int64_t linear = 0;
+    bool whole = false;  ///< whether the program is one on 64-bit integers
 };
 /// Runs the tape in double. `values` has one number per instruction.
 void run(const Tape& tape, const Point& point, std::vector<double>& values);

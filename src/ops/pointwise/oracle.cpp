@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The oracle of Pointwise: computes every element in double, and gradients by the definition of the
 // derivative.
+#include "base/scalar_value.hpp"
 #include "base/text.hpp"
 #include "ops/pointwise/options.hpp"
 
@@ -53,6 +54,38 @@ struct Elements {
     }
 };
 
+/// Whether kernels compute the program in signed integers of 64 bits.
+bool is_whole(const OracleCall& call, const Options& options) {
+    Problem problem;
+    problem.attrs = call.attrs;
+    for (const HostArray& input : call.inputs)
+        problem.inputs.push_back({input.shape, input.dtype, Layout::plain(), false});
+    for (const HostArray& output : call.outputs)
+        problem.outputs.push_back({output.shape, output.dtype, Layout::plain(), false});
+    return compute_type(problem, options.program, true) == Compute::i64;
+}
+
+/// What an integer tensor keeps of an integer of 64 bits: its low bits.
+double kept_bits(double value, DType dtype) {
+    const std::int64_t bits = whole_of(value);
+    switch (dtype) {
+        case DType::i8:
+            return static_cast<std::int8_t>(bits);
+        case DType::u8:
+            return static_cast<std::uint8_t>(bits);
+        case DType::i16:
+            return static_cast<std::int16_t>(bits);
+        case DType::u16:
+            return static_cast<std::uint16_t>(bits);
+        case DType::i32:
+            return static_cast<std::int32_t>(bits);
+        case DType::u32:
+            return static_cast<std::uint32_t>(bits);
+        default:
+            return value;
+    }
+}
+
 Shape whole_shape(const std::vector<HostArray>& inputs, const Ints& shape) {
     std::vector<Shape> shapes;
     for (const HostArray& input : inputs) shapes.push_back(input.shape);
@@ -95,7 +128,7 @@ double start(const Output& output) {
 }
 
 std::vector<double> values_of(const Options& options, const std::vector<HostArray>& inputs,
-                              const Output& output) {
+                              const Output& output, bool whole = false) {
     Walker walker(whole_shape(inputs, options.shape));
     Elements elements{inputs, {}};
     const Tape tape = compile(std::span(&output.value, 1));
@@ -103,7 +136,7 @@ std::vector<double> values_of(const Options& options, const std::vector<HostArra
     for (std::int64_t n = walker.shape().numel(); n-- > 0; walker.next()) {
         run(tape,
             {elements.gather(walker), options.scalars.data(), walker.index(), &walker.shape(),
-             walker.linear()},
+             walker.linear(), whole},
             values);
         result.push_back(values[static_cast<std::size_t>(tape.results[0])]);
     }
@@ -143,8 +176,15 @@ void pointwise_oracle(OracleCall& call) {
         out.dtype = options.dtypes.empty()
                         ? promoted(options, specs)
                         : parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
-        out.data = values_of(options, call.inputs, output);
+    }
+    const bool integers = is_whole(call, options);
+    for (std::size_t k = 0; k < options.program.outputs.size(); ++k) {
+        const Output& output = options.program.outputs[k];
+        HostArray& out = call.outputs[k];
+        out.data = values_of(options, call.inputs, output, integers);
         if (output.kind != Output::Kind::elementwise) out.data = reduce(output, whole, out.data);
+        if (integers)
+            for (double& value : out.data) value = kept_bits(value, out.dtype);
     }
 }
 

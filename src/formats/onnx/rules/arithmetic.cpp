@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic, comparison and choice, element by element with broadcasting.
-#include "formats/onnx/rules/integer_division.hpp"
+#include "formats/onnx/call.hpp"
 
 namespace dlprim::onnx {
 
@@ -68,18 +68,10 @@ void subtract(Call& call) {
     call.set(0, with_scalars(call, "y0 = x0 - x1", "y0 = x0 - p0", "y0 = p0 - x0"));
 }
 
-/// Whether float arithmetic is exact for a type's integers.
-bool is_exact_in_float(DType dtype) {
-    return size_of(dtype) <= 2;
-}
-
 void divide(Call& call) {
     if (is_float(call.dtype(0)))
         return call.set(0, with_scalars(call, "y0 = x0 / x1", "y0 = x0 / p0", "y0 = p0 / x0"));
-    const bool known = call.in(0)->known && call.in(1)->known;
-    if (!known && !is_exact_in_float(call.dtype(0)))
-        return call.set(0, integer_quotient(call.build, call.in(0), call.in(1)));
-    call.set(0, call.build.pointwise("y0 = trunc(x0 / x1)", {call.in(0), call.in(1)}, {},
+    call.set(0, call.build.pointwise("y0 = truncdiv(x0, x1)", {call.in(0), call.in(1)}, {},
                                      name_of(call.dtype(0))));
 }
 
@@ -87,7 +79,6 @@ void modulo(Call& call) {
     const bool like_c = call.integer("fmod", 0) != 0;
     call.check(like_c || !is_float(call.dtype(0)) || call.version() >= 28,
                "floats need fmod = 1 before opset 28");
-    const bool known = call.in(0)->known && call.in(1)->known;
     if (is_float(call.dtype(0))) {
         // What is divided by infinity remains, or is infinity where the signs must agree.
         const char* const code =
@@ -97,11 +88,8 @@ void modulo(Call& call) {
         return call.set(
             0, call.build.pointwise(code, {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
     }
-    if (!known && !is_exact_in_float(call.dtype(0)))
-        return call.set(0, integer_remainder(call.build, call.in(0), call.in(1), like_c));
-    call.set(0, call.build.pointwise(
-                    like_c ? "y0 = x0 - trunc(x0 / x1) * x1" : "y0 = x0 - floor(x0 / x1) * x1",
-                    {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
+    call.set(0, call.build.pointwise(like_c ? "y0 = fmod(x0, x1)" : "y0 = remainder(x0, x1)",
+                                     {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
 }
 
 void power(Call& call) {
