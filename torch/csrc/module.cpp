@@ -4,6 +4,7 @@
 #include "device/devices.hpp"
 #include "device/errors.hpp"
 #include "device/generator.hpp"
+#include "device/workers.hpp"
 #include "distributed/backend.hpp"
 #include "distributed/lane.hpp"
 #include "fallback/fallback.hpp"
@@ -78,6 +79,7 @@ c10::intrusive_ptr<c10d::Backend> distributed_backend(const c10::intrusive_ptr<c
 
 void end() {
     stop_lanes(std::chrono::seconds(2));
+    settle_workers(std::chrono::seconds(2));
     shut_down();
 }
 

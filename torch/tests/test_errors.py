@@ -40,6 +40,32 @@ def test_two_devices() -> None:
         torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3, device="ocl"), torch.ones(1, 1, 2, 2))
 
 
+LAYERS: dict[str, tuple[torch.nn.Module, tuple[int, ...]]] = {
+    "Conv1d": (torch.nn.Conv1d(3, 4, 3), (1, 3, 8)),
+    "Conv2d": (torch.nn.Conv2d(3, 4, 3), (1, 3, 8, 8)),
+    "Conv3d": (torch.nn.Conv3d(3, 4, 3), (1, 3, 5, 8, 8)),
+    "ConvTranspose2d": (torch.nn.ConvTranspose2d(3, 4, 3), (1, 3, 8, 8)),
+    "Linear": (torch.nn.Linear(8, 2), (1, 8)),
+    "BatchNorm2d": (torch.nn.BatchNorm2d(3), (1, 3, 8, 8)),
+    "LayerNorm": (torch.nn.LayerNorm(8), (2, 8)),
+    "GroupNorm": (torch.nn.GroupNorm(1, 3), (1, 3, 8, 8)),
+    "LSTM": (torch.nn.LSTM(8, 4), (3, 2, 8)),
+    "PReLU": (torch.nn.PReLU(), (2, 8)),
+}
+
+
+@pytest.mark.fallback
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_on_two_devices(name: str) -> None:
+    """An input of the CPU beside weights of the device, and the other way round, raise: nothing runs on the CPU."""
+    layer, shape = LAYERS[name]
+    torch.ocl.reset_fallbacks()
+    for weights, device in (("ocl", "cpu"), ("cpu", "ocl")):
+        with pytest.raises(RuntimeError, match="same device"):
+            layer.to(weights)(torch.ones(shape, device=device))
+    assert torch.ocl.fallbacks() == {}
+
+
 def test_complex() -> None:
     """Complex numbers are held and copied; to compute with them is the CPU's."""
     x = torch.randn(3, dtype=torch.complex64)
@@ -184,3 +210,23 @@ def test_compiled_otherwise() -> None:
     assert torch.allclose(torch.compile(layer)(x), expected)
     on_device = torch.compile(layer.to("ocl"), backend="eager")(x.to("ocl"))
     assert torch.allclose(on_device.cpu(), expected)
+
+
+def test_end_beside_a_backward_pass() -> None:
+    """What Python calls when it ends waits for PyTorch's thread of backward passes, which it would abort."""
+    code = (
+        "import threading, time, sys, torch\n"
+        "begun, done = threading.Event(), threading.Event()\n"
+        "class Slow(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x): return x * 1\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        begun.set(); time.sleep(0.5); done.set(); return g\n"
+        "x = torch.ones(2, device='ocl', requires_grad=True)\n"
+        "loss = Slow.apply(x).sum()\n"
+        "caller = threading.Thread(target=loss.backward)\n"
+        "caller.start(); begun.wait(); torch.ocl._at_exit(); print(done.is_set()); caller.join(); sys.exit(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (3, "True\n"), done.stderr

@@ -6,6 +6,7 @@
 #include "device/devices.hpp"
 #include "device/errors.hpp"
 #include "device/streams.hpp"
+#include "device/workers.hpp"
 
 #include <dlprim/event.hpp>
 
@@ -29,7 +30,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         return before;
     }
     void setDevice(Device device) const override {
-        if (device.has_index()) set_current_device(device.index());
+        if (!device.has_index()) return;
+        set_current_device(device.index());
+        note_worker(device.index());
     }
     void uncheckedSetDevice(Device device) const noexcept override {
         if (device.has_index()) set_current_device_unchecked(device.index());
