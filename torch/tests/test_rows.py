@@ -206,3 +206,45 @@ def test_functions(name: str) -> None:
     if name != "erfinv":
         i = torch.tensor([1, 2, 5])
         check(getattr(torch, name)(i.ocl()), getattr(torch, name)(i))
+
+
+def test_shifts_by_operators() -> None:
+    """x >> 3 and its like are overloads of their own: with numbers, tensors and in place."""
+    for x in (torch.tensor([2**40, 7, -9]), torch.tensor([100, 7, -9], dtype=torch.int8)):
+        by = torch.tensor([1, 3, 2], dtype=x.dtype)
+        check(x.ocl() >> 3, x >> 3)
+        check(x.ocl() << 1, x << 1)
+        check(x.ocl() >> by.ocl(), x >> by)
+        check(x.ocl() << by.ocl(), x << by)
+        y, z = x.ocl(), x.clone()
+        y >>= 1
+        z >>= 1
+        y <<= by.ocl()
+        z <<= by
+        check(y, z)
+    for amount in (-1, 64, 200):
+        check(torch.tensor([5, -5], device="ocl") << amount, torch.tensor([0, 0]))
+        check(torch.tensor([5, -5], device="ocl") >> amount, torch.tensor([0, -1]))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
+def test_integers_by_zero(dtype: torch.dtype) -> None:
+    """Quotients and remainders by 0 are 0, where the CPU raises (docs/pointwise.md)."""
+    x = torch.tensor([7, 0, torch.iinfo(dtype).min], dtype=dtype, device="ocl")
+    zeros, none = torch.zeros_like(x), torch.zeros(3, dtype=dtype)
+    for divisor in (zeros, 0):
+        check(x // divisor, none)
+        check(x % divisor, none)
+        check(torch.fmod(x, divisor), none)
+        check(torch.div(x, divisor, rounding_mode="trunc"), none)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_nan_is_true(dtype: torch.dtype) -> None:
+    """As a mask, in logic and in counts."""
+    x = torch.tensor([float("nan"), float("inf"), 0.0, -0.0, 1.0], dtype=dtype)
+    check(x.ocl().bool(), x.bool())
+    check(x.ocl().logical_not(), x.logical_not())
+    check(torch.where(x.ocl().bool(), 1, 2), torch.where(x.bool(), 1, 2))
+    check(x.ocl().nonzero(), x.nonzero())
+    check(torch.zeros(5).ocl().masked_fill(x.ocl().bool(), 3), torch.zeros(5).masked_fill(x.bool(), 3))

@@ -2,6 +2,8 @@
 // See fallback.hpp.
 #include "fallback/fallback.hpp"
 
+#include "ops/checks.hpp"
+
 #include <ATen/native/CPUFallback.h>
 
 #include <cstdlib>
@@ -52,6 +54,20 @@ std::string described(const c10::OperatorHandle& op, const torch::jit::Stack& st
     return text;
 }
 
+/// The CPU writes to copies, which show neither where elements are the same memory nor devices.
+void check(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    check_devices(op, stack);
+    const auto& arguments = op.schema().arguments();
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const c10::IValue& value = stack[stack.size() - arguments.size() + i];
+        const auto* const alias = arguments[i].alias_info();
+        if (alias == nullptr || !alias->isWrite()) continue;
+        if (value.isTensor() && value.toTensor().defined()) check_written(value.toTensor());
+        if (!value.isTensorList()) continue;
+        for (const at::Tensor& tensor : value.toTensorVector()) check_written(tensor);
+    }
+}
+
 void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     run_on_cpu(op, stack);
 }
@@ -80,6 +96,7 @@ TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
 }  // namespace
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    check(op, *stack);
     const std::string name = c10::toString(op.operator_name());
     bool raises = false;
     {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// See checks.hpp.
+#include "ops/checks.hpp"
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/op_registration/adaption.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim_torch {
+namespace {
+
+/// Whether each dimension's stride steps over all that those of smaller strides reach, which keeps
+/// elements apart.
+bool is_apart(const at::Tensor& tensor) {
+    c10::SmallVector<std::pair<std::int64_t, std::int64_t>, 8> steps;  // strides and sizes
+    for (std::int64_t d = 0; d < tensor.dim(); ++d)
+        if (tensor.size(d) > 1) steps.emplace_back(tensor.stride(d), tensor.size(d));
+    std::sort(steps.begin(), steps.end());
+    std::int64_t reach = 0;
+    for (const auto& [stride, size] : steps) {
+        if (stride <= reach) return false;
+        reach += stride * (size - 1);
+    }
+    return true;
+}
+
+[[noreturn]] void refuse(c10::Device common, const at::Tensor& tensor, const std::string& method,
+                         const std::string& argument) {
+    c10::impl::common_device_check_failure(common, tensor, method.c_str(), argument.c_str());
+    TORCH_INTERNAL_ASSERT(false, "devices that differ were let through");
+}
+
+}  // namespace
+
+void check_written(const at::Tensor& written) {
+    const at::MemOverlap found = at::has_internal_overlap(written);
+    TORCH_CHECK(
+        found == at::MemOverlap::No || (found == at::MemOverlap::TooHard && is_apart(written)),
+        "unsupported operation: more than one element of the written-to tensor refers to a "
+        "single memory location. Please clone() the tensor before performing the "
+        "operation.");
+}
+
+bool is_anywhere(const at::Tensor& tensor) {
+    return !tensor.defined() || (tensor.is_cpu() && tensor.dim() == 0);
+}
+
+void check_devices(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    const auto& arguments = op.schema().arguments();
+    std::optional<c10::Device> common;
+    const auto see = [&](const at::Tensor& tensor, const std::string& argument) {
+        if (is_anywhere(tensor)) return;
+        if (common && *common != tensor.device())
+            refuse(*common, tensor, c10::toString(op.operator_name()), argument);
+        common = tensor.device();
+    };
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const c10::IValue& value = stack[stack.size() - arguments.size() + i];
+        if (value.isTensor()) see(value.toTensor(), arguments[i].name());
+        if (!value.isTensorList()) continue;
+        for (const at::Tensor& tensor : value.toTensorVector()) see(tensor, arguments[i].name());
+    }
+}
+
+}  // namespace dlprim_torch
