@@ -133,7 +133,12 @@ class Emitter {
     void philox(SourceWriter& out) const;
     void normal_of(SourceWriter& out) const;
     void random_functions(SourceWriter& out) const;
+    /// In double, fmod is ours too.
+    bool calls_own(Op op) const {
+        return is_own(op, job_.is_whole()) || (op == Op::fmod && job_.type == Compute::f64);
+    }
     void own_functions(SourceWriter& out) const;
+    void exact_fmod(SourceWriter& out) const;
     void own_function(SourceWriter& out, Op op) const;
     void own_quotient(SourceWriter& out, Op op) const;
     void own_special(SourceWriter& out, Op op) const;

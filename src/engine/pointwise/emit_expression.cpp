@@ -56,7 +56,7 @@ std::string Emitter::expression(const Instruction& in, const std::function<std::
     const auto infix = [&] { return cat(a(), " ", function.text, " ", b()); };
     const auto unary = [&](std::string_view name) { return cat(name, "(", a(), ")"); };
     const auto binary = [&] { return cat(function.name, "(", a(), ", ", b(), ")"); };
-    if (is_own(in.op, whole))
+    if (calls_own(in.op))
         return cat(scalar || width_ == 1 ? "own_" : "owns_", function.name, "(", a(),
                    in.b < 0 ? std::string() : ", " + b(), ")");
     if (is_bitwise(in.op)) return bits(in.op, a(), in.b < 0 ? std::string() : b(), scalar);
