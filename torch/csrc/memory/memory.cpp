@@ -76,8 +76,8 @@ Memory::Place Memory::locate(const c10::Storage& storage) {
     auto* const memory = storage.data_ptr().cast_context<Memory>(&destroy);
     if (memory != nullptr) return {*memory, 0};
     TORCH_CHECK(storage.device().type() == c10::DeviceType::PrivateUse1,
-                "A tensor on the device \"ocl\" was expected, but one is on ", storage.device(),
-                ".");
+                "Expected all tensors to be on the same device, but got one on ", storage.device(),
+                " beside those on \"ocl\".");
     const void* const address = storage.data();
     Memory& found = at_address(address);
     return {found, number(address) - number(found.address())};
