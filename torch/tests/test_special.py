@@ -179,3 +179,20 @@ def test_exact_quotients(dtype: torch.dtype, scale: float) -> None:
             expected = torch.div(dividends, divisor, rounding_mode=rounding)
             actual = torch.div(dividends.to("ocl"), on_device, rounding_mode=rounding)
             assert torch.equal(actual.cpu(), expected), rounding
+
+
+def test_a_saturated_tanh_has_no_gradient() -> None:
+    for dtype in (torch.float32, torch.float64):
+        x = torch.tensor([30.0, -30.0, 25.0, 20.0] * 5, dtype=dtype, requires_grad=True)
+        y = x.detach().to("ocl").requires_grad_()
+        x.tanh().sum().backward()
+        y.tanh().sum().backward()
+        assert torch.equal(y.tanh().cpu(), x.tanh())
+        assert torch.equal(y.grad.cpu(), x.grad)
+
+
+def test_remainders_of_doubles_are_exact() -> None:
+    x = torch.tensor([1.0, 7.0, -8.0, 100.5, 1e10, -1e-5], dtype=torch.float64)
+    for y in (6.283185307179586, 2.5, 0.1, -3.0):
+        assert torch.equal(torch.fmod(x.to("ocl"), y).cpu(), torch.fmod(x, y))
+        assert torch.equal(torch.remainder(x.to("ocl"), y).cpu(), torch.remainder(x, y))

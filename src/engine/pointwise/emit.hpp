@@ -103,6 +103,7 @@ class Emitter {
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
     /// The mask of a comparison. `scalar`: for a single lane.
     std::string compare(const std::string& text, bool scalar) const;
+    std::string saturated_tanh(const std::string& a, bool scalar) const;
     /// A value that is the same in all lanes. `scalar`: for a single lane.
     std::string filled(const std::string& text, bool scalar) const {
         return scalar ? cat("(", scalar_, ")(", text, ")") : splat(text);
