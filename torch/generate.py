@@ -210,7 +210,7 @@ def by_hand(sources: Path) -> dict[str, list[str]]:
     """The overloads that files of C++ register, by file."""
     found = {}
     for source in sorted(sources.glob("*.cpp")):
-        names = re.findall(r'\bimpl\("([\w.]+)"', source.read_text())
+        names = re.findall(r'\bimpl(?:_unchecked)?\("([\w.]+)"', source.read_text())
         if names:
             found[source.name] = names
     return found

@@ -66,6 +66,20 @@ def test_layers_on_two_devices(name: str) -> None:
     assert torch.ocl.fallbacks() == {}
 
 
+@pytest.mark.fallback
+def test_operands_of_two_devices() -> None:
+    """What runs on the CPU refuses them, too. Numbers and indices of the CPU are taken, as CUDA takes them."""
+    x = torch.eye(3, device="ocl")
+    with pytest.raises(RuntimeError, match="got (B|other|vec2|A|self|input) is on cpu"):
+        torch.linalg.solve_triangular(x, torch.ones(3, 1), upper=True)
+    with pytest.raises(RuntimeError, match="got index is on cpu"):
+        x.index_select(0, torch.tensor([0]))
+    assert (x + torch.tensor(1.0))[0, 1].item() == 1
+    assert x[torch.tensor([1])].tolist() == [[0, 1, 0]]
+    x[torch.tensor([0])] = torch.tensor(5.0)
+    assert x[0].tolist() == [5, 5, 5]
+
+
 def test_complex() -> None:
     """Complex numbers are held and copied; to compute with them is the CPU's."""
     x = torch.randn(3, dtype=torch.complex64)

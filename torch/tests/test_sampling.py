@@ -24,6 +24,26 @@ def test_multinomial(dtype: torch.dtype, replacement: bool) -> None:
     assert (shares[expected == 0] == 0).all()
 
 
+@pytest.mark.parametrize("replacement", [False, True])
+def test_multinomial_of_what_is_none(replacement: bool) -> None:
+    """Weights that are no probabilities are an error of the next wait, and the device works afterwards."""
+    good = [0.5, 0.25, 0.25]
+    for bad, sentence in (
+        ([0.5, -0.25, 0.75], "contains either `inf`, `nan` or element < 0"),
+        ([0.5, float("nan"), 0.75], "contains either `inf`, `nan` or element < 0"),
+        ([0.5, float("inf"), 0.75], "contains either `inf`, `nan` or element < 0"),
+        ([0.0, 0.0, 0.0], r"invalid multinomial distribution \(sum of probabilities <= 0\)"),
+    ):
+        before = torch.ocl.counters()["waits"]
+        drawn = torch.multinomial(torch.tensor([good, bad, good], device="ocl"), 2, replacement)
+        assert torch.ocl.counters()["waits"] == before
+        with pytest.raises(RuntimeError, match=sentence):
+            drawn.cpu()
+        torch.ocl.synchronize()
+    drawn = torch.multinomial(torch.tensor(good, device="ocl"), 2, replacement)
+    assert drawn.cpu().max() <= 2
+
+
 def test_multinomial_without_replacement() -> None:
     """Each position at most once; what PyTorch refuses, seeds and out=."""
     weights = torch.rand(5, 9, device="ocl")

@@ -5,8 +5,30 @@
 #include "device/devices.hpp"
 #include "memory/pinned.hpp"
 
+#include <array>
+#include <charconv>
+#include <string_view>
+
 namespace dlprim_torch {
 namespace {
+
+constexpr std::array refusals{
+    "probability tensor contains either `inf`, `nan` or element < 0",
+    "invalid multinomial distribution (sum of probabilities <= 0)",
+};
+
+/// The sentence of the refusal whose index a message names; nullptr if it names another.
+const char* sentence_in(std::string_view message) {
+    constexpr std::string_view before = "index ";
+    const std::size_t at = message.find(before);
+    if (at == std::string_view::npos) return nullptr;
+    const std::string_view rest = message.substr(at + before.size());
+    std::int64_t index = 0;
+    std::from_chars(rest.data(), rest.data() + rest.size(), index);
+    for (std::size_t i = 0; i < refusals.size(); ++i)
+        if (index == index_of(static_cast<Refusal>(i))) return refusals[i];
+    return nullptr;
+}
 
 thread_local std::string_view operator_in_scope;
 
@@ -38,6 +60,8 @@ void throw_translated(const dp::Error& error, bool waited) {
         case dp::ErrorKind::unsupported:
             TORCH_CHECK_NOT_IMPLEMENTED(false, text);
         case dp::ErrorKind::invalid_argument:
+            if (const char* const sentence = waited ? sentence_in(text) : nullptr)
+                TORCH_CHECK(false, sentence);
             if (waited) TORCH_CHECK_INDEX(false, text);
             break;
         default:

@@ -11,6 +11,15 @@
 
 namespace dlprim_torch {
 
+/// What kernels refuse beside an index that is out of range. The next wait throws RuntimeError with
+/// PyTorch's sentence.
+enum class Refusal : std::uint8_t { probabilities, distribution };
+
+/// The index by which a kernel says so, further than any tensor reaches. Exact in float.
+constexpr std::int64_t index_of(Refusal what) {
+    return std::int64_t{1} << (60 + static_cast<int>(what));
+}
+
 /// While it lives, errors of this thread name this operator of PyTorch: "fmod.Tensor_out" or
 /// "aten::fmod", of which both are "aten::fmod". Inside of another scope it changes nothing, so
 /// that the operator is the one that the program called. The text outlives the scope.

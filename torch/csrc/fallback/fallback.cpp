@@ -54,6 +54,20 @@ std::string described(const c10::OperatorHandle& op, const torch::jit::Stack& st
     return text;
 }
 
+/// Counts the call, or throws where nothing may run on the CPU.
+void count(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    const std::string name = c10::toString(op.operator_name());
+    bool raises = false;
+    {
+        const std::lock_guard lock(state().mutex);
+        raises = state().mode == "error";
+        if (!raises) ++state().counts[name];
+    }
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        !raises, "The device \"ocl\" has no kernel for ", name, "(", described(op, stack),
+        "), and DLPRIM_TORCH_FALLBACK=error keeps it from running on the CPU.");
+}
+
 /// The CPU writes to copies, which show neither where elements are the same memory nor devices.
 void check(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
     check_devices(op, stack);
@@ -66,6 +80,22 @@ void check(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
         if (!value.isTensorList()) continue;
         for (const at::Tensor& tensor : value.toTensorVector()) check_written(tensor);
     }
+}
+
+c10::IValue on_host(const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().defined()) return value.toTensor().cpu();
+    if (!value.isOptionalTensorList()) return value;
+    c10::List<std::optional<at::Tensor>> moved;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList())
+        moved.push_back(tensor && tensor->defined() ? std::optional(tensor->cpu()) : tensor);
+    return moved;
+}
+
+/// One element of those that are the same memory.
+at::Tensor without_repeats(at::Tensor tensor) {
+    for (std::int64_t d = 0; d < tensor.dim(); ++d)
+        if (tensor.stride(d) == 0 && tensor.size(d) > 1) tensor = tensor.narrow(d, 0, 1);
+    return tensor;
 }
 
 void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -97,17 +127,21 @@ TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     check(op, *stack);
-    const std::string name = c10::toString(op.operator_name());
-    bool raises = false;
-    {
-        const std::lock_guard lock(state().mutex);
-        raises = state().mode == "error";
-        if (!raises) ++state().counts[name];
-    }
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        !raises, "The device \"ocl\" has no kernel for ", name, "(", described(op, *stack),
-        "), and DLPRIM_TORCH_FALLBACK=error keeps it from running on the CPU.");
+    count(op, *stack);
     at::native::cpu_fallback(op, stack);
+}
+
+void run_on_expanded(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    check_devices(op, *stack);
+    count(op, *stack);
+    torch::jit::Stack values = torch::jit::pop(*stack, op.schema().arguments().size());
+    const at::Tensor self = values.front().toTensor(), once = without_repeats(self);
+    const at::Tensor host = once.cpu();
+    for (c10::IValue& value : values) value = on_host(value);
+    values.front() = host.expand(self.sizes());
+    op.callBoxed(values);
+    once.copy_(host);
+    stack->emplace_back(self);
 }
 
 std::map<std::string, std::int64_t> fallback_counts() {

@@ -4,6 +4,7 @@
 
 #include "common.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/CPUFallback.h>
 
 #include <map>
@@ -20,6 +21,22 @@ template <typename Op, typename... Values>
 decltype(auto) on_cpu(Values&&... values) {
     return at::native::call_fallback_fn_symint<&run_on_cpu, Op>::call(
         std::forward<Values>(values)...);
+}
+
+/// The same for operators in place that PyTorch lets write to expanded tensors: masked_fill_,
+/// index_fill_ and index_put_. What the CPU makes of the elements that are the same memory counts,
+/// and its warning that this is deprecated.
+void run_on_expanded(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+template <typename Op, typename... Values>
+decltype(auto) on_expanded(Values&&... values) {
+    return at::native::call_fallback_fn_symint<&run_on_expanded, Op>::call(
+        std::forward<Values>(values)...);
+}
+
+/// Whether some of a tensor's elements are the same memory because it was expanded.
+inline bool is_expanded(const at::Tensor& tensor) {
+    return at::has_internal_overlap(tensor) == at::MemOverlap::Yes;
 }
 
 /// How often each operator ran on the CPU.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pooling that cuts an image into a given number of parts, of two and three dimensions.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <tuple>
 

@@ -4,6 +4,7 @@
 // A mask among the indices waits once, for the number of elements that it chooses. An index out of
 // range is found by the kernel, and raised when the program next waits.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/IndexingUtils.h>
@@ -142,6 +143,8 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
     const auto leave = [&]() -> at::Tensor& {
         return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, accumulate, unsafe);
     };
+    if (is_expanded(self))
+        return on_expanded<at::_ops::_index_put_impl_>(self, indices, values, accumulate, unsafe);
     if (!serves(self)) return leave();
     TORCH_CHECK(self.scalar_type() == values.scalar_type(),
                 "Index put requires the source and destination dtypes match, got ",
@@ -214,11 +217,11 @@ at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& sou
 
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("index.Tensor", index);
-    m.impl("index.Tensor_out", index_out);
-    m.impl("_index_put_impl_", index_put);
+    m.impl("index.Tensor_out", index_out, Overlap::none);
+    m.impl("_index_put_impl_", index_put, Overlap::none, Repeats::left);
     m.impl("take", take);
-    m.impl("take.out", take_out);
-    m.impl("put_", put);
+    m.impl("take.out", take_out, Overlap::none);
+    m.impl("put_", put, Overlap::none);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // a transformer's encoder, here made of PyTorch's operators. In training the modules call these
 // themselves, and scaled_dot_product_attention() is PyTorch's product, softmax and product.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <array>
 #include <cmath>

@@ -3,6 +3,7 @@
 // both there or neither, and all but the input are of one type, its own or float, dlprim's own
 // operators serve; else generated kernels do.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/AccumulateType.h>
 #include <ATen/native/Resize.h>

@@ -26,6 +26,12 @@ bool is_apart(const at::Tensor& tensor) {
     return true;
 }
 
+c10::OperatorName name_of(const std::string& overload) {
+    const std::size_t dot = overload.find('.');
+    return {"aten::" + overload.substr(0, dot),
+            dot == std::string::npos ? std::string() : overload.substr(dot + 1)};
+}
+
 [[noreturn]] void refuse(c10::Device common, const at::Tensor& tensor, const std::string& method,
                          const std::string& argument) {
     c10::impl::common_device_check_failure(common, tensor, method.c_str(), argument.c_str());
@@ -41,6 +47,11 @@ void check_written(const at::Tensor& written) {
         "unsupported operation: more than one element of the written-to tensor refers to a "
         "single memory location. Please clone() the tensor before performing the "
         "operation.");
+}
+
+void check_overlap(const at::Tensor& written, const at::Tensor& read, Overlap allowed) {
+    if (allowed == Overlap::same) at::assert_no_partial_overlap(written, read);
+    if (allowed == Overlap::none) at::assert_no_overlap(written, read);
 }
 
 bool is_anywhere(const at::Tensor& tensor) {
@@ -62,6 +73,31 @@ void check_devices(const c10::OperatorHandle& op, const torch::jit::Stack& stack
         if (!value.isTensorList()) continue;
         for (const at::Tensor& tensor : value.toTensorVector()) see(tensor, arguments[i].name());
     }
+}
+
+void Operands::add(const c10::List<std::optional<at::Tensor>>& indices) {
+    ++arguments_;
+    if (allowed_ != Overlap::none) return;
+    for (const std::optional<at::Tensor>& index : indices)
+        if (index && index->defined()) indices_.push_back(*index);
+}
+
+void Operands::check_memory() const {
+    for (const at::Tensor* const written : written_) {
+        if (!written->defined()) continue;
+        if (repeats_ == Repeats::refused ||
+            at::has_internal_overlap(*written) != at::MemOverlap::Yes)
+            check_written(*written);
+        for (const at::Tensor* const read : read_)
+            if (read->defined()) check_overlap(*written, *read, allowed_);
+        for (const at::Tensor& index : indices_) check_overlap(*written, index, allowed_);
+    }
+}
+
+void Operands::refuse_device(const at::Tensor& tensor, std::size_t argument) const {
+    const auto op = c10::Dispatcher::singleton().findSchema(name_of(name_));
+    const bool known = op && argument < op->schema().arguments().size();
+    refuse(*device_, tensor, name_, known ? op->schema().arguments()[argument].name() : "?");
 }
 
 }  // namespace dlprim_torch

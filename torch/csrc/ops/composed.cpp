@@ -2,6 +2,7 @@
 // Operators that are a few others, or one program that no row can say.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/NativeFunctions.h>

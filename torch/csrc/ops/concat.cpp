@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tensors one behind the other.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/WrapDimUtils.h>
 

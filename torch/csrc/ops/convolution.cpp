@@ -2,6 +2,7 @@
 // Convolutions and their gradients, of images, of sequences (images of height 1) and of volumes.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,6 +5,7 @@
 #include "memory/staging.hpp"
 #include "memory/view.hpp"
 #include "ops/call.hpp"
+#include "ops/checks.hpp"
 
 #include <ATen/native/Resize.h>
 
@@ -61,6 +62,8 @@ void copy_within(const at::Tensor& from, const at::Tensor& to) {
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
     if (dst.numel() == 0 || self.is_same(dst)) return dst;
+    if (is_ours(dst)) check_written(dst);
+    check_overlap(dst, self, Overlap::same);
     if (!is_ours(self)) {
         copy_in(self.cpu(), dst, !non_blocking);
     } else if (!is_ours(dst)) {
@@ -82,8 +85,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_copy_from", copy_from);
-    m.impl("_copy_from_and_resize", copy_from_and_resize);
+    m.impl_unchecked("_copy_from", copy_from);
+    m.impl_unchecked("_copy_from_and_resize", copy_from_and_resize);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How often values occur: by number (bincount) and by interval (histc).
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 #include <utility>

@@ -7,6 +7,7 @@
 // beta, which walks from the end), so that views one and two columns aside are what a state is
 // reached from.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/NativeFunctions.h>
 

@@ -3,6 +3,7 @@
 // differences, which are never stored.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/ExpandUtils.h>
 

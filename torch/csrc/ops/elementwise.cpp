@@ -6,6 +6,7 @@
 #include "fallback/fallback.hpp"
 #include "memory/view.hpp"
 #include "ops/call.hpp"
+#include "ops/checks.hpp"
 
 #include <ATen/TensorIterator.h>
 #include <c10/core/DeviceGuard.h>
@@ -47,6 +48,8 @@ class Elementwise final : public c10::OperatorKernel {
                     torch::jit::Stack* stack) const {
         const OperatorScope scope(op.operator_name().name);
         Arguments arguments(op, *stack);
+        if (op.schema().name() == "aten::masked_fill_" && is_expanded(arguments.outs().front()))
+            return run_on_expanded(op, stack);
         if (!serves(arguments)) return run_on_cpu(op, stack);
         run_elementwise(row_, arguments);
     }
@@ -61,6 +64,7 @@ void run_elementwise(const Row& row, Arguments& arguments) {
     const c10::OptionalDeviceGuard guard(device_of(arguments));
     const at::ScalarType common = common_type(row, arguments);
     std::vector<at::Tensor> outs = arguments.outs();
+    for (const at::Tensor& out : outs) check_written(out);
     if (outs.empty()) outs.resize(arguments.returns());
     at::TensorIterator iterator =
         iterator_of(row.types == Types::boolean ? at::kBool : common, arguments, outs);

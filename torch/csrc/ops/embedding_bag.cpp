@@ -3,6 +3,7 @@
 //
 // Gradients are sums by Scatter, in the order of the indices: the same bits in every run.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 #include <tuple>

@@ -2,6 +2,7 @@
 // The largest and smallest elements of lines, and their positions. Of equal values the first
 // counts, and a NaN before all numbers.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 #include <tuple>

@@ -158,14 +158,14 @@ at::Tensor alias(const at::Tensor& self) {
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("empty.memory_format", empty);
     m.impl("empty_strided", empty_strided);
-    m.impl("resize_", resize_);
-    m.impl("set_.source_Storage_storage_offset", set_source_storage_offset);
-    m.impl("set_.source_Storage", set_source_storage);
-    m.impl("set_.source_Tensor", set_source_tensor);
-    m.impl("set_", set_empty);
-    m.impl("fill_.Scalar", fill_scalar);
-    m.impl("fill_.Tensor", fill_tensor);
-    m.impl("zero_", zero_);
+    m.impl_unchecked("resize_", resize_);
+    m.impl_unchecked("set_.source_Storage_storage_offset", set_source_storage_offset);
+    m.impl_unchecked("set_.source_Storage", set_source_storage);
+    m.impl_unchecked("set_.source_Tensor", set_source_tensor);
+    m.impl_unchecked("set_", set_empty);
+    m.impl_unchecked("fill_.Scalar", fill_scalar);
+    m.impl_unchecked("fill_.Tensor", fill_tensor);
+    m.impl_unchecked("zero_", zero_);
     m.impl("_local_scalar_dense", local_scalar_dense);
     m.impl("as_strided", as_strided);
     m.impl("view", view);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mantissa and exponent of floats, as one program without rounding.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/Resize.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs over parts of tensors: gated linear units, and the cells of LSTM and GRU.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>

@@ -4,6 +4,7 @@
 // Updates come in the order of the index: sums have the same bits in every run. An index out of
 // range is found by the kernel, and raised when the program next waits.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 namespace dlprim_torch {
 namespace {

@@ -2,6 +2,7 @@
 // Volumes sampled at given places: the eight elements around a place are gathered, and their
 // weighted sum is the sample. Backward adds to the elements in the order of the places.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <array>
 #include <tuple>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How often values fall between edges: each value searches for its place among these.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 #include <tuple>

@@ -3,6 +3,7 @@
 //
 // An index out of range is found by the kernel, and raised when the program next waits.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 namespace dlprim_torch {
 namespace {
@@ -101,6 +102,8 @@ void fill_rows(const at::Tensor& self, std::int64_t dim, const at::Tensor& index
 
 at::Tensor& index_fill_scalar(at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                               const at::Scalar& value) {
+    if (is_expanded(self))
+        return on_expanded<at::_ops::index_fill__int_Scalar>(self, dim, index, value);
     if (!serves(self)) return on_cpu<at::_ops::index_fill__int_Scalar>(self, dim, index, value);
     TORCH_CHECK(!value.isComplex(),
                 "index_fill_(): Converting complex Scalar to non-complex type is not supported");
@@ -114,6 +117,8 @@ at::Tensor& index_fill_tensor(at::Tensor& self, std::int64_t dim, const at::Tens
                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
                 value.dim(), " dimension(s).");
     if (value.is_cpu()) return index_fill_scalar(self, dim, index, value.item());
+    if (is_expanded(self))
+        return on_expanded<at::_ops::index_fill__int_Tensor>(self, dim, index, value);
     if (!serves(self)) return on_cpu<at::_ops::index_fill__int_Tensor>(self, dim, index, value);
     fill_rows(self, dim, index, value);
     return self;
@@ -146,12 +151,12 @@ at::Tensor embedding_gradient(const at::Tensor& grad, const at::Tensor& indices,
 
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("index_select", index_select);
-    m.impl("index_select.out", index_select_out);
+    m.impl("index_select.out", index_select_out, Overlap::none);
     m.impl("index_add.out", index_add_out);
     m.impl("index_copy.out", index_copy_out);
     m.impl("index_reduce.out", index_reduce_out);
-    m.impl("index_fill_.int_Scalar", index_fill_scalar);
-    m.impl("index_fill_.int_Tensor", index_fill_tensor);
+    m.impl("index_fill_.int_Scalar", index_fill_scalar, Overlap::none, Repeats::left);
+    m.impl("index_fill_.int_Tensor", index_fill_tensor, Overlap::none, Repeats::left);
     m.impl("embedding_dense_backward", embedding_gradient);
 }
 

@@ -6,19 +6,30 @@
 #pragma once
 
 #include "device/errors.hpp"
+#include "ops/checks.hpp"
 
 #include <utility>
 
 namespace dlprim_torch {
 
-/// A function that runs in the scope of its operator. One type serves all functions of a signature.
+/// A function that runs in the scope of its operator, behind the checks of checks.hpp: its
+/// signature says what is written (at::Tensor&) and what is read (const at::Tensor&). One type
+/// serves all functions of a signature.
 template <typename Result, typename... Values>
 struct NamedKernel {
     const char* name;
     Result (*function)(Values...);
+    Overlap allowed;
+    Repeats repeats;
+    bool checked;
 
     Result operator()(Values... values) const {
         const OperatorScope scope(name);
+        if (checked) {
+            Operands operands(name, allowed, repeats);
+            (operands.add(values), ...);
+            operands.check_memory();
+        }
         return function(std::forward<Values>(values)...);
     }
 };
@@ -30,14 +41,23 @@ class Kernels {
 
     /// `name` is a literal: the overload's name without the namespace.
     template <typename Function>
-    void impl(const char* name, Function&& function) {
-        add(name, +function);
+    void impl(const char* name, Function&& function, Overlap allowed = Overlap::same,
+              Repeats repeats = Repeats::refused) {
+        add(name, +function, allowed, repeats, true);
+    }
+    /// For copies between devices, what moves a tensor to other memory, and what gives all of a
+    /// tensor's elements one value.
+    template <typename Function>
+    void impl_unchecked(const char* name, Function&& function) {
+        add(name, +function, Overlap::any, Repeats::left, false);
     }
 
   private:
     template <typename Result, typename... Values>
-    void add(const char* name, Result (*function)(Values...)) {
-        library_.impl(name, NamedKernel<Result, Values...>{name, function});
+    void add(const char* name, Result (*function)(Values...), Overlap allowed, Repeats repeats,
+             bool checked) {
+        library_.impl(name,
+                      NamedKernel<Result, Values...>{name, function, allowed, repeats, checked});
     }
 
     torch::Library& library_;

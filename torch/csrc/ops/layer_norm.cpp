@@ -2,6 +2,7 @@
 // Layer and group normalisation. The statistics are saved in float (double for doubles), and
 // backward reads them again. Tensors of 16 bits are computed in float.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/layer_norm.h>
 

@@ -2,6 +2,7 @@
 // Losses by the margin between the score of a label and those of other classes. A label out of
 // range is raised when the program next waits.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/Resize.h>
 

@@ -2,6 +2,7 @@
 // Elements that a mask chooses, and the places of those that are not 0. A result whose size depends
 // on values waits once, for that number.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <dlprim/selection.hpp>
@@ -108,10 +109,10 @@ at::Tensor nonzero_static(const at::Tensor& self, c10::SymInt size, std::int64_t
 
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("masked_select", masked_select);
-    m.impl("masked_select.out", masked_select_out);
-    m.impl("masked_scatter_", masked_scatter);
+    m.impl("masked_select.out", masked_select_out, Overlap::none);
+    m.impl("masked_scatter_", masked_scatter, Overlap::any);
     m.impl("nonzero", nonzero);
-    m.impl("nonzero.out", nonzero_out);
+    m.impl("nonzero.out", nonzero_out, Overlap::none);
     m.impl("nonzero_static", nonzero_static);
     m.impl("nonzero_static.out", nonzero_static_out);
 }

@@ -2,6 +2,7 @@
 // Products of matrices. Transposed views are read as they lie. The meta functions check the shapes,
 // and give out= its size.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 namespace dlprim_torch {
 namespace {
@@ -69,11 +70,11 @@ at::Tensor& addmv_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("mm.out", mm_out);
-    m.impl("bmm.out", bmm_out);
-    m.impl("addmm.out", addmm_out);
-    m.impl("baddbmm.out", baddbmm_out);
-    m.impl("addmv.out", addmv_out);
+    m.impl("mm.out", mm_out, Overlap::any);
+    m.impl("bmm.out", bmm_out, Overlap::any);
+    m.impl("addmm.out", addmm_out, Overlap::any);
+    m.impl("baddbmm.out", baddbmm_out, Overlap::any);
+    m.impl("addmv.out", addmv_out, Overlap::any);
 }
 
 }  // namespace

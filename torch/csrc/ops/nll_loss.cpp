@@ -4,6 +4,7 @@
 // A label that is neither a class nor ignore_index is found by the kernel, and raised when the
 // program next waits for the device.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/core/Reduction.h>
 

@@ -3,6 +3,7 @@
 // PyTorch makes of copies.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/Resize.h>
 

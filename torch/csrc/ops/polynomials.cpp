@@ -3,6 +3,7 @@
 // is asked of the device (this waits) and rounded up, so that few programs are compiled.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <initializer_list>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pooling of images of two and three dimensions: maxima with their positions, and means.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,6 +3,7 @@
 #include "fallback/fallback.hpp"
 #include "memory/view.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 #include "ops/keys.hpp"
 
 #include <ATen/ExpandUtils.h>

@@ -2,6 +2,7 @@
 // Tensors whose elements follow from their positions: arange, linspace, logspace, eye.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>

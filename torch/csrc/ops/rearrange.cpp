@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Elements in other places: reversed and rotated lines, and the gradient of windows.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/NativeFunctions.h>
 #include <ATen/WrapDimUtilsMulti.h>

@@ -5,6 +5,7 @@
 #include "memory/view.hpp"
 #include "ops/arguments.hpp"
 #include "ops/call.hpp"
+#include "ops/checks.hpp"
 #include "ops/dims.hpp"
 
 #include <ATen/native/Resize.h>
@@ -86,6 +87,10 @@ class Reduction final : public c10::OperatorKernel {
         const c10::DeviceGuard guard(given.device());
         const Plan plan = plan_of(arguments, type);
         std::vector<at::Tensor> outs = arguments.outs();
+        for (const at::Tensor& out : outs) {
+            check_written(out);
+            check_overlap(out, given, Overlap::same);
+        }
         for (const at::Tensor& out : outs) at::native::resize_output(out, plan.sizes);
         if (outs.empty())
             for (std::size_t i = 0; i < arguments.returns(); ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Parts of a tensor, and rows of an embedding's table, whose norm is limited.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 namespace dlprim_torch {
 namespace {

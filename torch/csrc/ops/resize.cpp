@@ -3,6 +3,7 @@
 // functions check the arguments, and give out= its size.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <array>
 #include <initializer_list>

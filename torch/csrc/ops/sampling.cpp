@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Draws of positions: by their weights, and all in a random order. Nothing waits, so that weights
-// below 0 are not refused.
+// Draws of positions: by their weights, and all in a random order. Nothing waits: weights that are
+// no probabilities are an error of the next wait, as an index out of range is.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 
@@ -9,6 +10,23 @@ namespace dlprim_torch {
 namespace {
 
 using Generator = std::optional<at::Generator>;
+
+/// Has the next wait throw where a row of weights is not one of probabilities: the kernel that
+/// reads a single number finds an index out of range, which stands for the sentence
+/// (device/errors.hpp).
+void refuse_later(const at::Tensor& weights) {
+    std::vector<std::int64_t> sizes = weights.sizes().vec();
+    sizes.back() = 1;
+    const at::TensorOptions options = weights.options();
+    const at::Tensor valid = at::empty(sizes, options), most = at::empty(sizes, options);
+    pointwise_into({valid, most}, "y0 = min[-1](x0 >= 0 && !isinf(x0)); y1 = max[-1](x0)",
+                   {weights});
+    const at::Tensor index = at::empty(sizes, options.dtype(at::kLong));
+    pointwise_into({index}, "y0 = x0 == 0 ? p0 : x1 > 0 ? 0 : p1", {valid, most},
+                   {static_cast<double>(index_of(Refusal::probabilities)),
+                    static_cast<double>(index_of(Refusal::distribution))});
+    results_of(dp::ops::Gather{}, {view_of(at::zeros({1}, options)), view_of(index.view({-1}))});
+}
 
 /// Each weight over an exponential number: the largest of these are a draw without replacement.
 at::Tensor drawn_once(const at::Tensor& weights, std::int64_t count, const Generator& generator) {
@@ -48,6 +66,7 @@ at::Tensor multinomial(const at::Tensor& self, c10::SymInt symbolic, bool replac
     }
     // Half types would lose small weights in the sums of many.
     const at::Tensor weights = self.element_size() == 2 ? self.to(at::kFloat) : self.contiguous();
+    refuse_later(weights);
     return replacement && count > 1 ? drawn_again(weights, count, generator)
                                     : drawn_once(weights, count, generator);
 }

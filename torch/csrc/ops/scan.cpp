@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sums, products and extremes of each line up to every element.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 

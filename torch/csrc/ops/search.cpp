@@ -4,6 +4,7 @@
 // All values search at once: each step of the binary search is a gather of the elements in the
 // middle and a program that moves the bounds, so that n elements take log2(n) + 1 steps.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/BucketizationUtils.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sums, means, products and extremes of segments that lie one behind the other along a dimension.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <limits>
 #include <optional>

@@ -2,6 +2,7 @@
 // Softmax and its logarithm. Backward reads the result of forward, so nothing runs twice. The meta
 // functions check the arguments, and give out= its size.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 namespace dlprim_torch {
 namespace {
@@ -56,10 +57,10 @@ at::Tensor& log_softmax_backward(const at::Tensor& grad, const at::Tensor& outpu
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_softmax.out", softmax_out);
-    m.impl("_log_softmax.out", log_softmax_out);
-    m.impl("_softmax_backward_data.out", softmax_backward);
-    m.impl("_log_softmax_backward_data.out", log_softmax_backward);
+    m.impl("_softmax.out", softmax_out, Overlap::any);
+    m.impl("_log_softmax.out", log_softmax_out, Overlap::any);
+    m.impl("_softmax_backward_data.out", softmax_backward, Overlap::any);
+    m.impl("_log_softmax_backward_data.out", log_softmax_backward, Overlap::any);
 }
 
 }  // namespace

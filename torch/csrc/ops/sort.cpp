@@ -2,6 +2,7 @@
 // Lines in order, and the first of them. Equal values keep their order, and NaNs are larger than
 // all numbers.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 #include <tuple>

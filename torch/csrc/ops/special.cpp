@@ -3,6 +3,7 @@
 // on a few intervals, by the method of the Cephes library. Each function here writes a program's
 // text, in which x0 is the operand. The meta functions give out= its size and type.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 #include "ops/special_coefficients.hpp"
 
 #include <array>

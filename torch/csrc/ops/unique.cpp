@@ -3,6 +3,7 @@
 //
 // Equal neighbours form runs. What has a size that depends on values waits once, for that number.
 #include "ops/indexing.hpp"
+#include "ops/kernels.hpp"
 
 #include <optional>
 #include <tuple>

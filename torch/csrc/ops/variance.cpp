@@ -4,6 +4,7 @@
 #include "memory/view.hpp"
 #include "ops/call.hpp"
 #include "ops/dims.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/Resize.h>
 #include <c10/core/DeviceGuard.h>
@@ -105,8 +106,8 @@ std::tuple<at::Tensor, at::Tensor> both(const at::Tensor& self, Dim dim,
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("var.correction", spread<false, at::_ops::var_correction>);
     m.impl("std.correction", spread<true, at::_ops::std_correction>);
-    m.impl("var.correction_out", spread_out<false, at::_ops::var_correction_out>);
-    m.impl("std.correction_out", spread_out<true, at::_ops::std_correction_out>);
+    m.impl("var.correction_out", spread_out<false, at::_ops::var_correction_out>, Overlap::any);
+    m.impl("std.correction_out", spread_out<true, at::_ops::std_correction_out>, Overlap::any);
     m.impl("var_mean.correction", both<false, at::_ops::var_mean_correction>);
     m.impl("std_mean.correction", both<true, at::_ops::std_mean_correction>);
 }

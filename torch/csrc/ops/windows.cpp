@@ -2,6 +2,7 @@
 // Windows of images as columns and back, the gradient of unfold(), and maxima put back to their
 // places.
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>

@@ -4,6 +4,7 @@
 // waits).
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
+#include "ops/kernels.hpp"
 
 #include <ATen/native/Resize.h>
 
