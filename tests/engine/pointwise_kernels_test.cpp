@@ -274,6 +274,7 @@ TEST_CASE("programs that differ in places of operands or in a factor share a ker
 
 TEST_CASE("elementwise programs") {
     check_everywhere(testing::elementwise_programs());
+    check_everywhere(testing::exact_programs());
 }
 
 TEST_CASE("reductions") {

@@ -294,9 +294,8 @@ using Action = std::function<void(const std::string& name, const Problems& probl
 
 void for_each_program(const Action& action) {
     const std::map<std::string, std::vector<PointwiseCase>> programs{
-        {"elementwise", elementwise_programs()},
-        {"reduction", reduction_programs()},
-        {"random", random_programs()},
+        {"elementwise", elementwise_programs()}, {"exact", exact_programs()},
+        {"reduction", reduction_programs()},     {"random", random_programs()},
         {"further", further_programs()},
     };
     for (const auto& [list, cases] : programs) {

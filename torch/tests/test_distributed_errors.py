@@ -18,7 +18,7 @@ TIMEOUT = 600.0
 
 
 def test_death_while_waited_for(tmp_path: Path) -> None:
-    """When a rank dies while others wait for it, they raise long before the timeout. So does all that they try later."""
+    """When a rank dies while others wait for it, they raise long before the timeout, and in later calls, too."""
     group = Ranks(tmp_path, 3, timeout=TIMEOUT)
     try:
         group.call(reduced, "SUM", torch.float32, 10)

@@ -65,7 +65,7 @@ void Emitter::exact_fmod(SourceWriter& out) const {
         "for (int n; from > to && x != 0; from -= n) { n = min(from - to, 11); "
         "x = (x << n) % y; }");
     out.line("if (x == 0) return copysign(0.0, a);");
-    out.line("while (x < one && to > 1) { x <<= 1; --to; }");
+    out.line("while (x < one && to > 1) { x <<= 1; to -= 1; }");
     out.line("return copysign(as_double(x < one ? x : (x - one) | ((ulong)to << 52)), a);");
     out.close();
 }
