@@ -334,7 +334,7 @@ class Train(CommandTest):
         for words, resume, more in ((["solver/", "velocity"], checkpoint, dict(solver={"type": "sgd", "momentum": 0.9})),
                                     (["model.h5", "not a checkpoint"], model, {}),
                                     (["nothing.h5"], self.folder / "nothing.h5", {}),
-                                    (["train.json", "not an HDF5 file"], self.folder / "train.json", {})):
+                                    (["train.json", "seems to be JSON", "an HDF5 file"], self.folder / "train.json", {})):
             self.refuse(words, "train", self.config(**more), "-d", "cpu", "--out", self.folder / "x", "--resume", resume)
         self.write("net.json", NET | {"operators": [op if op["name"] != "fc" else op | {"options": {"outputs": 5}}
                                                     for op in NET["operators"]]})
