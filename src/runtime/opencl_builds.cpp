@@ -96,7 +96,7 @@ const CompilerSurvey& OpenCLBuilds::survey() const {
 }
 
 bool OpenCLBuilds::shield(const ProgramSource& source) const {
-    if (serves_ || keeps(source) || !survey().needs_shield) return false;
+    if (serves_ || !survey().needs_shield || disk_.load(key_of(source))) return false;
     const auto executable = compile_program();
     if (!executable) return false;
     if (!shield_.survives(source, *executable))

@@ -147,7 +147,7 @@ class PlacedTrain(CommandTest):
         def refuse(words, *arguments, **config):
             self.refuse(words, "train", self.config(**config), "-d", "a=cpu,b=cpu", "--out", self.folder / "refused",
                         *arguments)
-        refuse(["--shares"], "--shares", "1,1")
+        refuse(["operators, and not shards", "how many shards each device has"], "--shares", "1,1")
         self.refuse(["'b'", "nobody has bound"], "train", self.config(), "-d", "a=cpu", "--out", self.folder / "refused")
         self.refuse(["fast=gpu"], "train", self.config(), "-d", "cpu", "--place", "auto", "--out", self.folder / "refused")
         self.refuse(["a=2G"], "train", self.config(), "-d", "a=cpu,b=cpu", "--device-memory", "a=2G", code=2)

@@ -345,12 +345,12 @@ Ref dequantized_weights(Call& call, int i, int scale) {
 /// LSTM whose products are those of integers: of the weights, and of the input and the state by
 /// their own ranges.
 void dynamic_quantized_lstm(Call& call) {
-    constexpr std::int64_t inner_opset = 14;
+    constexpr std::int64_t lstm_opset = 14;
     std::vector<AnyValue> inputs;
     for (int i = 0; i < 8; ++i) inputs.push_back(call.value(i));
     inputs[1] = dequantized_weights(call, 1, 8);
     inputs[2] = dequantized_weights(call, 2, 10);
-    Call inner(call.build, call.graphs, call.node(), inner_opset, std::move(inputs));
+    Call inner(call.build, call.graphs, call.node(), lstm_opset, std::move(inputs));
     recurrent(inner, Cell::Kind::lstm, true);
     inner.check_all_read();
     for (const auto& item : call.node().attributes) call.ignore(item.first);
