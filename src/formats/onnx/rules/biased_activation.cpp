@@ -23,7 +23,7 @@ Ref activation(Call& call, Ref x, const char* name) {
     return call.build.add1("Activation", {x}, {{"activation", std::string(name)}});
 }
 
-void gelu(Call& call) {
+void biased_gelu(Call& call) {
     call.set(0, activation(call, sum_of_inputs(call, {1}), "gelu"));
 }
 
@@ -65,8 +65,8 @@ void bias_dropout(Call& call) {
 
 const Rule biased_activation_table[] = {
     {"com.microsoft.BiasAdd", 1, bias_add},     {"com.microsoft.BiasDropout", 1, bias_dropout},
-    {"com.microsoft.BiasGelu", 1, gelu},        {"com.microsoft.BiasSplitGelu", 1, bias_split_gelu},
-    {"com.microsoft.FastGelu", 1, fast_gelu},   {"com.microsoft.Gelu", 1, gelu},
+    {"com.microsoft.BiasGelu", 1, biased_gelu}, {"com.microsoft.BiasSplitGelu", 1, bias_split_gelu},
+    {"com.microsoft.FastGelu", 1, fast_gelu},   {"com.microsoft.Gelu", 1, biased_gelu},
     {"com.microsoft.QuickGelu", 1, quick_gelu},
 };
 
