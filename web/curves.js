@@ -44,7 +44,7 @@ function series(run, index, name) {
     if (data.length === 0) return null;
     const line = colour(alone ? i : index);
     return {
-      label: alone ? (part === "train" ? "training" : report.judged?.set ?? "test") : `${run.name}${part === "train" ? ", training" : ""}`,
+      label: alone ? (part === "train" ? "training" : "test") : `${run.name}${part === "train" ? ", training" : ""}`,
       data, borderColor: line, backgroundColor: line, borderWidth: alone && part === "train" ? 1.8 : 2.2, borderDash: dashes[i],
       pointRadius: data.length > 20 ? 0 : 2.5, pointHitRadius: 8, pointStyle: part === "train" ? "rectRot" : "circle", tension: 0,
     };

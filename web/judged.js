@@ -5,7 +5,7 @@
 const judged = report.judged && typeof report.judged === "object" ? report.judged : null;
 
 function className(index) { return list(judged.names)[index] ?? list(judged.confusion?.classes)[index]?.[0] ?? String(index); }
-function whatSet() { return `the ${judged.set ?? "test"} set after epoch ${number(judged.epoch)}`; }
+function whatSet() { return `the test set after epoch ${number(judged.epoch)}`; }
 
 function drawConfusion() {
   const confusion = judged?.confusion;

@@ -21,7 +21,7 @@ namespace dlprim {
 
 /// A part of the data: what trains, or what tests.
 struct DataSummary {
-    std::string role;    ///< "train", "validation" (a share of the training set) or "test"
+    std::string role;    ///< "train" or "test"
     std::string source;  ///< the file or folder, in quotes
     std::int64_t examples = 0;
 

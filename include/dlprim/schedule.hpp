@@ -32,7 +32,7 @@ class Schedule {
 
     /// The rate after `epoch` epochs. The fraction says how much of the present epoch is over.
     double rate(double epoch) const;
-    /// Takes the validation loss after an epoch. It counts for plateau alone.
+    /// Takes the loss on the test set after an epoch. It counts for plateau alone.
     void report(double loss);
 
     // The state of plateau. A program that saves checkpoints saves it, and sets it when it resumes.

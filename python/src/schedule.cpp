@@ -70,7 +70,7 @@ void bind_schedule(nb::module_& module) {
              "the epoch.")
         .def("__call__", &Schedule::rate, nb::arg("epoch"), "The same as rate().")
         .def("report", &Schedule::report, nb::arg("loss"),
-             "Report the validation loss after an epoch. Only plateau schedules use it.")
+             "Report the loss on the test set after an epoch. Only plateau schedules use it.")
         .def("state", state,
              "Return the state that report() has changed, for `extra` of Solver.save_checkpoint().")
         .def("set_state", set_state, nb::arg("state"),

@@ -242,9 +242,7 @@ TrainingData& TrainingData::operator=(TrainingData&&) noexcept = default;
 std::vector<DataSummary> TrainingData::summaries(std::int64_t most) const {
     require(most >= 0, "the number of examples to read is ", most, ", below 0");
     std::vector<DataSummary> result{impl_->summary(impl_->parts.train, "train", most)};
-    if (impl_->parts.test)
-        result.push_back(impl_->summary(
-            impl_->parts.test, impl_->config.data.validation > 0 ? "validation" : "test", most));
+    if (impl_->parts.test) result.push_back(impl_->summary(impl_->parts.test, "test", most));
     return result;
 }
 

@@ -169,7 +169,7 @@ constexpr std::string_view groups[] = {
     "weights checkpoint pretrained state_dict",
     "data dataset datasets",
     "train training train_data",
-    "validation val valid dev test validation_split validation_data",
+    "test val valid dev eval test_size test_split validation_split validation_data",
     "augmentation augment transforms transform",
     "early_stopping earlystopping",
     "checkpoints checkpoint save",

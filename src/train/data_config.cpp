@@ -86,12 +86,7 @@ class DataReader {
                  : Type::idx;
         check_keys(data);
         config_.train = files(data.at("train"));
-        if (const auto view = data.find("test")) config_.test = files(*view);
-        if (const auto view = data.find("validation")) {
-            if (!config_.test.empty())
-                view->fail("is given beside data.test, which validates already; leave one out");
-            config_.validation = data_number(*view, 0, 0.999, true);
-        }
+        read_test(data);
         if (const auto view = data.find("on_broken"))
             config_.skip_broken = data_choice(*view, {"stop", "skip"}) == 1;
         if (const auto view = data.find("threads"))
@@ -116,6 +111,16 @@ class DataReader {
 
   private:
     std::string path(const JsonView& view) const { return (folder_ / view.name()).string(); }
+
+    /// Files, or the share of the training set, which was once the key "validation".
+    void read_test(const JsonView& data) {
+        const auto test = data.find("test"), share = data.find("validation");
+        if (test && share) share->fail("is another word for data.test; leave one out");
+        if (share || (test && test->is_number()))
+            config_.test_share = data_number(share ? *share : *test, 0, 0.999, true);
+        else if (test)
+            config_.test = files(*test);
+    }
 
     void check_keys(const JsonView& data) const {
         switch (config_.type) {

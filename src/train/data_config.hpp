@@ -27,7 +27,7 @@ struct DataConfig {
 
     Type type = Type::idx;
     Files train, test;
-    double validation = 0;    ///< share of the training set that is kept apart, if above 0
+    double test_share = 0;    ///< of the training set, kept apart to test with, if above 0
     bool skip_broken = true;  ///< examples that cannot be read
     int threads = 0;          ///< that read; 0: as many as cores
     std::vector<std::string> classes;

@@ -95,13 +95,13 @@ class Data(CommandTest):
         for i in range(3):
             self.write(f"train/red/{i}.png", png(np.full((10, 12, 3), RED, np.uint8)))
             self.write(f"train/white/{i}.png", png(np.full((20, 14, 3), 255, np.uint8)))
-        self.config(FOLDER | {"validation": 0.34}, {"resize": [8, 8]}, net(8, 2, 1), batch=1)
+        self.config(FOLDER | {"test": 0.34}, {"resize": [8, 8]}, net(8, 2, 1), batch=1)
         sheet = self.folder / "sheet.png"
         result = self.succeed("data", self.folder / "train.json", "--sheet", sheet)
         self.assertIn("1  red\n", result.out)
         self.assertIn("2  white\n", result.out)
-        train, validation = self.data()
-        self.assertEqual((validation["role"], validation["examples"], train["examples"]), ("validation", 2, 4))
+        train, test = self.data()
+        self.assertEqual((test["role"], test["examples"], train["examples"]), ("test", 2, 4))
         self.assertEqual(train["pictures"], {"height": [10, 20], "width": [12, 14]})
         counts = [one["count"] for one in train["classes"]]
         share = counts[0] * 120 / (counts[0] * 120 + counts[1] * 280)
@@ -192,7 +192,7 @@ class Data(CommandTest):
         (self.folder / "train/dogs/itself").unlink()
         self.write("test/dgos/a.png", b"")
         self.bad_folder(["dgos", "did you mean 'dogs'"], test="test")
-        self.bad_folder(["validation", "leaves none"], validation=0.1)
+        self.bad_folder(["data.test", "leaves none"], test=0.1)
         self.bad_folder(["validation", "leave one out"], validation=0.1, test="test")
         self.bad_folder(["data.mean has 2 numbers"], mean=[0.1, 0.2])
 
@@ -261,7 +261,7 @@ class Data(CommandTest):
                      {"type": "npy", "train": {"inputs": "x.npy", "labels": "y.npy"}},
                      {"type": "npy", "train": {"file": "stored.npz", "inputs": "x", "labels": "y"}},
                      {"type": "npy", "train": {"file": "packed.npz", "inputs": "x", "labels": "y"}, "layout": "NHWC"}):
-            self.config(data | {"mean": 0.4, "std": 0.25, "validation": 0.2}, {"flip": True, "crop_pad": 2}, epochs=2)
+            self.config(data | {"mean": 0.4, "std": 0.25, "test": 0.2}, {"flip": True, "crop_pad": 2}, epochs=2)
             self.train()
             models.append(self.model("out"))
             self.assertEqual(models[0], models[-1], data)
@@ -352,11 +352,11 @@ class Data(CommandTest):
             pixels[:6] = RED
             self.write(f"images/deep/{i}.png", png(pixels))
             self.write(f"masks/deep/{i}.png", png(mask, PALETTE, (0, 0, 0, 255, 0, 0)) if i else png(mask, GREY))
-        data = {"type": "folder", "train": {"images": "images", "masks": "masks"}, "classes": ["ground", "sky"], "validation": 0.3}
+        data = {"type": "folder", "train": {"images": "images", "masks": "masks"}, "classes": ["ground", "sky"], "test": 0.3}
         self.config(data, {"resize": [8, 8], "flip": True})
         sheet = self.folder / "sheet.png"
-        train, validation = self.data("--sheet", sheet)
-        self.assertEqual((train["target"], train["examples"], validation["examples"]), ("mask", 4, 2))
+        train, test = self.data("--sheet", sheet)
+        self.assertEqual((train["target"], train["examples"], test["examples"]), ("mask", 4, 2))
         self.assertEqual(train["classes"], [{"name": "ground", "count": 240}, {"name": "sky", "count": 240}])
         self.assertTrue(sheet.read_bytes().startswith(b"\x89PNG"))
         for name, content, words in (("0.png", png(np.zeros((12, 10, 3), np.uint8)), "colours"), ("1.png", JPEG, "JPEG"),

@@ -30,14 +30,14 @@ struct Targets {
 
 class Feeder {
   public:
-    /// Opens the training set, and the test set or the share for validation if there is one.
+    /// Opens the training set, and the test set if there is one.
     /// `config` must outlive the feeder. Throws Error, which names the file.
     explicit Feeder(const TrainConfig& config);
     /// A feeder of the test set that belongs to a feeder of a training set.
     struct Test {};
     Feeder(const Feeder& training, Test);
 
-    /// Whether there is a test set, or a share for validation.
+    /// Whether there is a test set: one of its own, or a share of the training set.
     bool has_test() const;
 
     /// Must be called before feed(). Throws Error if the examples do not fit the net, or numbers of

@@ -90,9 +90,8 @@ void RunReport::describe(Net& net) {
               {"batches in an epoch", cat(parts_.feeder.batches())}};
     if (parts_.evaluator != nullptr) {
         const Feeder& test = parts_.evaluator->feeder();
-        const bool split = config.data.validation > 0;
-        data.emplace_back(split ? "validation set" : "test set", test.data().source());
-        data.emplace_back(split ? "examples of it" : "examples to test", cat(test.size()));
+        data.emplace_back("test set", test.data().source());
+        data.emplace_back("examples to test", cat(test.size()));
     }
     const std::vector<std::string>& classes = parts_.feeder.data().classes();
     if (!classes.empty()) data.emplace_back("classes", cat(classes.size()));
@@ -146,7 +145,6 @@ void RunReport::judge() {
     const Dataset& data = parts_.evaluator->feeder().data();
     RunJson judged = findings->json(data.classes());
     judged["epoch"] = judged_epoch_;
-    judged["set"] = parts_.config.data.validation > 0 ? "validation" : "test";
     judged["mistakes"] = mistakes_json(findings->mistakes(), data, parts_.config.data.augmentation);
     judged["names"] = data.classes().size() <= 5000 ? RunJson(data.classes()) : RunJson::array();
     data_["judged"] = std::move(judged);

@@ -72,11 +72,11 @@ void split_off(const DataConfig& config, std::uint64_t seed, DataParts& parts) {
     std::vector<std::int64_t> order = all_of(*parts.train.data);
     shuffle(order, seed, 0, RandomUse::splitting);
     const auto count = static_cast<std::size_t>(
-        std::llround(config.validation * static_cast<double>(order.size())));
+        std::llround(config.test_share * static_cast<double>(order.size())));
     if (count == 0 || count == order.size())
-        fail(ErrorKind::format, "data.validation is ", config.validation, ", which of ",
-             order.size(), " examples leaves none to ", count == 0 ? "validate with" : "train on",
-             "; another share is needed");
+        fail(ErrorKind::format, "data.test keeps the share ", config.test_share, " of ",
+             order.size(), " examples apart, which leaves none to ",
+             count == 0 ? "test with" : "train on", "; another share is needed");
     const auto border = order.begin() + static_cast<std::ptrdiff_t>(count);
     parts.test.data = parts.train.data;
     parts.test.members.assign(order.begin(), border);
@@ -91,7 +91,7 @@ DataParts open_data(const DataConfig& config, std::uint64_t seed) {
     DataParts parts;
     parts.train.data = open_set(config, config.train, nullptr);
     parts.train.members = all_of(*parts.train.data);
-    if (config.validation > 0) split_off(config, seed, parts);
+    if (config.test_share > 0) split_off(config, seed, parts);
     if (config.test.empty()) return parts;
     parts.test.data = open_set(config, config.test, parts.train.data.get());
     parts.test.members = all_of(*parts.test.data);

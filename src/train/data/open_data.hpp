@@ -24,10 +24,10 @@ struct DataPart {
 
 struct DataParts {
     DataPart train;
-    DataPart test;  ///< the test set, or the share for validation, or nothing
+    DataPart test;  ///< the test set: of its own, a share of the training set, or nothing
 };
 
-/// Opens what the configuration names. The seed chooses the examples for validation. Throws Error
+/// Opens what the configuration names. The seed chooses the examples of such a share. Throws Error
 /// for files that cannot be read or do not fit together, and where a part would be empty.
 DataParts open_data(const DataConfig& config, std::uint64_t seed);
 

@@ -47,9 +47,8 @@ void determinant(Call& call) {
         matrix = eliminate(build, matrix, factor);
     }
     if (factor) matrix = build.pointwise("y0 = x0 * x1", {factor, matrix});
-    Ints sizes = x.to_vector();
-    sizes.resize(sizes.size() - 2);
-    call.set(0, build.reshape(matrix, Shape(sizes)));
+    const Ints sizes = x.to_vector();
+    call.set(0, build.reshape(matrix, Shape(Ints(sizes.begin(), sizes.end() - 2))));
 }
 
 const Rule determinant_table[] = {{"Det", 11, determinant}};
