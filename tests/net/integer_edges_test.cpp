@@ -17,21 +17,6 @@ using Wide = std::vector<std::int64_t>;
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                        largest = std::numeric_limits<std::int64_t>::max();
 
-template <typename T>
-Tensor tensor_of(const Context& device, DType dtype, const std::vector<T>& values) {
-    Tensor made(device, Shape{static_cast<std::int64_t>(values.size())}, dtype);
-    made.copy_from_host(values.data(), values.size() * sizeof(T));
-    return made;
-}
-
-template <typename T>
-std::vector<T> values_of(const Tensor& tensor) {
-    std::vector<T> values(static_cast<std::size_t>(tensor.shape().numel()));
-    REQUIRE(tensor.bytes() == values.size() * sizeof(T));
-    tensor.copy_to_host(values.data(), tensor.bytes());
-    return values;
-}
-
 }  // namespace
 
 TEST_CASE("quotients of integers by 0 are 0, and the one that does not fit wraps",

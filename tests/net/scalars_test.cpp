@@ -14,21 +14,6 @@ using namespace dlprim::testing;
 
 namespace {
 
-template <typename T>
-Tensor tensor_of(const Context& device, DType dtype, const std::vector<T>& values) {
-    Tensor tensor(device, Shape{static_cast<std::int64_t>(values.size())}, dtype);
-    tensor.copy_from_host(values.data(), values.size() * sizeof(T));
-    return tensor;
-}
-
-template <typename T>
-std::vector<T> values_of(const Tensor& tensor) {
-    std::vector<T> values(static_cast<std::size_t>(tensor.shape().numel()));
-    REQUIRE(tensor.bytes() == values.size() * sizeof(T));
-    tensor.copy_to_host(values.data(), tensor.bytes());
-    return values;
-}
-
 ops::CallOptions with(std::vector<Scalar> scalars) {
     ops::CallOptions how;
     how.scalars = std::move(scalars);

@@ -47,6 +47,21 @@ void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& c
 /// A net whose parameters have their initial values.
 Net make_net(const Context& device, std::string_view json, const NetOptions& options = {});
 
+/// A tensor of one dimension with these values, and the values of one.
+template <typename T>
+Tensor tensor_of(const Context& device, DType dtype, const std::vector<T>& values) {
+    Tensor made(device, Shape{static_cast<std::int64_t>(values.size())}, dtype);
+    made.copy_from_host(values.data(), values.size() * sizeof(T));
+    return made;
+}
+template <typename T>
+std::vector<T> values_of(const Tensor& tensor) {
+    std::vector<T> values(static_cast<std::size_t>(tensor.shape().numel()));
+    REQUIRE(tensor.bytes() == values.size() * sizeof(T));
+    tensor.copy_to_host(values.data(), tensor.bytes());
+    return values;
+}
+
 /// Numbers in [low, high), which are the same everywhere for a given seed.
 std::vector<float> random_floats(std::size_t count, unsigned seed, double low = -1,
                                  double high = 1);
