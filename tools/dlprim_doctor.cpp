@@ -3,6 +3,7 @@
 // does not. It is not linked with the library: doctor/child.hpp says why.
 #include "doctor/advice.hpp"
 #include "doctor/examine.hpp"
+#include "doctor/progress.hpp"
 #include "doctor/system.hpp"
 #include "doctor/text.hpp"
 #include "option_table.hpp"
@@ -33,22 +34,6 @@ struct Arguments {
     double seconds = 0;  ///< 0: the default
 };
 
-/// A bar with the current piece of work, on a terminal alone.
-std::function<void(const std::string&, int, int)> bar() {
-    if (isatty(STDERR_FILENO) == 0) return {};
-    return [](const std::string& what, int done, int total) {
-        constexpr int width = 24;
-        std::fprintf(stderr, "\r\033[K");
-        if (!what.empty()) {
-            const int full = total > 0 ? width * done / total : 0;
-            std::fprintf(stderr, "[%s%s] %d/%d %s", std::string(full, '#').c_str(),
-                         std::string(width - full, '.').c_str(), done, total,
-                         what.substr(0, 40).c_str());
-        }
-        std::fflush(stderr);
-    };
-}
-
 Json examine_all(const Arguments& arguments) {
     using namespace dlprim::doctor;
     Json report{{"version", DLPRIM_VERSION},
@@ -65,9 +50,13 @@ Json examine_all(const Arguments& arguments) {
     options.quick = arguments.quick;
     options.type = arguments.type;
     options.seconds = arguments.seconds > 0 ? arguments.seconds : arguments.quick ? 60 : 120;
-    options.progress = bar();
-    examine(report, find_probe(), options);
-    if (options.progress) options.progress("", 0, 0);
+    {
+        Progress progress;
+        options.progress = [&](const std::string& what, int done, int total) {
+            progress.show(what, done, total);
+        };
+        examine(report, find_probe(), options);
+    }
     report["system"]["storage"] = storage();
     judge(report);
     return report;
@@ -109,6 +98,10 @@ int run(const Arguments& arguments) {
     if (const std::string why = to_file ? no_folder_for(arguments.json) : ""; !why.empty())
         throw std::runtime_error(why);
     const Json report = examine_all(arguments);
+    if (const std::string usage = report.at("usage_error"); !usage.empty()) {
+        std::fprintf(stderr, "dlprim_doctor: %s\n", usage.c_str());
+        return 2;
+    }
     const std::string json = report.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
     std::string trouble;
     if (to_file) trouble = write_file(arguments.json, json);
@@ -135,12 +128,13 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", arguments.quick,
                  "test one case of each operator with the engines that the library chooses");
     app.add_option("--operator", arguments.type, "test only this type of operator: Convolution2D");
-    app.add_option("--seconds", arguments.seconds,
-                   "the most for the self-test of a device (120; with --quick 60)")
+    app.add_option("--seconds", arguments.seconds, "the most for a device (120; with --quick 60)")
         ->check(CLI::Range(1.0, 86400.0));
     app.set_version_flag("--version", std::string("dlprim " DLPRIM_VERSION " (commit ") +
                                           dlprim::tools::commit + ")");
-    app.footer("exit code: 0 a device works and no engine is wrong; 1 otherwise; 2 wrong usage");
+    app.footer(
+        "exit code: 0 a device works and no engine is wrong or crashes; 1 otherwise; 2 wrong "
+        "usage");
     if (dlprim::tools::wants_option_table(argc, argv)) {
         std::fputs(dlprim::tools::option_table(app).c_str(), stdout);
         return 0;

@@ -76,7 +76,8 @@ struct SelfTestOptions {
 /// Runs a case forward and backward: as the library chooses, and with every other engine of the
 /// device that applies. Compares the results with the operator's oracle, which is naive code of the
 /// host in double. The rows of the library's own choices come first. Throws Error(not_found) for an
-/// unknown case, and nothing for what engines do.
+/// unknown case, Error(invalid_argument), which offers the nearest one, for an unknown operator,
+/// and nothing for what engines do.
 std::vector<SelfTestRow> self_test(const Context& context, const SelfTestCase& one,
                                    const SelfTestOptions& options = {});
 

@@ -6,11 +6,35 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from commands import DEVICE, DEVICES, SECONDS, TOOLS, CommandTest, call, main
 
 NO_PLATFORM = {"OCL_ICD_VENDORS": "/nonexistent", "OPENCL_VENDOR_PATH": ""}
+
+# A probe with one device, whose test of Flip ends its process after bytes that no terminal shows, and that of Abs never ends.
+PROBE = """#!/usr/bin/env python3
+import json, os, sys, time
+answers = {
+    "list": {"devices": [{"id": "0:0", "name": "fake \\x1b[31m\\u202e", "platform": "fake", "vendor": "", "driver": "1", "type": "cpu",
+                          "memory_mib": 1}], "troubles": [], "default": "0:0"},
+    "open": {"compute_units": 1, "vector_width": 1, "max_work_group": 1, "local_kib": 1, "max_alloc_mib": 1, "global_mib": 1,
+             "cache_kib": 1, "unified_memory": True, "fp64": False, "fp16": False, "subgroup_size": 0, "wgmma": False,
+             "mma": False, "matrix_fp16": False, "matrix_bf16": False},
+    "peaks": {"error": "none"},
+    "trust": {"right": 0, "unknown": 0, "wrong": []},
+    "cases": {"cases": [{"type": "Flip", "name": "basic"}, {"type": "Abs", "name": "basic"}]},
+}
+for line in os.fdopen(3):
+    question = json.loads(line)
+    if question["what"] == "test":
+        if question["type"] == "Flip":
+            os.write(2, b"driver: \\x00\\xff\\x1b[2J\\xe2\\x80\\xae bad")
+            os.abort()
+        time.sleep(1000)
+    os.write(4, (json.dumps(answers[question["what"]]) + "\\n").encode())
+"""
 
 CRASHING = """
 #include <stdlib.h>
@@ -29,7 +53,8 @@ class DoctorTest(CommandTest):
         path = self.folder / "report.json"
         result = call("doctor", *arguments, "--json", path, timeout=3 * SECONDS, **environment)
         self.assertEqual(result.code, code, result)
-        self.assertEqual(result.err, "")
+        for line in result.err.splitlines():
+            self.assertRegex(line, r"^dlprim_doctor: \d+ s: \w", "only what it works on, now and then")
         report = json.loads(path.read_text())
         self.assertEqual(result.out.split("\n")[0], f"dlprim_doctor: {report['summary']}")
         self.assertTrue(all(line.isprintable() for line in result.out.split("\n")), result.out)
@@ -103,6 +128,43 @@ class Doctor(DoctorTest):
             self.assertEqual((done.returncode, done.stderr), (1, ""))
             self.assertRegex(done.stdout.split("\n")[0], "^dlprim_doctor: no device works: ")
             self.assertIn(words, done.stdout)
+
+    def examine_fake(self, *arguments):
+        """The report of a probe that stands for a bad driver."""
+        shutil.copy(TOOLS / "dlprim_doctor", self.folder / "dlprim_doctor")
+        self.write("dlprim_doctor_probe", PROBE).chmod(0o755)
+        path = self.folder / "report.json"
+        done = subprocess.run([self.folder / "dlprim_doctor", "--json", path, *arguments], capture_output=True, timeout=SECONDS)
+        return done, json.loads(path.read_text())
+
+    def test_a_crash_and_a_hang(self):
+        start = time.monotonic()
+        done, report = self.examine_fake("--seconds", "12")
+        self.assertLess(time.monotonic() - start, 40, "it keeps to its time")
+        self.assertEqual(done.returncode, 1)
+        test = report["devices"][0]["self_test"]
+        self.assertEqual([test[key] for key in ("wrong", "crashed", "failed", "unfinished")], [0, 1, 0, 1])
+        self.assertEqual([one["case"] for one in test["stopped"]], ["Abs/basic"])
+        text = done.stdout.decode()
+        self.assertIn(" 0 wrong, 1 crashed, ", text)
+        self.assertIn("Flip/basic forward crashed: the driver's process was ended by signal", text)
+        self.assertRegex(text, r"stopped: Abs/basic had run for \d+ s")
+        self.assertRegex(done.stderr.decode(), r"^dlprim_doctor: \d+ s: testing 0:0: (Abs|Flip)/basic \(\d of 2 done\)\n")
+
+    def test_bytes_that_no_terminal_shows(self):
+        done, report = self.examine_fake("--seconds", "2")
+        text = done.stdout.decode()
+        self.assertTrue(all(line.isprintable() for line in text.split("\n")), text)
+        self.assertIn(r"driver: \x00\xff\x1b[2J\u202e bad", text)
+        self.assertIn(r"fake \x1b[31m\u202e", text)
+        self.assertIn(r"driver: \x00\xff\x1b[2J\u202e bad", report["devices"][0]["self_test"]["rows"][0]["reason"])
+
+    def test_an_operator_that_there_is_not(self):
+        for name in ("Conv", "Convolution2d"):
+            result = call("doctor", "-d", "cpu", "--operator", name, **NO_PLATFORM)
+            self.assertEqual((result.code, result.out), (2, ""))
+            self.assertEqual(result.err, f"dlprim_doctor: --operator {name}: there is no operator type '{name}'; did you mean "
+                             "'Convolution2D'?\n")
 
     def test_environment_and_caches(self):
         report = self.examine("-d", "cpu", "--quick", DLPRIM_THREDS="2", DLPRIM_CACHE_DIR="/proc/cache", **NO_PLATFORM)

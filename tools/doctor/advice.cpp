@@ -173,7 +173,10 @@ class Judge {
                                    row.at("case").get<Text>() + ' ' +
                                    row.at("direction").get<Text>() +
                                    (engine.empty() ? Text() : " by engine " + engine);
-                add(where + (outcome == "wrong" ? " is wrong: " : " failed: ") +
+                add(where +
+                        (outcome == "wrong"     ? " is wrong: "
+                         : outcome == "crashed" ? " crashed: "
+                                                : " failed: ") +
                         row.at("reason").get<Text>(),
                     "update the driver, and report this; the library checks engines before it uses "
                     "them, and --engine forces another one",

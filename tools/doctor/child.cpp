@@ -2,6 +2,8 @@
 // Child; see child.hpp.
 #include "doctor/child.hpp"
 
+#include "doctor/printable.hpp"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -142,8 +144,7 @@ std::string Child::last_words() const {
         text.empty() ? 0
                      : pread(printed_, text.data(), text.size(), std::max<off_t>(0, end - most));
     text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    text = printable(text);
     text.erase(0, text.find_first_not_of(' '));
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text;
@@ -169,7 +170,9 @@ Json Child::ask(const Json& question, double seconds) {
         kill(process_, SIGKILL);
         stop();
         const std::string limit = std::to_string(static_cast<int>(seconds));
-        return {{"error", "the driver took longer than " + limit + " s"}, {"crashed", true}};
+        return {{"error", "the driver took longer than " + limit + " s"},
+                {"crashed", true},
+                {"late", true}};
     }
     std::string why = how_it_ended(stop());
     const std::string words = last_words();

@@ -24,7 +24,8 @@ class Child {
 
     /// Asks the process, which is started if there is none, and waits for the answer. If there is
     /// none after `seconds`, or if the process ends, returns {"error": SENTENCE, "crashed": true};
-    /// the next question starts a new process. What the process answers may have an "error", too.
+    /// the next question starts a new process. It also has "late": true where the time was over.
+    /// What the process answers may have an "error", too.
     Json ask(const Json& question, double seconds);
 
   private:

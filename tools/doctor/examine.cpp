@@ -75,16 +75,21 @@ Text leave_out_culprits(const Json& icds, const Text& probe, const fs::path& fol
 /// the time.
 class DeviceTest {
   public:
+    /// `start`: since when the device's time runs.
     DeviceTest(const Text& probe, const Json& cases, const Text& device,
-               const ExamineOptions& options)
-        : probe_(probe), cases_(cases), device_(device), options_(options), rows_(cases.size()) {}
+               const ExamineOptions& options, Clock::time_point start)
+        : probe_(probe),
+          cases_(cases),
+          device_(device),
+          options_(options),
+          start_(start),
+          rows_(cases.size()) {}
 
     Json run() {
         const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
         std::vector<std::thread> threads;
         for (unsigned i = 0; i < std::min(cores, 4u); ++i) threads.emplace_back([this] { work(); });
         for (std::thread& thread : threads) thread.join();
-        if (options_.progress) options_.progress("", 0, 0);
         return sum_up();
     }
 
@@ -112,15 +117,23 @@ class DeviceTest {
         return one.at("type").get<Text>() + '/' + one.at("name").get<Text>();
     }
 
-    Json ask(Child& child, const Json& one) const {
+    /// A case that is stopped because the time is over counts as one that was not begun.
+    Json ask(Child& child, const Json& one) {
+        const Clock::time_point begun = Clock::now();
+        const double left = options_.seconds - seconds_since(start_);
         Json answer = child.ask({{"what", "test"},
                                  {"device", device_},
                                  {"type", one.at("type")},
                                  {"name", one.at("name")},
                                  {"engines", !options_.quick},
                                  {"gradients", !options_.quick}},
-                                patience_with_case);
+                                std::clamp(left, 0.0, patience_with_case));
         if (!answer.contains("error")) return answer.at("rows");
+        if (answer.contains("late") && left < patience_with_case) {
+            const std::lock_guard lock(mutex_);
+            stopped_.push_back({{"case", name_of(one)}, {"seconds", seconds_since(begun)}});
+            return Json::array();
+        }
         return Json::array({{{"operator", one.at("type")},
                              {"case", one.at("name")},
                              {"engine", ""},
@@ -145,11 +158,13 @@ class DeviceTest {
                 if (outcome == "right") worst = std::max(worst, row.at("error").get<double>());
             }
         }
-        return {{"cases", next_},
-                {"unfinished", cases_.size() - next_},
+        return {{"cases", next_ - stopped_.size()},
+                {"unfinished", cases_.size() - next_ + stopped_.size()},
+                {"stopped", stopped_},
                 {"engines", engines.size()},
                 {"right", counts["right"]},
-                {"wrong", counts["wrong"] + counts["crashed"]},
+                {"wrong", counts["wrong"]},
+                {"crashed", counts["crashed"]},
                 {"failed", counts["failed"]},
                 {"skipped", counts["skipped"]},
                 {"worst_error", worst},
@@ -161,10 +176,11 @@ class DeviceTest {
     const Json& cases_;
     const Text device_;
     const ExamineOptions& options_;
-    const Clock::time_point start_ = Clock::now();
+    const Clock::time_point start_;
     std::mutex mutex_;
     std::size_t next_ = 0;
-    std::vector<Json> rows_;  ///< by case
+    std::vector<Json> rows_;        ///< by case
+    Json stopped_ = Json::array();  ///< cases that ran when the time was over
 };
 
 /// The first case of each operator, and then the others unless the test is quick: if the time is
@@ -183,6 +199,7 @@ Json in_order(const Json& cases, bool quick, const Text& type) {
 
 void examine_device(Json& device, Child& child, const Text& probe, const Json& cases,
                     const ExamineOptions& options) {
+    const Clock::time_point start = Clock::now();
     const Text id = device.at("id");
     if (options.progress) options.progress("opening " + id, 0, 1);
     const Json traits = child.ask({{"what", "open"}, {"device", id}}, patience);
@@ -199,7 +216,7 @@ void examine_device(Json& device, Child& child, const Text& probe, const Json& c
         device["checks"] = {{"right", trust.at("right")}, {"unknown", trust.at("unknown")}};
         device["distrusted"] = trust.at("wrong");
     }
-    device["self_test"] = DeviceTest(probe, cases, id, options).run();
+    device["self_test"] = DeviceTest(probe, cases, id, options, start).run();
 }
 
 }  // namespace
@@ -209,6 +226,7 @@ void examine(Json& report, const std::string& probe, const ExamineOptions& optio
     report["library_troubles"] = Json::array();
     report["list_error"] = "";
     report["culprit"] = "";
+    report["usage_error"] = "";
     if (probe.empty()) {
         report["list_error"] =
             "the program dlprim_doctor_probe is not beside dlprim_doctor, nor in "
@@ -218,6 +236,7 @@ void examine(Json& report, const std::string& probe, const ExamineOptions& optio
     const TemporaryFolder folder;
     Child child(probe);
     const Json question{{"what", "list"}, {"device", options.device}};
+    if (options.progress) options.progress("listing the devices", 0, 1);
     Json list = child.ask(question, patience);
     if (list.contains("crashed") && !folder.path().empty() &&
         !report.at("system").at("icd").at("files").empty() &&
@@ -234,6 +253,13 @@ void examine(Json& report, const std::string& probe, const ExamineOptions& optio
     report["default"] = list.value("default", "");
     const Json all = child.ask({{"what", "cases"}}, patience).value("cases", Json::array());
     const Json cases = in_order(all, options.quick, options.type);
+    if (cases.empty() && !options.type.empty()) {
+        // The library says which operator may be meant.
+        const Json answer = child.ask(
+            {{"what", "test"}, {"device", "cpu"}, {"type", options.type}, {"name", ""}}, patience);
+        report["usage_error"] = "--operator " + options.type + ": " + answer.value("error", "");
+        return;
+    }
     for (Json& device : list.at("devices")) {
         examine_device(device, child, probe, cases, options);
         report["devices"].push_back(device);

@@ -2,7 +2,8 @@
 // The text of a report.
 #include "doctor/text.hpp"
 
-#include <algorithm>
+#include "doctor/printable.hpp"
+
 #include <cstdio>
 #include <map>
 #include <vector>
@@ -12,13 +13,6 @@ namespace dlprim::doctor {
 namespace {
 
 using Text = std::string;
-
-/// Makes text of drivers and of the environment fit for one line of a terminal.
-Text clean(Text text) {
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    return text;
-}
 
 Text number(double value, const char* format = "%.1f") {
     char text[64];
@@ -41,7 +35,7 @@ class Report {
     explicit Report(const Json& report) : report_(report), system_(report.at("system")) {}
 
     Text str() {
-        out_ = "dlprim_doctor: " + clean(report_.at("summary")) + "\n\n";
+        out_ = "dlprim_doctor: " + printable(report_.at("summary").get<Text>()) + "\n\n";
         line("dlprim " + report_.at("version").get<Text>() + " (commit " +
              report_.at("commit").get<Text>() + ")");
         line(system_.at("distribution").at("name").get<Text>() + ", " +
@@ -55,8 +49,8 @@ class Report {
     }
 
   private:
-    void line(const Text& text) { out_ += clean(text) + '\n'; }
-    void heading(const Text& text) { out_ += '\n' + clean(text) + '\n'; }
+    void line(const Text& text) { out_ += printable(text) + '\n'; }
+    void heading(const Text& text) { out_ += '\n' + printable(text) + '\n'; }
 
     void troubles() {
         if (report_.at("troubles").empty()) return;
@@ -161,13 +155,17 @@ class Report {
 
     void self_test(const Json& test) {
         line("  self-test       " + test.at("right").dump() + " right, " + test.at("wrong").dump() +
-             " wrong, " + test.at("failed").dump() + " failed, " + test.at("skipped").dump() +
-             " skipped of " + test.at("engines").dump() + " engines in " + test.at("cases").dump() +
-             " cases; largest error " + number(test.at("worst_error"), "%.1e") + "; " +
-             number(test.at("seconds")) + " s");
-        if (test.at("unfinished") > 0)
-            line("                  " + test.at("unfinished").dump() +
-                 " cases were left when the time was over; --seconds gives more");
+             " wrong, " + test.at("crashed").dump() + " crashed, " + test.at("failed").dump() +
+             " failed, " + test.at("skipped").dump() + " skipped of " + test.at("engines").dump() +
+             " engines in " + test.at("cases").dump() + " cases; largest error " +
+             number(test.at("worst_error"), "%.1e") + "; " + number(test.at("seconds")) + " s");
+        if (const int left = test.at("unfinished"); left > 0)
+            line("                  " + std::to_string(left) +
+                 (left == 1 ? " case was" : " cases were") +
+                 " left when the time was over; --seconds gives more");
+        for (const Json& one : test.at("stopped"))
+            line("    stopped: " + one.at("case").get<Text>() + " had run for " +
+                 number(one.at("seconds"), "%.0f") + " s when the time was over");
         std::map<Text, int> reasons;
         for (const Json& row : test.at("rows")) {
             const Text outcome = row.at("outcome");

@@ -280,6 +280,7 @@ std::vector<SelfTestCase> self_test_cases() {
 
 std::vector<SelfTestRow> self_test(const Context& context, const SelfTestCase& one,
                                    const SelfTestOptions& options) {
+    OperatorRegistry::instance().get(one.type);  // throws where there is none
     for (const SelfTestProblem& problem : self_test_problems())
         if (problem.type == one.type && problem.name == one.name)
             return SelfTest(context, problem, options).run();
