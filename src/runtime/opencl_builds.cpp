@@ -72,10 +72,24 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       exact_division_(exact_division(device_, device.info.kind)),
       device_memory_(device.traits.global_bytes),
       is_pocl_(is_pocl(device.platform_version)),
-      takes_turns_(needs_kernel_turns(device.platform_version)) {}
+      takes_turns_(needs_kernel_turns(device.platform_version)),
+      math_(
+          *this, context, device_,
+          [this](const ProgramSource& source) { return try_functions(source); }, !serves) {}
 
 std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
+    return key_of_corrected(math_.corrected(source));
+}
+
+std::string OpenCLBuilds::key_of_corrected(const ProgramSource& source) const {
     return cat(device_key_, source.options, device_options(source), '\n', source.source);
+}
+
+cl_program OpenCLBuilds::try_functions(const ProgramSource& source) const {
+    shield(source);
+    std::optional<BuildLock> turn;
+    if (is_pocl_) turn.emplace(pocl_cache_folder(), source.source);
+    return from_source(source);
 }
 
 std::string OpenCLBuilds::device_options(const ProgramSource& source) const {
@@ -96,7 +110,7 @@ const CompilerSurvey& OpenCLBuilds::survey() const {
 }
 
 bool OpenCLBuilds::shield(const ProgramSource& source) const {
-    if (serves_ || !survey().needs_shield || disk_.load(key_of(source))) return false;
+    if (serves_ || !survey().needs_shield || disk_.load(key_of_corrected(source))) return false;
     const auto executable = compile_program();
     if (!executable) return false;
     if (!shield_.survives(source, *executable))
@@ -111,7 +125,11 @@ bool OpenCLBuilds::keeps(const ProgramSource& source) const {
 }
 
 cl_program OpenCLBuilds::make(const ProgramSource& source, bool ahead) const {
-    const std::string key = key_of(source);
+    return make_corrected(math_.corrected(source), ahead);
+}
+
+cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead) const {
+    const std::string key = key_of_corrected(source);
     const bool shielded = shield(source);  // before the lock, which the other process takes, too
     std::optional<BuildLock> turn;
     if (is_pocl_) turn.emplace(pocl_cache_folder(), key);

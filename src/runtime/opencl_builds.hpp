@@ -8,6 +8,7 @@
 #include "runtime/compile_target.hpp"
 #include "runtime/compiler_survey.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/math_survey.hpp"
 #include "runtime/program.hpp"
 
 #include <functional>
@@ -41,6 +42,8 @@ class OpenCLBuilds : public CompileTarget {
     bool takes_turns() const noexcept { return takes_turns_; }
     std::uint64_t device_memory() const noexcept override { return device_memory_; }
     void try_compiling(int number) const override;
+    /// Which of the driver's functions are wrong. Programs are built with our texts in their place.
+    MathSurvey& math() const noexcept { return math_; }
 
   private:
     /// Made when it is first asked for, which may start a process.
@@ -48,6 +51,11 @@ class OpenCLBuilds : public CompileTarget {
     /// Compiles a new program in another process first, where the compiler may end its process.
     /// Returns whether it did. Throws Error(build) where that process was ended.
     bool shield(const ProgramSource& source) const;
+    /// Builds the program of the survey of functions, without the cache.
+    cl_program try_functions(const ProgramSource& source) const;
+    /// key_of() and make() of a program that has our texts in front.
+    std::string key_of_corrected(const ProgramSource& source) const;
+    cl_program make_corrected(const ProgramSource& source, bool ahead) const;
     /// What this device needs beside a program's own options.
     std::string device_options(const ProgramSource& source) const;
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
@@ -73,6 +81,7 @@ class OpenCLBuilds : public CompileTarget {
     std::uint64_t device_memory_;
     bool is_pocl_;
     bool takes_turns_;
+    mutable MathSurvey math_;
 };
 
 /// Returns the device_key() that OpenCLBuilds has for a device.

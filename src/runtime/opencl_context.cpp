@@ -223,12 +223,13 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         if (needs_kernel_turns(device.platform_version)) queue_->take_turns();
         if (env_flag("DLPRIM_SYNC").value_or(false)) queue_->wait_for_each();
         if (given.queue == nullptr && launches_by_thread(info_.kind)) queue_->start_thread();
+        builds_.emplace(device, context_, BinaryCache::from_environment(), counters_,
+                        end_after_compiler);
     } catch (...) {
+        queue_.reset();
         clReleaseContext(context_);
         throw;
     }
-    builds_.emplace(device, context_, BinaryCache::from_environment(), counters_,
-                    end_after_compiler);
     traits_.own_cores = bind_runtime_threads(context_, device_);
     static std::once_flag opened;
     std::call_once(opened, [] {

@@ -103,7 +103,6 @@ class Emitter {
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
     /// The mask of a comparison. `scalar`: for a single lane.
     std::string compare(const std::string& text, bool scalar) const;
-    std::string saturated_tanh(const std::string& a, bool scalar) const;
     /// A value that is the same in all lanes. `scalar`: for a single lane.
     std::string filled(const std::string& text, bool scalar) const {
         return scalar ? cat("(", scalar_, ")(", text, ")") : splat(text);
@@ -134,12 +133,8 @@ class Emitter {
     void philox(SourceWriter& out) const;
     void normal_of(SourceWriter& out) const;
     void random_functions(SourceWriter& out) const;
-    /// In double, fmod is ours too.
-    bool calls_own(Op op) const {
-        return is_own(op, job_.is_whole()) || (op == Op::fmod && job_.type == Compute::f64);
-    }
+    bool calls_own(Op op) const { return is_own(op, job_.is_whole()); }
     void own_functions(SourceWriter& out) const;
-    void exact_fmod(SourceWriter& out) const;
     void own_function(SourceWriter& out, Op op) const;
     void own_quotient(SourceWriter& out, Op op) const;
     void own_special(SourceWriter& out, Op op) const;

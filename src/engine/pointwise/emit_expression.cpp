@@ -24,14 +24,6 @@ std::string Emitter::sign(const std::string& a, bool scalar) const {
     return cat(side(" > "), " - ", side(" < "));
 }
 
-/// The driver's tanh, and 1 or -1 where the exact result rounds to that. PoCL's stops a step before
-/// it, and then gradients are 1e-7 that must be 0.
-std::string Emitter::saturated_tanh(const std::string& a, bool scalar) const {
-    const double end = job_.type == Compute::f64 ? 19.061547465398498 : 9.0109134;
-    return cat("select(tanh(", a, "), copysign(", filled("1", scalar), ", ", a, "), ",
-               compare(cat("fabs(", a, ") >= ", filled(literal(end), scalar)), scalar), ")");
-}
-
 /// An operation on bits. Operands that are not integers become such, and so does the result back.
 std::string Emitter::bits(Op op, std::string a, std::string b, bool scalar) const {
     const bool whole = job_.is_whole(), has_sign = job_.type != Compute::u64;
@@ -120,8 +112,6 @@ std::string Emitter::expression(const Instruction& in, const std::function<std::
             return whole ? a() : unary("rint");
         case Op::erf:
             return unary(own_erf() && !scalar ? "vector_erf" : "erf");
-        case Op::tanh:
-            return saturated_tanh(a(), scalar);
         case Op::sigmoid:
             return cat(filled("1", scalar), " / (", filled("1", scalar), " + exp(-", a(), "))");
         case Op::isnan:

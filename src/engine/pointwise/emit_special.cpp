@@ -22,7 +22,6 @@ std::string Emitter::polynomial(std::span<const double> coefficients, const std:
 /// does not fit, which end programs on CPUs.
 void Emitter::own_quotient(SourceWriter& out, Op op) const {
     const bool down = op == Op::floordiv || op == Op::remainder;
-    const char* const fmod = job_.type == Compute::f64 ? "exact_fmod" : "fmod";
     out.open(scalar_, " own_", function_of(op).name, "(", scalar_, " a, ", scalar_, " b)");
     if (job_.is_whole()) {
         const bool has_sign = job_.type == Compute::i64;
@@ -33,40 +32,17 @@ void Emitter::own_quotient(SourceWriter& out, Op op) const {
         out.line(scalar_, " r = a - q * b;");
         if (has_sign && down) out.line("if (r != 0 && (r < 0) != (b < 0)) { r += b; q -= 1; }");
         out.line("return ", op == Op::floordiv || op == Op::truncdiv ? "q" : "r", ";");
-    } else if (op == Op::fmod) {
-        out.line("return exact_fmod(a, b);");
     } else if (op == Op::remainder) {
-        out.line("const ", scalar_, " r = ", fmod, "(a, b);");
+        out.line("const ", scalar_, " r = fmod(a, b);");
         out.line("return r != 0 && (r < 0) != (b < 0) ? r + b : r;");
     } else {
         out.line("if (b == 0) return a / b;");
-        out.line("const ", scalar_, " r = ", fmod, "(a, b);");
+        out.line("const ", scalar_, " r = fmod(a, b);");
         out.line("const ", scalar_, " q = (a - r) / b - (r != 0 && (r < 0) != (b < 0) ? 1 : 0);");
         out.line("if (q == 0) return copysign((", scalar_, ")0, a / b);");
         out.line("const ", scalar_, " d = floor(q);");
         out.line("return q - d > ", literal(0.5), " ? d + 1 : d;");
     }
-    out.close();
-}
-
-/// Long division on the bits, 11 at a time, which is exact. The fmod of drivers for doubles may not
-/// be: that of PoCL gives -0.5 for -8 and 2 pi.
-void Emitter::exact_fmod(SourceWriter& out) const {
-    out.open("double exact_fmod(double a, double b)");
-    out.line("ulong x = as_ulong(fabs(a)), y = as_ulong(fabs(b));");
-    out.line("const ulong infinite = 0x7ff0000000000000UL, one = 0x0010000000000000UL;");
-    out.line("if (y == 0 || y > infinite || x >= infinite) return NAN;");
-    out.line("if (x < y) return a;");
-    out.line("int from = max((int)(x >> 52), 1), to = max((int)(y >> 52), 1);");
-    out.line("x = (x & (one - 1)) | (x < one ? 0UL : one);");
-    out.line("y = (y & (one - 1)) | (y < one ? 0UL : one);");
-    out.line("x %= y;");
-    out.line(
-        "for (int n; from > to && x != 0; from -= n) { n = min(from - to, 11); "
-        "x = (x << n) % y; }");
-    out.line("if (x == 0) return copysign(0.0, a);");
-    out.line("while (x < one && to > 1) { x <<= 1; to -= 1; }");
-    out.line("return copysign(as_double(x < one ? x : (x - one) | ((ulong)to << 52)), a);");
     out.close();
 }
 
@@ -145,8 +121,6 @@ void Emitter::own_functions(SourceWriter& out) const {
     look(job_.tape);
     for (const JobOutput& output : job_.outputs)
         if (output.combine) look(*output.combine);
-    const bool divides = ops.count(Op::fmod) || ops.count(Op::remainder) || ops.count(Op::floordiv);
-    if (divides && job_.type == Compute::f64) exact_fmod(out);
     for (const Op op : ops) own_function(out, op);
 }
 
