@@ -318,7 +318,8 @@ class LongTrain(CommandTest):
         again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out")
         self.refuse(["holds results of an earlier run", "checkpoint_2.h5", "resume latest", "replace"], *again)
         shutil.copy(self.folder / "out/checkpoint_2.h5", self.folder / "elsewhere.h5")
-        self.refuse(["holds results of an earlier run", "give this run another folder (out)"], *again, "--resume", self.folder / "elsewhere.h5")
+        self.refuse(["holds results of an earlier run", "give this run another folder (out)"], *again, "--resume",
+                    self.folder / "elsewhere.h5")
         self.assertEqual(before, {path: path.read_bytes() for path in (self.folder / "out").iterdir()})
         self.succeed(*again, "--replace")
         for name in self.names("out"):

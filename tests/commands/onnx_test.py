@@ -70,7 +70,7 @@ class OnnxTest(CommandTest):
         self.succeed("benchmark", "-B4", "-i1", "-w1", "cpu", self.model)
 
     def test_bad_models(self):
-        for name, data, words in (("text", b"{}", ["no ONNX model"]), ("half", model()[:40], ["cut short"]),
+        for name, data, words in (("text", b"{}", ["JSON", "an ONNX model is expected"]), ("half", model()[:40], ["cut short"]),
                                   ("operator", model().replace(b"Relu", b"Rule"), ["[Rule 'y', opset 17]", "not supported"])):
             with self.subTest(name):
                 self.refuse(words, "flops", self.write("bad.onnx", data), "-d", "cpu")

@@ -128,7 +128,8 @@ class PlacedShards(ShardRuns):
     def test_errors(self):
         out = ("--out", self.folder / "no")
         self.refuse(["shards is 3", "does not divide the batch"], "train", self.config(shards=3), "-d", "a=cpu,b=cpu", *out)
-        self.refuse(["operators, and not shards", "how many shards each device has"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", "--shares", "1,1", *out)
+        self.refuse(["operators, and not shards", "how many shards each device has"], "train", self.config(shards=2), "-d",
+                    "a=cpu,b=cpu", "--shares", "1,1", *out)
         self.refuse(["\"states\": \"sharded\""], "train", self.config(shards=2, states="sharded"), "-d", "a=cpu,b=cpu", *out)
         self.refuse(["memory_limit", "device-memory"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", *out,
                     "--memory-limit", "100")

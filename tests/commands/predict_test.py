@@ -128,7 +128,7 @@ class PredictTest(CommandTest):
         self.refuse_predict(["cannot be opened"], self.model, good, "-d", "cpu", "--labels", self.folder / "none")
         self.refuse_predict(["smaller than the crop"], self.model, good, "-d", "cpu", "--resize", 4)
         self.refuse_predict(["--deviation is 0"], self.model, good, "-d", "cpu", "--deviation", "1,0,1")
-        self.refuse_predict(["no ONNX model"], self.write("text.onnx", b"{}"), good, "-d", "cpu")
+        self.refuse_predict(["JSON", "an ONNX model is expected"], self.write("text.onnx", b"{}"), good, "-d", "cpu")
         self.refuse_predict([""], self.model, code=2)
 
 

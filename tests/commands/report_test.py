@@ -22,7 +22,7 @@ class Report(Runs):
         self.assertEqual(run["columns"], ["epoch", "learning_rate", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "seconds"])
         self.assertEqual([row[0] for row in run["rows"]], [1, 2, 3])
         judged = data["judged"]
-        self.assertEqual((judged["kind"], judged["epoch"], judged["examples"], judged["set"]), ("classes", 3, 18, "test"))
+        self.assertEqual((judged["kind"], judged["epoch"], judged["examples"]), ("classes", 3, 18))
         confusion = judged["confusion"]
         self.assertEqual([row[:2] for row in confusion["classes"]], [["class0", 6], ["class1", 6], ["class2", 6]])
         self.assertEqual(sum(map(sum, confusion["cells"])), 18)
