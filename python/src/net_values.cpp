@@ -51,12 +51,13 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 
 std::vector<std::byte> converted(const HostArray& array, DType dtype, const std::string& what) {
     const auto count = static_cast<std::size_t>(array.shape.numel());
-    std::vector<std::byte> result(count * size_of(dtype));
     // Without ml_dtypes, the bits of bfloat16 are uint16, as for Tensor.
     if (array.dtype == dtype || (dtype == DType::bf16 && array.dtype == DType::u16)) {
-        if (count > 0) std::memcpy(result.data(), array.data, result.size());
-        return result;
+        const auto* const bytes = static_cast<const std::byte*>(array.data);
+        if (count == 0) return {};
+        return {bytes, bytes + count * size_of(dtype)};
     }
+    std::vector<std::byte> result(count * size_of(dtype));
     if (is_narrow(dtype))
         throw Error(ErrorKind::invalid_argument,
                     what + " is " + dtype_name(array.dtype) + ", not " + dtype_name(dtype));

@@ -83,10 +83,16 @@ nb::object from_maps(const ONNXMaps& maps) {
     return dicts;
 }
 
+/// The array has the tensor's memory, where nothing else has.
+nb::object from_tensor(const std::shared_ptr<const HostTensor>& tensor) {
+    if (tensor.use_count() > 1 || tensor->data.empty()) return from_tensor(*tensor);
+    return to_array(std::move(const_cast<HostTensor&>(*tensor)));
+}
+
 nb::object from_value(const ONNXValue& value) {
     switch (value.kind()) {
         case ONNXValue::Kind::tensor:
-            return from_tensor(value.tensor());
+            return from_tensor(value.shared_tensor());
         case ONNXValue::Kind::strings: {
             nb::list texts;
             for (const std::string& text : value.strings().values) texts.append(from_text(text));
