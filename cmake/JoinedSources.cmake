@@ -8,12 +8,19 @@
 set(DLPRIM_FOLDERS_APART collective/devices collective/exchange collective/hosts collective/processes ops/cast ops/conv2d/blocked
     ops/conv2d/matrix ops/conv2d/portable ops/embedding ops/matmul ops/pooling2d ops/scatter)
 
+# These files are included again for each kind of processor, by their own name.
+set(DLPRIM_FILES_APART engine/pointwise/host_vectors.cpp)
+
 #   dlprim_join_sources(TARGET FOLDER file...): the files of TARGET below FOLDER, in absolute paths.
 function(dlprim_join_sources target root)
     if(NOT DLPRIM_JOINED_SOURCES)
         return()
     endif()
     foreach(source IN LISTS ARGN)
+        file(RELATIVE_PATH name ${root} ${source})
+        if(name IN_LIST DLPRIM_FILES_APART)
+            continue()
+        endif()
         get_filename_component(folder ${source} DIRECTORY)
         file(RELATIVE_PATH folder ${root} ${folder})
         if(folder IN_LIST DLPRIM_FOLDERS_APART)

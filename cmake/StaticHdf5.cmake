@@ -26,7 +26,7 @@ function(dlprim_static_hdf5)
 
     # What is inside asks for its notices to come along; the OpenCL loader and protobuf are added by auditwheel.
     foreach(package libhdf5-dev libaec-dev nlohmann-json3-dev opencl-c-headers ocl-icd-opencl-dev libprotobuf-dev libonnx-dev
-        libpng-dev libjpeg62-turbo-dev libjpeg-turbo8-dev)
+        libhwy-dev libpng-dev libjpeg62-turbo-dev libjpeg-turbo8-dev)
         if(EXISTS /usr/share/doc/${package}/copyright)
             install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt COMPONENT python
                 EXCLUDE_FROM_ALL)

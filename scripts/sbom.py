@@ -38,6 +38,7 @@ LICENSES = {
     "@kurkle/color": "MIT",
     "chart.js": "MIT",
     "cli11": "BSD-3-Clause",
+    "highway": "Apache-2.0",
     "hdf5": "HDF5 license (BSD style)",
     "khronos-opencl-headers": "Apache-2.0",
     "libaec": "BSD-2-Clause",

@@ -5,8 +5,10 @@
 #include "base/text.hpp"
 #include "engine/activations.hpp"
 #include "engine/float_literal.hpp"
+#include "engine/pointwise/host_vectors.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace dlprim {
 
@@ -127,6 +129,8 @@ HostEpilogue::HostEpilogue(const Epilogue& epilogue, std::span<const BufferRef> 
             stages_.push_back({Way::relu});
         } else if (stage.activation == "relu6") {
             stages_.push_back({Way::relu6});
+        } else if (stage.activation == "hardswish") {
+            stages_.push_back({Way::hardswish});
         } else if (stage.activation != "identity") {
             stages_.push_back(
                 {Way::general, nullptr, HostActivation(stage.activation, stage.alpha, stage.beta)});
@@ -135,17 +139,19 @@ HostEpilogue::HostEpilogue(const Epilogue& epilogue, std::span<const BufferRef> 
 }
 
 void HostEpilogue::apply(float* v, std::int64_t at, std::int64_t count) const {
+    const pointwise::VectorLines& lines = pointwise::vector_lines();
     for (const Stage& s : stages_) switch (s.way) {
             case Way::add:
-                for (std::int64_t i = 0; i < count; ++i) v[i] += s.operand[at + i];
+                lines.compute(pointwise::Op::add, v, s.operand + at, nullptr, v, count);
                 break;
-            // The comparison is written so that NaN stays NaN.
             case Way::relu:
-                for (std::int64_t i = 0; i < count; ++i) v[i] = v[i] < 0 ? 0.0f : v[i];
+                lines.clamp(v, 0, std::numeric_limits<float>::infinity(), count);
                 break;
             case Way::relu6:
-                for (std::int64_t i = 0; i < count; ++i)
-                    v[i] = v[i] < 0 ? 0.0f : (v[i] > 6 ? 6.0f : v[i]);
+                lines.clamp(v, 0, 6, count);
+                break;
+            case Way::hardswish:
+                lines.hardswish(v, count);
                 break;
             case Way::general:
                 s.activation->apply(v, count);

@@ -42,7 +42,7 @@ class HostEpilogue {
     void apply(float* v, std::int64_t at, std::int64_t count) const;
 
   private:
-    enum class Way { add, relu, relu6, general };
+    enum class Way { add, relu, relu6, hardswish, general };
     struct Stage {
         Way way;
         const float* operand = nullptr;

@@ -16,10 +16,12 @@ class HostActivation {
     void apply(float* v, std::int64_t count) const;
 
   private:
+    void fill_constants(float* lines) const;
     void apply_chunk(float* v, std::int64_t count, float* lines) const;
 
     pointwise::Tape tape_;
     double alpha_, beta_;
+    std::uint64_t id_;  ///< of this activation and its copies, among all of the process
 };
 
 }  // namespace dlprim

@@ -54,6 +54,7 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
         for (int64_t kb = 0; kb == 0 || kb < k; kb += block_k) {
             const int64_t depth = std::min(block_k, k - kb);
             const bool first = kb == 0, last = kb + block_k >= k;
+            if (depth > 0) b.prepare(r.batch, nb, ne - nb, kb, depth);
             for (int64_t j = nb; j < ne && depth > 0; j += nr)
                 b.pack(r.batch, j, static_cast<int>(std::min<int64_t>(nr, ne - j)), nr, kb, depth,
                        panels.b.get() + (j - nb) * depth);
@@ -68,8 +69,9 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
                                          panels.b.get() + (j - nb) * depth, tile);
                         c.store({tile, nr, r.batch, i, j,
                                  static_cast<int>(std::min<int64_t>(mr, me - i)),
-                                 static_cast<int>(std::min<int64_t>(nr, ne - j)), first, last});
+                                 static_cast<int>(std::min<int64_t>(nr, ne - j)), first});
                     }
+                if (last) c.finish(r.batch, mb, me - mb, nb, ne - nb);
             }
         }
     }
@@ -98,6 +100,11 @@ void multiply_few_rows(HostPool& pool, const GemmProblem& p) {
 void GemmMatrix::pack(int64_t batch, int64_t first, int count, int width, int64_t k_first,
                       int64_t depth, float* to) const {
     const float* from = data_ + batch * stride_ + first * step_ + k_first * k_step_;
+    if (step_ == 1 && count == width && width == host_gemm_max_columns) {  // a copy of fixed size
+        for (int64_t p = 0; p < depth; ++p, from += k_step_, to += width)
+            std::memcpy(to, from, host_gemm_max_columns * sizeof(float));
+        return;
+    }
     if (step_ == 1) {
         for (int64_t p = 0; p < depth; ++p, from += k_step_, to += width) {
             std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));

@@ -41,6 +41,10 @@ void host_gemm(HostPool& pool, const GemmProblem& problem);
 class GemmSource {
   public:
     virtual ~GemmSource() = default;
+    /// The calling thread will pack panels of columns [first, first + count) and of K from k_first
+    /// on. For B only.
+    virtual void prepare(std::int64_t /*batch*/, std::int64_t /*first*/, std::int64_t /*count*/,
+                         std::int64_t /*k_first*/, std::int64_t /*depth*/) const {}
     /// Writes to[p * width + i] = element (first + i, k_first + p) of product `batch` for i < count
     /// and p < depth, and zeros for count <= i < width. The first index is the row for A, and the
     /// column for B.
@@ -55,7 +59,7 @@ struct GemmTile {
     int ld;
     std::int64_t batch, row, column;
     int rows, columns;
-    bool first_block, last_block;
+    bool first_block;
 };
 
 /// Receives a product tile by tile.
@@ -63,8 +67,13 @@ class GemmSink {
   public:
     virtual ~GemmSink() = default;
     /// One thread delivers the blocks of a tile in order. The first block replaces the elements,
-    /// and others add to them. After the last block the elements are complete.
+    /// and others add to them.
     virtual void store(const GemmTile& tile) const = 0;
+    /// The elements (row + i, column + j) of product `batch`, for i < rows and j < columns, are
+    /// complete. These blocks cover the product; they are some hundred rows and columns, so that
+    /// what is done to the elements here finds them in the cache.
+    virtual void finish(std::int64_t /*batch*/, std::int64_t /*row*/, std::int64_t /*rows*/,
+                        std::int64_t /*column*/, std::int64_t /*columns*/) const {}
 };
 
 /// A stored matrix as an operand: element (i, p) of product b is data[b * stride + i * step + p *

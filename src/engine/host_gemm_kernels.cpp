@@ -7,6 +7,8 @@
 // own target attribute.
 #include "engine/host_gemm_kernels.hpp"
 
+#include "runtime/host_vector_width.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +16,8 @@ namespace dlprim {
 
 namespace {
 
-// A tile is ROWS x 2 vectors of WIDTH floats. dot() uses four vectors of partial sums.
+// A tile is ROWS x 2 vectors of WIDTH floats. dot() has 64 partial sums at every width, so that it
+// gives the same bits.
 #define DLPRIM_GEMM_KERNELS(NAME, TARGET, WIDTH, ROWS)                                           \
     struct NAME {                                                                                \
         typedef float V __attribute__((vector_size(WIDTH * sizeof(float))));                     \
@@ -42,29 +45,28 @@ namespace {
             }                                                                                    \
         }                                                                                        \
         TARGET static float dot(std::int64_t count, const float* a, const float* b) {            \
-            V sum[4] = {V{}, V{}, V{}, V{}};                                                     \
+            V sum[64 / WIDTH];                                                                   \
+            _Pragma("GCC unroll 16") for (int i = 0; i < 64 / WIDTH; ++i) sum[i] = V{};          \
             std::int64_t p = 0;                                                                  \
-            for (; p + 4 * WIDTH <= count; p += 4 * WIDTH)                                       \
-                _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i) {                            \
+            for (; p + 64 <= count; p += 64)                                                     \
+                _Pragma("GCC unroll 16") for (int i = 0; i < 64 / WIDTH; ++i) {                  \
                     V u, v;                                                                      \
                     std::memcpy(&u, a + p + i * WIDTH, sizeof(V));                               \
                     std::memcpy(&v, b + p + i * WIDTH, sizeof(V));                               \
                     sum[i] += u * v;                                                             \
                 }                                                                                \
-            float lanes[WIDTH];                                                                  \
-            const V total = (sum[0] + sum[1]) + (sum[2] + sum[3]);                               \
-            std::memcpy(lanes, &total, sizeof(V));                                               \
-            float tail = 0;                                                                      \
-            for (; p < count; ++p) tail += a[p] * b[p];                                          \
-            for (int half = WIDTH / 2; half > 0; half /= 2)                                      \
+            float lanes[64];                                                                     \
+            std::memcpy(lanes, sum, sizeof lanes);                                               \
+            for (int i = 0; p < count; ++p, ++i) lanes[i] += a[p] * b[p];                        \
+            for (int half = 32; half > 0; half /= 2)                                             \
                 for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];                      \
-            return lanes[0] + tail;                                                              \
+            return lanes[0];                                                                     \
         }                                                                                        \
         static constexpr HostGemmKernels table{ROWS, 2 * WIDTH, multiply, dot};                  \
     };
 
 #if defined(__x86_64__)
-DLPRIM_GEMM_KERNELS(Avx512, __attribute__((target("avx512f"))), 16, 12)
+DLPRIM_GEMM_KERNELS(Avx512, __attribute__((target("avx512f,avx512vl,fma"))), 16, 12)
 DLPRIM_GEMM_KERNELS(Avx2, __attribute__((target("avx2,fma"))), 8, 6)
 #endif
 DLPRIM_GEMM_KERNELS(Baseline, , 4, 6)
@@ -118,8 +120,8 @@ void pack_rows(const float* from, std::int64_t stride, int count, int width, std
 const HostGemmKernels& host_gemm_kernels() {
     static const HostGemmKernels& found = []() -> const HostGemmKernels& {
 #if defined(__x86_64__)
-        if (__builtin_cpu_supports("avx512f")) return Avx512::table;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Avx2::table;
+        if (host_vector_width() >= 16) return Avx512::table;
+        if (host_vector_width() >= 8) return Avx2::table;
 #endif
         return Baseline::table;
     }();

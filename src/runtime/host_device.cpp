@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/host_vector_width.hpp"
 
 #include <dlprim/version.hpp>
 
@@ -30,7 +31,33 @@ std::string cpuinfo(std::string_view key) {
     return {};
 }
 
+// Floats in the widest vector whose instructions host_vector_width() names, before DLPRIM_TRAITS.
+int processor_vector_width() {
+#if defined(__x86_64__)
+#define DLPRIM_HAS(feature) static_cast<bool>(__builtin_cpu_supports(feature))
+    if (!DLPRIM_HAS("avx2") || !DLPRIM_HAS("fma") || !DLPRIM_HAS("bmi") || !DLPRIM_HAS("bmi2"))
+        return 4;
+    return DLPRIM_HAS("avx512f") && DLPRIM_HAS("avx512bw") && DLPRIM_HAS("avx512cd") &&
+                   DLPRIM_HAS("avx512dq") && DLPRIM_HAS("avx512vl")
+               ? 16
+               : 8;
+#undef DLPRIM_HAS
+#else
+    return 4;
+#endif
+}
+
 }  // namespace
+
+int host_vector_width() {
+    static const int found = []() {
+        Traits traits;
+        traits.vector_width = processor_vector_width();
+        lower_traits(traits);
+        return traits.vector_width;
+    }();
+    return found;
+}
 
 std::uint64_t host_memory() {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
@@ -65,16 +92,9 @@ Traits host_traits() {
     Traits traits;
     traits.host = true;
     traits.wide_vectors = true;
-    traits.vector_width = 4;
-    traits.vector_registers = 16;
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) {
-        traits.vector_width = 16;
-        traits.vector_registers = 32;
-    } else if (__builtin_cpu_supports("avx2")) {
-        traits.vector_width = 8;
-    }
-#elif defined(__aarch64__)
+    traits.vector_width = processor_vector_width();
+    traits.vector_registers = traits.vector_width >= 16 ? 32 : 16;
+#if defined(__aarch64__)
     traits.vector_registers = 32;
 #endif
     traits.compute_units = shared_pool().threads();

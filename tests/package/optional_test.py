@@ -15,9 +15,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What is left out together, and what the table then says has to be installed. libpng needs zlib.
 CASES = {
-    ("-DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON", "-DDLPRIM_WITH_ONNX=OFF"): {"JPEG pictures": "libjpeg-dev", "ONNX models": "libonnx-dev"},
+    ("-DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON", "-DDLPRIM_WITH_ONNX=OFF", "-DDLPRIM_HIGHWAY_DIR=OFF"):
+        {"JPEG pictures": "libjpeg-dev", "ONNX models": "libonnx-dev", "vector code for the CPU": "libhwy-dev"},
     ("-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON",
-     "-DCMAKE_DISABLE_FIND_PACKAGE_JPEG=OFF", "-DDLPRIM_WITH_ONNX=AUTO"):
+     "-DCMAKE_DISABLE_FIND_PACKAGE_JPEG=OFF", "-DDLPRIM_WITH_ONNX=AUTO", "-UDLPRIM_HIGHWAY_DIR"):
         {"compressed IDX and .npz files": "zlib1g-dev", "PNG pictures": "libpng-dev", "ONNX models": "protobuf-compiler"},
 }
 
@@ -43,7 +44,7 @@ def main():
         folder = pathlib.Path(temporary) / "build"
         for options, lacks in CASES.items():
             said = table(configure(cmake, compiler, folder, *options))
-            assert len(said) == 4, said
+            assert len(said) == 5, said
             left_out = {what for what, says in said.items() if says != "yes"}
             assert left_out == set(lacks), f"{options} leave out {sorted(left_out)}"
             for what, package in lacks.items():

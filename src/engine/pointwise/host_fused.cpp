@@ -7,6 +7,8 @@
 #endif
 #include "engine/pointwise/host_fused.hpp"
 
+#include "runtime/host_vector_width.hpp"
+
 #include <cmath>
 
 namespace dlprim::pointwise {
@@ -28,8 +30,7 @@ __attribute__((target("avx2,fma"))) void by_instruction(const double* a, const d
 }
 
 bool has_instruction() {
-    static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return has;
+    return host_vector_width() >= 8;
 }
 
 void without_instruction(const float* a, const float* b, const float* c, float* y, int64_t n) {

@@ -5,7 +5,7 @@
 
 #include "base/odd_float.hpp"
 #include "engine/pointwise/host_fused.hpp"
-#include "engine/pointwise/host_math.hpp"
+#include "engine/pointwise/host_vectors.hpp"
 #include "engine/pointwise/special_functions.hpp"
 
 #include <dlprim/dtype.hpp>
@@ -123,6 +123,15 @@ void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t strid
     });
 }
 
+/// False for integers, which have no NaN.
+template <typename T>
+bool is_nan(T value) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::isnan(value);
+    else
+        return false;
+}
+
 template <typename T, typename F>
 void map1(const T* a, T* y, std::int64_t n, F f) {
     for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j]);
@@ -130,39 +139,6 @@ void map1(const T* a, T* y, std::int64_t n, F f) {
 template <typename T, typename F>
 void map2(const T* a, const T* b, T* y, std::int64_t n, F f) {
     for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j], b[j]);
-}
-
-/// Applies one instruction to a chunk if the function has a fast form in float. Otherwise returns
-/// false.
-inline bool compute_fast(Op op, const float* a, const float* b, float* y, std::int64_t n) {
-    switch (op) {
-        case Op::exp:
-            map1(a, y, n, fast_exp);
-            return true;
-        case Op::sigmoid:
-            map1(a, y, n, fast_sigmoid);
-            return true;
-        case Op::tanh:
-            map1(a, y, n, fast_tanh);
-            return true;
-        case Op::erf:
-            map1(a, y, n, fast_erf);
-            return true;
-        case Op::log:
-            map1(a, y, n, [](float p) { return std::log(p); });
-            return true;
-        case Op::log1p:
-            map1(a, y, n, [](float p) { return std::log1p(p); });
-            return true;
-        case Op::expm1:
-            map1(a, y, n, [](float p) { return std::expm1(p); });
-            return true;
-        case Op::pow:
-            map2(a, b, y, n, [](float p, float q) { return std::pow(p, q); });
-            return true;
-        default:
-            return false;
-    }
 }
 
 /// Quotients and remainders of integers. Returns false for other operations.
@@ -189,6 +165,8 @@ bool compute_quotient(Op op, const T* a, const T* b, T* y, std::int64_t n) {
 /// Applies one instruction to a chunk.
 template <typename T>
 void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
+    if constexpr (std::is_same_v<T, float>)
+        if (vector_lines().compute(op, a, b, c, y, n)) return;
     switch (op) {
         case Op::add:
             map2(a, b, y, n, [](T p, T q) { return p + q; });
@@ -266,6 +244,9 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
             case Op::rsqrt:
                 map1(a, y, n, [](T p) { return T(1) / std::sqrt(p); });
                 return;
+            case Op::pow:
+                map2(a, b, y, n, [](T p, T q) { return std::pow(p, q); });
+                return;
             case Op::nextafter:
                 map2(a, b, y, n, [](T p, T q) { return std::nextafter(p, q); });
                 return;
@@ -273,8 +254,6 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
                 break;
         }
     }
-    if constexpr (std::is_same_v<T, float>)
-        if (compute_fast(op, a, b, y, n)) return;
     for (std::int64_t j = 0; j < n; ++j)
         y[j] =
             static_cast<T>(apply(op, static_cast<double>(a[j]), b ? static_cast<double>(b[j]) : 0.0,

@@ -3,7 +3,7 @@
 // host_run.cpp includes this, because it is compiled with options of its own.
 #pragma once
 
-#include "engine/pointwise/host_math.hpp"
+#include "engine/pointwise/host_lines.hpp"
 #include "engine/pointwise/job.hpp"
 
 #include <cstddef>
@@ -89,6 +89,18 @@ void reduce(const JobOutput& out, Sums<T>& sums, std::size_t place, std::size_t 
             to = fold<A>(out, to, static_cast<A>(v[j]), scratch);
         }
         return;
+    }
+    if constexpr (std::is_same_v<T, float>) {
+        const VectorLines& vectors = vector_lines();
+        if (out.kind == Output::Kind::sum) {
+            *into += vectors.sum(v, n);
+            return;
+        }
+        if (out.kind == Output::Kind::max || out.kind == Output::Kind::min) {
+            const auto extreme = out.kind == Output::Kind::max ? vectors.max : vectors.min;
+            *into = extreme(static_cast<float>(*into), v, n);
+            return;
+        }
     }
     if (out.kind == Output::Kind::sum) {
         A lanes[8] = {};

@@ -48,6 +48,10 @@ class Host : public Engine {
                         const float *top = plane + v.low[o] * iw * n,
                                     *bottom = plane + v.high[o] * iw * n;
                         float* to = y + row * ow * n;
+                        if (nearest && n == 1) {
+                            for (std::size_t p = 0; p < at(ow); ++p) to[p] = top[h.low[p]];
+                            continue;
+                        }
                         for (std::size_t p = 0; p < at(ow); ++p, to += n) {
                             const std::int64_t a = h.low[p] * n, b = h.high[p] * n;
                             if (nearest) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.host: Pooling2D by the host's threads; a task is one row of outputs. The inner loop
 // runs over lanes of channels, which compilers vectorise.
+#include "engine/pointwise/host_vectors.hpp"
 #include "ops/pooling2d/engines.hpp"
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace dlprim::pooling2d {
 
@@ -92,6 +94,44 @@ void pool(HostPool& pool_, const pooling2d::Options& o, const pooling2d::View& v
     });
 }
 
+// Maxima of plain tensors, without positions: the maximum of a window's rows first, as lines of
+// vectors, and then that of its columns.
+void pool_lines(HostPool& threads, const pooling2d::Options& o, const Shape& xs, const Shape& ys,
+                const float* x, float* y) {
+    const auto max = [](const float* a, const float* b, float* to, std::int64_t n) {
+        pointwise::vector_lines().compute(pointwise::Op::max, a, b, nullptr, to, n);
+    };
+    const std::int64_t rows = xs[0] * xs[1] * ys[2], width = xs[3], step = o.stride[1];
+    // A row with its padding, up to the end of the last window.
+    const std::int64_t padded = std::max((ys[3] - 1) * step + o.kernel[1], o.pad[1] + width);
+    const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (ys[3] * 4 + 1));
+    threads.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+        static thread_local std::vector<float> scratch;
+        scratch.assign(static_cast<std::size_t>(padded + ys[3]),
+                       -std::numeric_limits<float>::infinity());
+        float *line = scratch.data() + o.pad[1], *column = scratch.data() + padded;
+        for (std::int64_t row = begin; row < end; ++row) {
+            const std::int64_t top = row % ys[2] * o.stride[0] - o.pad[0];
+            const std::int64_t y0 = std::max<std::int64_t>(top, 0),
+                               y1 = std::min(top + o.kernel[0], xs[2]);
+            const float* plane = x + row / ys[2] * xs[2] * width;
+            std::fill_n(line, width, -std::numeric_limits<float>::infinity());
+            for (std::int64_t i = y0; i < y1; ++i) max(line, plane + i * width, line, width);
+            float* to = y + row * ys[3];
+            std::fill_n(to, ys[3], -std::numeric_limits<float>::infinity());
+            for (std::int64_t j = 0; j < o.kernel[1]; ++j) {
+                const float* from = scratch.data() + j;
+                if (step == 1) {
+                    max(to, from, to, ys[3]);
+                    continue;
+                }
+                for (std::int64_t i = 0; i < ys[3]; ++i) column[i] = from[i * step];
+                max(to, column, to, ys[3]);
+            }
+        }
+    });
+}
+
 class Host : public Engine {
   public:
     std::string_view name() const override { return "pooling2d.host"; }
@@ -118,7 +158,9 @@ class Host : public Engine {
             float* y = reinterpret_cast<float*>(operands[1].host());
             std::byte* index = o.return_indices ? operands[2].host() : nullptr;
             if (ys.empty()) return;
-            if (o.average)
+            if (!o.average && index == nullptr && view.inner == 1)
+                pool_lines(threads, o, xs, ys, x, y);
+            else if (o.average)
                 pool<true>(threads, o, view, xs, ys, x, y, static_cast<std::uint8_t*>(nullptr));
             else if (o.index_type() == DType::u8)
                 pool<false>(threads, o, view, xs, ys, x, y, reinterpret_cast<std::uint8_t*>(index));

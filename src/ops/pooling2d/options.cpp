@@ -109,8 +109,11 @@ double seconds(const Traits& device, const Problem& problem) {
                 static_cast<double>(storage_bytes(operand.shape, operand.dtype, operand.layout));
             plain = plain && operand.layout.is_plain();
         }
-    // On CPUs, vectors can only be lanes of channels.
-    const bool cpu = device.wide_vectors || device.host;
+    // On OpenCL's CPUs, vectors can only be lanes of channels, and on the host also where it makes
+    // averages or positions.
+    const Options options(problem.attrs);
+    const bool by_lines = device.host && !options.average && !options.return_indices;
+    const bool cpu = (device.wide_vectors || device.host) && !by_lines;
     const double share = !cpu ? 0.8 : plain ? 0.15 : 0.6;
     return bytes / (share * std::max(device.gbytes_per_s, 1.0) * 1e9) + device.launch_us * 1e-6;
 }

@@ -35,6 +35,31 @@ void each_pair(const Axes& axes, Visit&& visit) {
                 });
 }
 
+/// Whether each output of an axis is one input.
+bool is_choice(const Axis& axis) {
+    return axis.taps == 1 && std::all_of(axis.weight.begin(), axis.weight.end(),
+                                         [](double weight) { return weight == 1; });
+}
+
+/// Each output is one input, as by the nearest neighbour. Rows that repeat are copied.
+template <typename T>
+void choose(const Axes& axes, const T* from, T* to) {
+    const auto& [d, h, w] = axes;
+    const T* last = nullptr;
+    for (std::int64_t z = 0; z < d.out; ++z)
+        for (std::int64_t y = 0; y < h.out; ++y, to += w.out) {
+            const T* row = from + (d.start[static_cast<std::size_t>(z)] * h.in +
+                                   h.start[static_cast<std::size_t>(y)]) *
+                                      w.in;
+            if (row == last)
+                std::copy_n(to - w.out, w.out, to);
+            else
+                for (std::int64_t x = 0; x < w.out; ++x)
+                    to[x] = row[w.start[static_cast<std::size_t>(x)]];
+            last = row;
+        }
+}
+
 /// `sums` is scratch, in which elements add up before they are rounded.
 template <typename T, bool is_backward>
 void plane(const Axes& axes, const T* from, std::vector<HostSumOf<T>>& sums, T* to) {
@@ -71,6 +96,11 @@ class Host : public Base {
             [=, axes = std::move(axes)](HostPool& pool, std::span<const BufferRef> operands) {
                 const T* from = reinterpret_cast<const T*>(operands[0].host());
                 T* to = reinterpret_cast<T*>(operands[1].host());
+                if (!is_backward && std::all_of(axes.begin(), axes.end(), is_choice))
+                    return pool.parallel_for(planes, 1, [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t p = begin; p < end; ++p)
+                            choose(axes, from + p * read, to + p * made);
+                    });
                 pool.parallel_for(planes, 1, [&](std::int64_t begin, std::int64_t end) {
                     std::vector<HostSumOf<T>> sums(static_cast<std::size_t>(made));
                     for (std::int64_t p = begin; p < end; ++p)

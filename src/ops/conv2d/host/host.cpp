@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // conv2d.host, conv2d_backward_data.host, conv2d_backward_filter.host: convolutions on the host as
 // matrix products whose panels are packed directly from the images (host_patches.hpp), or as direct
-// loops if a group has one input channel.
+// loops if a group has one input channel. Forward with one input channel and several outputs is a
+// product, too, where fused multiply-adds make that as accurate as the direct loops (spectra).
 #include "base/text.hpp"
 #include "engine/host_gemm.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/host/host_depthwise.hpp"
 #include "ops/conv2d/host/host_patches.hpp"
 #include "ops/conv2d/options.hpp"
+#include "runtime/host_vector_width.hpp"
+
+#include <utility>
 
 namespace dlprim::conv2d {
 
@@ -19,40 +23,65 @@ float* floats(const BufferRef& operand) {
     return reinterpret_cast<float*>(operand.host());
 }
 
+// The problem's geometry. A convolution along columns alone is one along rows: the memory is the
+// same, and loops over rows are long.
+Geometry geometry_of(const Problem& problem) {
+    Geometry g = Geometry::of(problem);
+    if (g.w != 1 || g.ow != 1 || g.kw != 1 || g.pl != 0) return g;
+    std::swap(g.h, g.w);
+    std::swap(g.oh, g.ow);
+    std::swap(g.kh, g.kw);
+    std::swap(g.sh, g.sw);
+    std::swap(g.pt, g.pl);
+    std::swap(g.dh, g.dw);
+    return g;
+}
+
 HostLaunch::Work forward_work(const Problem& problem) {
     const bool bias = has_bias(problem);
-    return [g = Geometry::of(problem), gather = forward_gather(Geometry::of(problem)),
+    return [g = geometry_of(problem), gather = forward_gather(geometry_of(problem)),
             stages = problem.epilogue, bias,
             result = problem.inputs.size()](HostPool& pool, Operands operands) {
         const HostEpilogue epilogue(stages, operands);
         const float *x = floats(operands[0]), *weight = floats(operands[1]);
         const float* b = bias ? floats(operands[2]) : nullptr;
         float* y = floats(operands[result]);
-        if (g.group_in() == 1) return depthwise_forward(pool, g, x, weight, b, epilogue, y);
+        if (g.group_in() == 1 && (g.group_out() < 4 || host_vector_width() < 8))
+            return depthwise_forward(pool, g, x, weight, b, epilogue, y);
         const std::int64_t k = gather.depth();
-        host_gemm(pool, g.groups, gather.results, gather.columns(), k,
-                  GemmMatrix(weight, k, 1, gather.results * k), PatchSource(gather, x),
-                  PlaneSink(gather, y, b, epilogue));
+        // An image of a 1x1 convolution is a matrix as it is stored.
+        if (g.pointwise() && g.n == 1)
+            return host_gemm(pool, g.groups, gather.results, gather.columns(), k,
+                             GemmMatrix(weight, k, 1, gather.results * k),
+                             GemmMatrix(x, 1, gather.columns(), k * gather.columns()),
+                             PlaneSink(gather, y, b, epilogue));
+        Gather pitched = gather;
+        const PatchSource patches(pitched, x);
+        host_gemm(pool, g.groups, gather.results, pitched.columns(), k,
+                  GemmMatrix(weight, k, 1, gather.results * k), patches,
+                  PlaneSink(pitched, y, b, epilogue));
     };
 }
 
 HostLaunch::Work backward_data_work(const Problem& problem) {
-    return [g = Geometry::of(problem), gathers = backward_data_gathers(Geometry::of(problem)),
+    return [g = geometry_of(problem), gathers = backward_data_gathers(geometry_of(problem)),
             stages = problem.epilogue,
             result = problem.inputs.size()](HostPool& pool, Operands operands) {
         const HostEpilogue epilogue(stages, operands);
         const float *dy = floats(operands[0]), *weight = floats(operands[1]);
         float* dx = floats(operands[result]);
         if (g.group_in() == 1) return depthwise_backward_data(pool, g, dy, weight, epilogue, dx);
-        for (const Gather& gather : gathers)
+        for (Gather gather : gathers) {
+            const PatchSource patches(gather, dy);
             host_gemm(pool, g.groups, gather.results, gather.columns(), gather.depth(),
-                      TransposedWeightSource(gather, g.kh * g.kw, weight), PatchSource(gather, dy),
+                      TransposedWeightSource(gather, g.kh * g.kw, weight), patches,
                       PlaneSink(gather, dx, nullptr, epilogue));
+        }
     };
 }
 
 HostLaunch::Work backward_filter_work(const Problem& problem) {
-    return [g = Geometry::of(problem), gather = forward_gather(Geometry::of(problem)),
+    return [g = geometry_of(problem), gather = forward_gather(geometry_of(problem)),
             result = problem.inputs.size()](HostPool& pool, Operands operands) {
         const float *x = floats(operands[0]), *dy = floats(operands[1]);
         float* dweight = floats(operands[result]);

@@ -33,25 +33,57 @@ struct Gather {
     std::int64_t plane_h, plane_w;    ///< sizes of a result plane
     std::int64_t spread_y, spread_x;  ///< distance in the result plane between grid positions
     std::int64_t origin_y, origin_x;  ///< result position of grid position (0, 0)
+    std::int64_t pitch;               ///< columns of the product for a row of the grid
 
-    std::int64_t columns() const { return images * grid_h * grid_w; }
+    std::int64_t columns() const { return images * grid_h * pitch; }
     std::int64_t depth() const { return channels * static_cast<std::int64_t>(taps.size()); }
 };
 
+/// The pitch is the width of the grid.
 Gather forward_gather(const Geometry& g);
 std::vector<Gather> backward_data_gathers(const Geometry& g);
 
 /// Image patches. Columns are grid positions of all images, K is (channel, tap), and the batch is
 /// the group.
+///
+/// What a block of columns and channels needs is first copied with its padding into phase planes:
+/// plane (py, px) has every step_y-th row from py on and every step_x-th column from px on. Rows of
+/// the grid have the pitch of these planes, which is larger than their width by what the taps reach
+/// beyond it. So the elements of neighbouring columns are neighbours for every tap, and a row of a
+/// panel is one copy. The columns beyond the width are computed for nothing and not stored.
 class PatchSource : public GemmSource {
   public:
-    PatchSource(const Gather& gather, const float* data) : g_(gather), data_(data) {}
+    /// Sets the gather's pitch.
+    PatchSource(Gather& gather, const float* data);
+    void prepare(std::int64_t batch, std::int64_t first, std::int64_t count, std::int64_t k_first,
+                 std::int64_t depth) const override;
     void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
               std::int64_t depth, float* to) const override;
 
   private:
+    struct Phase {
+        std::int64_t y, x;
+    };
+    /// Columns [first, last) of one image, and where their planes are in the thread's memory.
+    struct Segment {
+        std::int64_t image, first, last, begin, length;
+    };
+    /// What a thread has prepared.
+    struct Block {
+        std::vector<float> values;
+        std::vector<Segment> segments;
+        std::int64_t first_channel = 0;
+    };
+    static Block& block();
+    void fill(const Segment& segment, const float* plane, const Phase& phase, float* to) const;
+
     const Gather& g_;
     const float* data_;
+    std::vector<Phase> phases_;        ///< those that taps read
+    std::vector<std::int64_t> slot_;   ///< by tap: which of phases_
+    std::vector<std::int64_t> shift_;  ///< by tap: the distance in the plane
+    std::int64_t top_ = 0, left_ = 0;  ///< the first row and column that taps reach, in steps
+    std::int64_t reach_ = 0;           ///< the largest of shift_
 };
 
 /// The weight of backward-data. Rows are input channels, and K is (output channel, tap).
@@ -74,8 +106,15 @@ class PlaneSink : public GemmSink {
     PlaneSink(const Gather& gather, float* result, const float* bias, const HostEpilogue& epilogue)
         : g_(gather), result_(result), bias_(bias), epilogue_(epilogue) {}
     void store(const GemmTile& tile) const override;
+    void finish(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,
+                std::int64_t columns) const override;
 
   private:
+    /// The result position of grid position (y, x).
+    std::int64_t place(std::int64_t y, std::int64_t x) const {
+        return (y * g_.spread_y + g_.origin_y) * g_.plane_w + x * g_.spread_x + g_.origin_x;
+    }
+
     const Gather& g_;
     float* result_;
     const float* bias_;
