@@ -442,14 +442,14 @@ struct Embedding {
 /// are common to tensor and indices; the last dimension of the indices holds positions in the
 /// tensor's next dimensions, as in ONNX's GatherND. "dims": the last dimension of the indices holds
 /// positions in the dimensions `dims`; in the result the dimensions of the indices replace these
-/// where they lie side by side, and else come first, as in PyTorch's x[:, i, j]. An index below 0
-/// counts from the end.
+/// where they lie side by side, and else come first, as in PyTorch's x[:, i, j].
 struct Gather {
     static constexpr std::string_view type = "Gather";
     std::string mode = "rows";    ///< "rows", "elements", "tuples" or "dims"
     std::int64_t dim = 0;         ///< of rows and elements; negative counts from the end
     std::int64_t batch_dims = 0;  ///< of tuples
     IntList dims = {};            ///< of dims: in rising order, counted from 0
+    bool from_end = true;  ///< whether an index below 0 counts from the end; false: it is an error
 };
 
 /// A copy of a tensor in which updates change the parts that indices name, in the order of the
@@ -462,6 +462,7 @@ struct Scatter {
     std::int64_t dim = 0;         ///< as in Gather
     std::int64_t batch_dims = 0;  ///< as in Gather
     IntList dims = {};            ///< as in Gather
+    bool from_end = true;         ///< as in Gather
     /// "none" (replaces), "add", "mul", "max", "min", or "mean", of integers rounded down.
     std::string reduction = "none";
     bool include_self = true;  ///< whether the tensor's own element is combined with the updates

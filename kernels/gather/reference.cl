@@ -14,7 +14,7 @@ kernel void gather(global const T* x, ulong x_offset, global const INDEX* indice
                    long s3, long s4, long s5, long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5,
                    long f6, long f7, long c0, long c1, long c2, long c3, long c4, long c5, long c6, long c7, long m0,
                    long m1, long m2, long m3, long m4, long m5, long m6, long m7,
-                   global long* refused, int refused_by) {
+                   global long* refused, int refused_by, int from_end) {
     const COUNT item = (COUNT)get_global_id(0);
     if (item >= (COUNT)count) return;
     const COUNT n = item / (COUNT)pieces, piece = item % (COUNT)pieces;

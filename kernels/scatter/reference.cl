@@ -74,7 +74,7 @@ kernel void find_slots(global KEY* keys, ulong keys_offset, global const INDEX* 
                        long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5, long f6, long f7,
                        long c0, long c1, long c2, long c3, long c4, long c5, long c6, long c7, long m0, long m1,
                        long m2, long m3, long m4, long m5, long m6, long m7,
-                       global long* refused, int refused_by) {
+                       global long* refused, int refused_by, int from_end) {
     const COUNT n = (COUNT)get_global_id(0);
     if (n >= (COUNT)count) return;
     long slot;

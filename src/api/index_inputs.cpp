@@ -51,7 +51,7 @@ std::map<std::string, std::vector<IndexReader>> index_inputs(const Graph& graph)
         const Value& source = source_of_indices(graph, read, indices.sizes);
         if (source.role == Role::input)
             readers[source.name].push_back(
-                {std::string(node.op->type()), node.name, indices.sizes});
+                {std::string(node.op->type()), node.name, indices.sizes, indices.from_end});
     }
     return readers;
 }
@@ -63,9 +63,9 @@ void check_indices(const std::string& input, const std::vector<IndexReader>& rea
     for (const IndexReader& reader : readers)
         for (std::size_t i = 0; i < indices.size(); ++i) {
             const std::int64_t size = reader.sizes[i % reader.sizes.size()];
-            require(indices[i] >= -size && indices[i] < size, '[', reader.type, " '", reader.name,
-                    "'] input '", input,
-                    "': ", outside_text(indices[i], static_cast<std::int64_t>(i), size));
+            require(indices[i] >= (reader.from_end ? -size : 0) && indices[i] < size, '[',
+                    reader.type, " '", reader.name, "'] input '", input, "': ",
+                    outside_text(indices[i], static_cast<std::int64_t>(i), size, reader.from_end));
         }
 }
 

@@ -11,11 +11,12 @@
 
 namespace dlprim {
 
-/// Who reads an input's values as indices, and the sizes of the dimensions that they name, as in
-/// IndexInput.
+/// Who reads an input's values as indices, the sizes of the dimensions that they name, and whether
+/// they count from the end below 0, as in IndexInput.
 struct IndexReader {
     std::string type, name;  ///< of the operator
     Ints sizes;
+    bool from_end = true;
 };
 
 /// The inputs that contain indices, by name, with all that read them. Indices are followed back

@@ -185,10 +185,12 @@ template <>
 inline constexpr auto option_names<ops::Embedding> = name_list("num_embeddings", "embedding_dim",
                                                                "padding_idx");
 template <>
-inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims", "dims");
+inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims", "dims",
+                                                            "from_end");
 template <>
 inline constexpr auto option_names<ops::Scatter> = name_list("mode", "dim", "batch_dims", "dims",
-                                                             "reduction", "include_self", "shape");
+                                                             "from_end", "reduction",
+                                                             "include_self", "shape");
 template <>
 inline constexpr auto option_names<ops::TopK> = name_list("k", "dim", "largest", "sorted");
 template <>

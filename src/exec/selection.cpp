@@ -193,7 +193,8 @@ Tensor index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tens
     const Attrs attrs{{"mode", std::string("dims")},
                       {"dim", std::int64_t{0}},
                       {"batch_dims", std::int64_t{0}},
-                      {"dims", tuples.dims}};
+                      {"dims", tuples.dims},
+                      {"from_end", true}};
     const Indexing indexing(attrs, x.shape(), tuples.positions.shape(), tuples.positions.dtype());
     require_broadcast("values", values.shape(), indexing.values);
     return call(Scatter{.mode = "dims",

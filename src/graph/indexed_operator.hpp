@@ -9,9 +9,10 @@ namespace dlprim {
 
 struct IndexInput {
     int input = -1;  ///< its number
-    /// One size: each element is an index of such a dimension, and counts from its end below 0.
-    /// Several: the last dimension of the input holds tuples of so many.
+    /// One size: each element is an index of such a dimension. Several: the last dimension of the
+    /// input holds tuples of so many.
     Ints sizes;
+    bool from_end = true;  ///< whether an index below 0 counts from the end of its dimension
 };
 
 class IndexedOperator : public Operator {
@@ -36,6 +37,11 @@ class IndexedOperator : public Operator {
     static OptionSpec batch_dims_option() {
         return {"batch_dims", OptionKind::integer, std::int64_t{0},
                 "of tuples: leading dimensions that data and indices have in common"};
+    }
+    static OptionSpec from_end_option() {
+        return {"from_end", OptionKind::boolean, true,
+                "whether an index below 0 counts from the end of its dimension; false: it is an "
+                "error"};
     }
 };
 

@@ -14,6 +14,7 @@ IndexedDefinition::IndexedDefinition(const Attrs& attrs, const Shape& data,
       dim_(static_cast<int>(attrs.integer("dim"))),
       batch_(static_cast<int>(attrs.integer("batch_dims"))),
       dims_(attrs.ints("dims")),
+      from_end_(attrs.boolean("from_end")),
       data_(data),
       indices_(indices) {
     if (dim_ < 0) dim_ += data.rank();
@@ -51,8 +52,8 @@ std::size_t IndexedDefinition::front() const {
 
 std::int64_t IndexedDefinition::index(const Ints& at, int dimension) const {
     const auto value = static_cast<std::int64_t>(indices_.data[flat(indices_.shape, at)]);
-    require(value >= -data_[dimension] && value < data_[dimension], "index ", value,
-            " is outside of dimension ", dimension, " of data ", data_.str());
+    require(value >= (from_end_ ? -data_[dimension] : 0) && value < data_[dimension], "index ",
+            value, " is outside of dimension ", dimension, " of data ", data_.str());
     return value < 0 ? value + data_[dimension] : value;
 }
 

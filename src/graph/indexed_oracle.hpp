@@ -11,7 +11,8 @@ namespace dlprim {
 
 class IndexedDefinition {
   public:
-    /// From the options mode, dim, batch_dims and dims. `indices` must outlive this object.
+    /// From the options mode, dim, batch_dims, dims and from_end. `indices` must outlive this
+    /// object.
     IndexedDefinition(const Attrs& attrs, const Shape& data, const HostArray& indices);
 
     /// The shape of all that is named: Gather's result, Scatter's updates.
@@ -38,6 +39,7 @@ class IndexedDefinition {
     std::string mode_;
     int dim_, batch_;
     Ints dims_;
+    bool from_end_;
     Shape data_, parts_;
     const HostArray& indices_;
 };

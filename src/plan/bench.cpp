@@ -35,13 +35,14 @@ std::uint64_t bytes_of(const Operand& operand) {
 
 Bench::Bench(ContextImpl& context, const Problem& problem) : context_(context), problem_(problem) {
     context_.queue().finish();  // so that what earlier work refused is not a candidate's fault
+    const int labels = label_input_of(problem);
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     for (const Operand& operand : problem.inputs) {
         const auto bytes =
             static_cast<std::uint64_t>(operand.shape.numel()) * size_of(operand.dtype);
         std::vector<std::byte> data(bytes);
-        if (is_activation_type(operand.dtype)) {
+        if (is_activation_type(operand.dtype) && std::ssize(inputs_) != labels) {
             // A short period is random enough and fast to make.
             const std::size_t each = size_of(operand.dtype);
             std::vector<float> values(std::min<std::size_t>(bytes / each, 65521));

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Distances between results, and tolerances.
+// Inputs of labels, distances between results, and tolerances.
 #include "plan/compare.hpp"
+
+#include "graph/operator.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 namespace dlprim {
+
+int label_input_of(const Problem& problem) {
+    const Operator* const op = OperatorRegistry::instance().find(problem.op);
+    if (op == nullptr) return -1;
+    std::vector<TensorSpec> specs;
+    for (const Operand& input : problem.inputs) specs.push_back({input.shape, input.dtype});
+    return op->label_input(problem.attrs, specs).first;
+}
 
 double result_distance(const std::vector<double>& found, const std::vector<double>& wanted) {
     double error = 0, size = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How far results of engines on random data may be from expected ones.
+// Comparing engines on random data: what must not be random, and how far results may be from
+// expected ones.
 #pragma once
 
 #include "engine/problem.hpp"
@@ -11,6 +12,9 @@ namespace dlprim {
 /// The relative error, in the L2 norm, that float results may have. It covers another order of
 /// summation and Winograd's method. Rounding factors to 11 bits, as tf32 does, gives 3e-4.
 inline constexpr double float_result_tolerance = 1e-5;
+
+/// The input that holds class numbers, or rows of a table, which random floats are not; -1: none.
+int label_input_of(const Problem& problem);
 
 /// Relative distance in the L2 norm. Infinite values and NaN must be equal; otherwise the distance
 /// is infinite. If the root mean square is below 0.01, the distance is relative to 0.01: inputs

@@ -74,7 +74,7 @@ void OpenCLRefusals::check(cl_command_queue queue, Look& look) {
                                  note_bytes, 0, nullptr, nullptr),
              "clearing the note of an index that is out of range");
     throw RefusedIndex(cat(names_.at(static_cast<std::size_t>(note.who - 1)),
-                           outside_text(note.index, note.place, note.size)));
+                           outside_text(note.index, note.place, note.size, note.from_end != 0)));
 }
 
 }  // namespace dlprim

@@ -27,7 +27,7 @@ class OpenCLRefusals : public Refusals {
         friend class OpenCLRefusals;
         /// As kernels write it; 0 in `who` says that nothing was refused.
         struct Note {
-            std::int32_t who, unused;
+            std::int32_t who, from_end;
             std::int64_t index, place, size;
         };
         Note note_{};

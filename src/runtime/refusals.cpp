@@ -6,9 +6,9 @@
 
 namespace dlprim {
 
-std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size) {
+std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size, bool from_end) {
     return cat("index ", index, " at position ", place, " is outside of a dimension of ", size,
-               " elements, where indices are ", -size, " to ", size - 1);
+               " elements, where indices are ", from_end ? -size : 0, " to ", size - 1);
 }
 
 }  // namespace dlprim

@@ -2,7 +2,7 @@
 // Refusals: what kernels refuse, such as an index that is out of range.
 //
 // A kernel cannot throw. It reads or writes nothing that is out of range, goes on, and notes the
-// index in device memory that all kernels of a context share (kernels/engine/indexing.clh). The
+// index in device memory that all kernels of a context share (kernels/engine/refuse.clh). The
 // next read, wait or readback of the context looks at that memory on its way, and throws. So
 // nobody waits for the note, and it costs 32 bytes that are read along with a result. Without such
 // kernels not even that.
@@ -40,7 +40,8 @@ class Refusals {
     virtual void expect() noexcept = 0;
 };
 
-/// "index 7 at position 3 is outside of a dimension of 5 elements, where indices are -5 to 4".
-std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size);
+/// "index 7 at position 3 is outside of a dimension of 5 elements, where indices are -5 to 4", or
+/// "0 to 4" where indices do not count from the end.
+std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size, bool from_end);
 
 }  // namespace dlprim

@@ -92,33 +92,8 @@ TEST_CASE("an index is checked before a cast makes another of it", "[labels]") {
     }
 }
 
-TEST_CASE("eager calls take a wide index for none of the table's", "[labels]") {
-    const char* const options = R"({"num_embeddings": 8, "embedding_dim": 2})";
+TEST_CASE("eager calls take a wide label for no class", "[labels]") {
     ON_EVERY_DEVICE(device) {
-        const std::vector<float> table = random_floats(16, 1);
-        const Tensor weight(device, Shape{8, 2}, table);
-        const Tensor dy(device, Shape{3, 2}, {1, 2, 3, 4, 5, 6});
-        const auto check = [&](const Tensor& index, const std::vector<std::size_t>& rows,
-                               const std::vector<bool>& counted) {
-            std::vector<float> expected, gradient(16, 0);
-            for (std::size_t i = 0; i < 3; ++i) {
-                for (std::size_t d = 0; d < 2; ++d) {
-                    expected.push_back(table[2 * rows[i] + d]);
-                    if (counted[i]) gradient[2 * rows[i] + d] += static_cast<float>(2 * i + d + 1);
-                }
-            }
-            CHECK(ops::call("Embedding", options, {index}, {weight}).at(0).to_floats() == expected);
-            CHECK(ops::backward("Embedding", options, {index}, {weight}, {dy}).at(1).to_floats() ==
-                  gradient);
-        };
-        // An index out of range reads the nearest row and gets no gradient.
-        check(indices<std::int64_t>(device, DType::i64, {1, wide, -wide}), {1, 7, 0},
-              {true, false, false});
-        check(indices<std::uint32_t>(device, DType::u32, {1, 0xffffffffu, 7}), {1, 7, 7},
-              {true, false, true});
-        check(indices<std::int32_t>(device, DType::i32, {6, -1, 8}), {6, 0, 7},
-              {true, false, false});
-
         const std::vector<float> scores = random_floats(3 * 8, 2);
         const Tensor x(device, Shape{3, 8}, scores);
         const auto loss = [&](const Tensor& label) {
@@ -140,10 +115,13 @@ TEST_CASE("eager calls take a wide index for none of the table's", "[labels]") {
 namespace {
 
 /// A Gather of rows of "x" [4, 2] by "index", which `before` makes from the input "given".
-std::string gather(const std::string& dtype, const std::string& before) {
+std::string gather(const std::string& dtype, const std::string& before,
+                   const std::string& options = "{}") {
     return R"({"inputs": [{"name": "x", "shape": [4, 2]}, {"name": "given", "shape": [3], "dtype": ")" +
            dtype + R"("}], "outputs": ["y"], "operators": [)" + before + R"(
-      {"name": "rows", "type": "Gather", "inputs": ["x", "index"], "outputs": ["y"]}]})";
+      {"name": "rows", "type": "Gather", "inputs": ["x", "index"], "outputs": ["y"],
+       "options": )" +
+           options + "}]}";
 }
 
 }  // namespace
@@ -163,6 +141,11 @@ TEST_CASE("indices of inputs are checked", "[labels]") {
                     });
         check_error(invalid, {"[Gather 'rows']", "index -5", "position 2"}, [&] {
             set<std::int32_t>(net, "given", {0, 3, -5});
+        });
+        Net from_front = make_net(device, gather("int", wider, R"({"from_end": false})"),
+                                  with_mode(Mode::inference));
+        check_error(invalid, {"[Gather 'rows']", "index -1", "position 2", "0 to 3"}, [&] {
+            set<std::int32_t>(from_front, "given", {0, 3, -1});
         });
     }
 }

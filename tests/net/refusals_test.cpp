@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An index that a network or an earlier call computes, and that is out of range: on the host an
 // error of the run, on OpenCL devices one of the next wait.
+#include "base/text.hpp"
 #include "net/support.hpp"
 
 using namespace dlprim;
@@ -82,6 +83,67 @@ TEST_CASE("eager calls with an index that is out of range", "[refusals]") {
         });
         CHECK(ops::call("Gather", R"({"mode": "elements"})", {x, pair}).at(0).to_floats() ==
               std::vector<float>{6, 3, 2, 7});
+    }
+}
+
+TEST_CASE("an index below 0 is out of range where none counts from the end", "[refusals]") {
+    ON_EVERY_DEVICE(device) {
+        const std::vector<float> rows{0, 1, 2, 3, 4, 5, 6, 7};
+        const Tensor x(device, Shape{4, 2}, rows), updates(device, Shape{2, 2}, {8, 8, 9, 9});
+        const Tensor low = integers<std::int64_t>(device, {1, -1});
+        Tensor pairs(device, Shape{2, 2}, DType::i32);
+        const std::int32_t given[] = {3, 1, -1, 0};
+        pairs.copy_from_host(given, sizeof(given));
+        const std::vector<std::string> first{"index -1 at position 1", "indices are 0 to 3"};
+        check_refused(device, first, [&] {
+            ops::call("Gather", R"({"from_end": false})", {x, low});
+        });
+        const std::vector<std::string> second{"index -1 at position 2", "indices are 0 to 3"};
+        for (const char* const mode : {"elements", "tuples"})
+            check_refused(device, second, [&] {
+                ops::call("Gather", cat(R"({"from_end": false, "mode": ")", mode, "\"}"),
+                          {x, pairs});
+            });
+        for (const char* const reduction : {"none", "add", "mul", "max", "min", "mean"}) {
+            const std::string options =
+                cat(R"({"from_end": false, "reduction": ")", reduction, "\"}");
+            Tensor into(device, Shape{4, 2}, rows);
+            check_refused(device, first, [&] {
+                ops::call("Scatter", options, {into, low, updates}, {}, {.out = {into}});
+            });
+            const std::vector<float> after = into.to_floats();
+            CHECK(std::vector<float>(after.begin() + 6, after.end()) == std::vector<float>{6, 7});
+            // Of a gradient, as well.
+            if (std::string_view(reduction) == "none" || std::string_view(reduction) == "add")
+                check_refused(device, first, [&] {
+                    ops::backward("Scatter", options, {x, low, updates}, {}, {x});
+                });
+        }
+        check_refused(device, first, [&] {
+            ops::backward("Gather", R"({"from_end": false})", {x, low}, {}, {updates});
+        });
+    }
+}
+
+TEST_CASE("an Embedding's index that is out of range", "[refusals]") {
+    const char* const options = R"({"num_embeddings": 4, "embedding_dim": 2})";
+    ON_EVERY_DEVICE(device) {
+        const Tensor table(device, Shape{4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+        const Tensor dy(device, Shape{3, 2}, {1, 2, 3, 4, 5, 6});
+        const auto check = [&](const Tensor& index, const std::string& said) {
+            check_refused(device, {said, "dimension of 4 elements", "indices are 0 to 3"},
+                          [&] { ops::call("Embedding", options, {index}, {table}); });
+            check_refused(device, {said, "dimension of 4 elements", "indices are 0 to 3"},
+                          [&] { ops::backward("Embedding", options, {index}, {table}, {dy}); });
+        };
+        check(integers<std::int64_t>(device, {1, 0, -1}), "index -1 at position 2");
+        check(integers<std::int32_t>(device, {1, 4, 0}), "index 4 at position 1");
+        check(integers<std::int64_t>(device, {(std::int64_t{1} << 32) + 2, 1, 0}),
+              "index 4294967298 at position 0");
+        check(Tensor(device, Shape{3}, {1, 2, -3}), "index -3 at position 2");
+        CHECK(ops::call("Embedding", options, {integers<std::int32_t>(device, {3, 0, 3})}, {table})
+                  .at(0)
+                  .to_floats() == std::vector<float>{6, 7, 0, 1, 6, 7});
     }
 }
 

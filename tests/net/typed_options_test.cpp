@@ -302,17 +302,19 @@ void check_shapes(Arrivals& arrivals) {
         R"({"shape": [2, 3], "dtype": "double", "is_trainable": false, "value": 0.5})");
     arrivals.check(ops::Embedding{.num_embeddings = 9, .embedding_dim = 4, .padding_idx = -1},
                    R"({"num_embeddings": 9, "embedding_dim": 4, "padding_idx": -1})");
-    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1, .dims = {0, 2}},
-                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1, "dims": [0, 2]})");
+    arrivals.check(
+        ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1, .dims = {0, 2}, .from_end = false},
+        R"({"mode": "tuples", "dim": 2, "batch_dims": 1, "dims": [0, 2], "from_end": false})");
     arrivals.check(ops::Scatter{.mode = "elements",
                                 .dim = 2,
                                 .batch_dims = 1,
                                 .dims = {0, 2},
+                                .from_end = false,
                                 .reduction = "max",
                                 .include_self = false,
                                 .shape = {4, 3}},
                    R"({"mode": "elements", "dim": 2, "batch_dims": 1, "dims": [0, 2],
-            "reduction": "max", "include_self": false, "shape": [4, 3]})");
+            "from_end": false, "reduction": "max", "include_self": false, "shape": [4, 3]})");
     arrivals.check(ops::TopK{.k = 3, .dim = 0, .largest = false, .sorted = false},
                    R"({"k": 3, "dim": 0, "largest": false, "sorted": false})");
     arrivals.check(ops::Sort{.dim = 0, .descending = true}, R"({"dim": 0, "descending": true})");

@@ -16,28 +16,28 @@ using namespace dlprim;
 
 namespace {
 
-/// Refuses indices from `size` on.
+/// Refuses indices from `size` on, of a dimension in which others count from the front or the end.
 const char* const check = R"(
-kernel void check(global const int* x, ulong x_offset, int size, global long* refused, int refused_by) {
+kernel void check(global const int* x, ulong x_offset, int size, int from_end, global long* refused, int refused_by) {
     const int at = get_global_id(0);
-    if (x[x_offset + at] >= size) refuse_index(refused, refused_by, x[x_offset + at], at, size);
+    if (x[x_offset + at] >= size) refuse_index(refused, refused_by, x[x_offset + at], at, size, from_end);
 }
 )";
 
 /// A context, indices on it, and a launch that checks them.
 struct Checked {
-    explicit Checked(const std::string& device) : context(device) {
+    explicit Checked(const std::string& device, bool from_end = false) : context(device) {
         indices = Tensor(context, {3}, DType::i32);
         NDRange range;
         range.global[0] = 3;
         range.local[0] = 1;
         ContextImpl& impl = Access::impl(context);
-        launch.add(
-            KernelCall(impl.build({"check", kernel_source("engine/indexing.clh") + check, ""}),
-                       "check", range)
-                .tensor("x", 0)
-                .scalar("size", 5)
-                .refuses(impl));
+        launch.add(KernelCall(impl.build({"check", kernel_source("engine/refuse.clh") + check, ""}),
+                              "check", range)
+                       .tensor("x", 0)
+                       .scalar("size", 5)
+                       .scalar("from_end", std::int32_t{from_end})
+                       .refuses(impl));
         launch.set_owner("[Check 'this'] ");
     }
     Queue& queue() const { return Access::impl(context).queue(); }
@@ -54,7 +54,9 @@ struct Checked {
 };
 
 constexpr const char* sentence =
-    "[Check 'this'] index 7 at position 1 is outside of a dimension of 5 elements";
+    "[Check 'this'] index 7 at position 1 is outside of a dimension of 5 elements, where indices "
+    "are "
+    "0 to 4";
 
 template <typename Test>
 void on_devices(Test&& test) {
@@ -85,6 +87,15 @@ TEST_CASE("a refused index is thrown once, by a read or by finish()") {
         checked.run({9, 0, 0});
         CHECK_THROWS_WITH(read(), ContainsSubstring(sentence));
     });
+}
+
+TEST_CASE("what is said of an index tells whether indices count from the end") {
+    for (const DeviceInfo& info : Context::devices()) {
+        if (info.kind == DeviceKind::host) continue;
+        Checked checked(info.id, true);
+        checked.run({0, 7, 4});
+        CHECK_THROWS_WITH(checked.queue().finish(), ContainsSubstring("where indices are -5 to 4"));
+    }
 }
 
 TEST_CASE("a late read throws what was refused in front of it") {

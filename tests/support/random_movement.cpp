@@ -97,7 +97,9 @@ std::vector<std::int64_t> indexed(Draft& draft) {
     }
     if (mode == "rows" || mode == "elements") draft.options["dim"] = dice.coin() ? dim : dim - rank;
     draft.input(data);
-    CaseTensor& tensor = draft.input(indices, "indices");
+    const bool from_end = dice.coin();
+    if (!from_end) draft.options["from_end"] = false;
+    CaseTensor& tensor = draft.input(indices, from_end ? "indices" : "labels");
     tensor.classes = classes;
     tensor.dtype = dice.of<DType>({DType::i32, DType::i64});
     return named;

@@ -290,9 +290,8 @@ def embedding(input: Tensor, weight: Tensor, *, padding_idx: int | None = None, 
     """Looks up rows of a table, as torch.nn.functional.embedding.
 
     input: indices of rows, of an integer dtype and any shape [...]. weight: [rows, features]. The result is
-    [..., features]. padding_idx: a row that gets no gradient; negative numbers count from the last row. An index out of
-    range reads the nearest row and contributes to no gradient.
+    [..., features]. padding_idx: a row that gets no gradient; negative numbers count from the last row.
 
-    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes.
+    Raises InvalidArgumentError (a ValueError) as gather. An index below 0 is out of range, too.
     """
     return embedding_call(weight.shape, padding_idx).one((input,), (weight,), out)

@@ -21,8 +21,9 @@ std::int64_t HostSlots::index_at(std::int64_t place) const {
     return index;
 }
 
-void HostSlots::refuse(std::int64_t index, std::int64_t place, std::int64_t size) const {
-    fail(ErrorKind::invalid_argument, outside_text(index, place, size));
+void HostSlots::refuse(std::int64_t place, std::int64_t size) const {
+    fail(ErrorKind::invalid_argument,
+         outside_text(index_at(place), place, size, indexing_.from_end));
 }
 
 }  // namespace dlprim

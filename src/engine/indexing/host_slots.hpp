@@ -26,8 +26,8 @@ class HostSlots {
             const auto at = static_cast<std::size_t>(k);
             const std::int64_t size = indexing_.sizes[at];
             std::int64_t index = index_at(first + k);
-            if (index < -size || index >= size) refuse(index, first + k, size);
-            if (index < 0) index += size;
+            if (index < 0 && indexing_.from_end) index += size;
+            if (index < 0 || index >= size) refuse(first + k, size);
             slot += index * indexing_.multiples[at];
         }
         return slot;
@@ -35,7 +35,7 @@ class HostSlots {
 
   private:
     std::int64_t index_at(std::int64_t place) const;
-    [[noreturn]] void refuse(std::int64_t index, std::int64_t place, std::int64_t size) const;
+    [[noreturn]] void refuse(std::int64_t place, std::int64_t size) const;
 
     const Indexing& indexing_;
     const std::byte* indices_;

@@ -21,7 +21,7 @@ Indexing::Mode mode_of(const std::string& name) {
 }  // namespace
 
 Indexing::Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, DType index_type)
-    : mode(mode_of(attrs.text("mode"))) {
+    : mode(mode_of(attrs.text("mode"))), from_end(attrs.boolean("from_end")) {
     require(index_type == DType::i32 || index_type == DType::i64, "indices are ",
             name_of(index_type), ", they must be int32 or int64");
     const std::int64_t rank = data.rank(), given = attrs.integer("dim");
@@ -158,7 +158,8 @@ Attrs indexing_attrs(const Attrs& attrs) {
     return {{"mode", attrs.text("mode")},
             {"dim", attrs.integer("dim")},
             {"batch_dims", attrs.integer("batch_dims")},
-            {"dims", attrs.ints("dims")}};
+            {"dims", attrs.ints("dims")},
+            {"from_end", attrs.boolean("from_end")}};
 }
 
 }  // namespace dlprim

@@ -12,7 +12,8 @@
 //              result the other dimensions of the indices replace them where they lie side by side,
 //              and come first otherwise (numpy's and PyTorch's x[:, i, j]).
 //
-// An index below 0 counts from the end of its dimension.
+// An index below 0 counts from the end of its dimension, or names nothing where the option from_end
+// is false.
 //
 // All modes come down to one form. The tensor is an array of `slots`, each of `slice` elements that
 // lie side by side. Part n of `parts` is the slot
@@ -37,14 +38,15 @@ struct Indexing {
     enum class Mode : std::uint8_t { rows, elements, tuples, dims };
 
     Mode mode = Mode::rows;
-    int dim = 0;   ///< of rows and elements, counted from the front
-    Shape values;  ///< the shape of all parts together: Gather's result, Scatter's updates
+    int dim = 0;           ///< of rows and elements, counted from the front
+    bool from_end = true;  ///< whether an index below 0 counts from the end
+    Shape values;          ///< the shape of all parts together: Gather's result, Scatter's updates
     std::int64_t parts = 1, slots = 1, slice = 1, period = 1, group = 1;
     Ints digits, strides;   ///< strides are in slots; digits are at least one and at most 8
     Ints sizes, multiples;  ///< per component of a tuple: the dimension indexed, and in slots
 
-    /// From the options mode, dim, batch_dims and dims. Throws Error(invalid_argument) where the
-    /// shapes disagree.
+    /// From the options mode, dim, batch_dims, dims and from_end. Throws Error(invalid_argument)
+    /// where the shapes disagree.
     Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, DType index_type);
 
   private:

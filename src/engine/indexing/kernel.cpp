@@ -16,6 +16,7 @@ void set_indexing(KernelCall& call, ContextImpl& context, const Indexing& indexi
                   DType index_type) {
     call.refuses(context)
         .tensor("indices", operand, size_of(index_type))
+        .scalar("from_end", std::int32_t{indexing.from_end})
         .scalar("period", indexing.period)
         .scalar("group", indexing.group);
     const std::size_t first = 8 - indexing.digits.size();

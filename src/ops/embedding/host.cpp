@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // embedding.host and embedding_backward.host: the operators on the host's threads.
+#include "base/text.hpp"
 #include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
+#include "runtime/refusals.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -44,6 +46,14 @@ std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
     }
 }
 
+/// The row that the index at position `i` names. Throws Error(invalid_argument) if there is none.
+std::int64_t row_at(const std::byte* data, DType dtype, std::int64_t i, std::int64_t rows) {
+    const std::int64_t row = index_at(data, dtype, i);
+    if (row < 0 || row >= rows)
+        fail(ErrorKind::invalid_argument, outside_text(row, i, rows, false));
+    return row;
+}
+
 class Base : public Engine {
   public:
     bool on_host() const override { return true; }
@@ -79,8 +89,7 @@ class Forward : public Base {
                 const std::int64_t dim = options.embedding_dim;
                 pool.parallel_for(count, 1 + 4096 / dim, [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t i = begin; i < end; ++i) {
-                        const std::int64_t row = std::clamp<std::int64_t>(
-                            index_at(indices, dtype, i), 0, options.num_embeddings - 1);
+                        const std::int64_t row = row_at(indices, dtype, i, options.num_embeddings);
                         std::copy_n(weight + row * dim, dim, y + i * dim);
                     }
                 });
@@ -115,7 +124,7 @@ class Backward : public Base {
                 pool.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
                     std::fill(dw + begin * dim, dw + end * dim, T(0));
                     for (std::int64_t i = 0; i < count; ++i) {
-                        const std::int64_t row = index_at(indices, dtype, i);
+                        const std::int64_t row = row_at(indices, dtype, i, rows);
                         if (row < begin || row >= end || row == options.padding_idx) continue;
                         for (std::int64_t d = 0; d < dim; ++d) dw[row * dim + d] += dy[i * dim + d];
                     }

@@ -5,8 +5,6 @@
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 
-#include <algorithm>
-
 namespace dlprim::embedding {
 
 namespace {
@@ -79,8 +77,9 @@ class Forward : public Operator {
         y.shape = Shape(dims);
         y.data.clear();
         for (double index : indices.data) {
-            const std::int64_t row = std::clamp<std::int64_t>(static_cast<std::int64_t>(index), 0,
-                                                              options.num_embeddings - 1);
+            const auto row = static_cast<std::int64_t>(index);
+            require(row >= 0 && row < options.num_embeddings, "index ", row,
+                    " is no row of a table of ", options.num_embeddings);
             for (std::int64_t d = 0; d < options.embedding_dim; ++d)
                 y.data.push_back(
                     weight.data[static_cast<std::size_t>(row * options.embedding_dim + d)]);
@@ -96,7 +95,7 @@ class Forward : public Operator {
         const auto dim = static_cast<std::size_t>(options.embedding_dim);
         for (std::size_t i = 0; i < call.inputs[0].data.size(); ++i) {
             const auto row = static_cast<std::int64_t>(call.inputs[0].data[i]);
-            if (row == options.padding_idx || row < 0 || row >= options.num_embeddings) continue;
+            if (row == options.padding_idx) continue;
             for (std::size_t d = 0; d < dim; ++d)
                 dw.data[static_cast<std::size_t>(row) * dim + d] +=
                     call.output_gradients[0].data[i * dim + d];
@@ -115,6 +114,10 @@ class Backward : public Operator {
                                   std::span<const TensorSpec> inputs) const override {
         const Options options = Options::read(attrs);
         return {{Shape{options.num_embeddings, options.embedding_dim}, inputs[1].dtype}};
+    }
+    std::pair<int, std::int64_t> label_input(const Attrs& attrs,
+                                             std::span<const TensorSpec>) const override {
+        return {0, attrs.integer("num_embeddings")};
     }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Embedding: looks up rows of a table [num_embeddings, embedding_dim] by indices of any shape and
 // type; the result is [..., embedding_dim]. EmbeddingBackward: indices, dy -> the gradient of the
-// table. An index out of range reads the nearest row and contributes to no gradient. Net::set_input
-// refuses such indices before.
+// table. An index out of range is an error: of Net::set_input where it comes with an input, else of
+// the run, or on OpenCL devices of the next wait (runtime/refusals.hpp).
 #pragma once
 
 #include "engine/engine.hpp"

@@ -51,6 +51,7 @@ class Forward : public Base {
             .tensor("y", 2, size_of(problem.outputs[0].dtype));
         call.scalar("count", count);
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
+        call.refuses(context);
         call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
@@ -95,7 +96,7 @@ class Backward : public Base {
             .tensor("dw", 2, size_of(problem.outputs[0].dtype));
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
         call.scalar("count", problem.inputs[0].shape.numel()).scalar("block_rows", block_rows);
-        call.scalar("padding", options.padding_idx);
+        call.scalar("padding", options.padding_idx).refuses(context);
         call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));

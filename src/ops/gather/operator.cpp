@@ -16,7 +16,8 @@ class Gather : public IndexedOperator {
     std::string_view type() const override { return gather::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
-        static const Schema schema{mode_option(), dim_option(), batch_dims_option(), dims_option()};
+        static const Schema schema{mode_option(), dim_option(), batch_dims_option(), dims_option(),
+                                   from_end_option()};
         return schema;
     }
     int min_inputs() const override { return 2; }
@@ -27,7 +28,8 @@ class Gather : public IndexedOperator {
         return {{indexing.values, inputs[0].dtype}};
     }
     IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
-        return {1, Indexing(attrs, inputs[0].shape, inputs[1].shape, inputs[1].dtype).sizes};
+        const Indexing indexing(attrs, inputs[0].shape, inputs[1].shape, inputs[1].dtype);
+        return {1, indexing.sizes, indexing.from_end};
     }
 
     bool differentiable() const override { return true; }

@@ -19,11 +19,16 @@ class Named {
 
     ValueId label() const { return label_; }
     ValueId input() {
-        return graph_.add1("Gather", at_ + "/named", {node_.inputs[0], index()},
-                           Attrs{{"mode", std::string("elements")}, {"dim", std::int64_t{1}}});
+        return graph_.add1(
+            "Gather", at_ + "/named", {node_.inputs[0], index()},
+            Attrs{
+                {"mode", std::string("elements")}, {"dim", std::int64_t{1}}, {"from_end", false}});
     }
     bool has_weight() const { return node_.inputs.size() > 2; }
-    ValueId weight() { return graph_.add1("Gather", at_ + "/weight", {node_.inputs[2], index()}); }
+    ValueId weight() {
+        return graph_.add1("Gather", at_ + "/weight", {node_.inputs[2], index()},
+                           Attrs{{"from_end", false}});
+    }
     /// The expression where the label counts, and 0 where it is ignored. `x`: the label's operand.
     std::string counted(const std::string& x, const std::string& value) const {
         if (options_.ignore_index == Options::no_label) return value;
@@ -31,18 +36,18 @@ class Named {
     }
 
   private:
-    /// Labels as indices: an ignored one names the first class, and one below 0, which would count
-    /// from the end, none.
+    /// Labels as indices: an ignored one names the first class.
     ValueId index() {
         if (index_ != no_value) return index_;
-        std::string code = cat("x0 < 0 ? ", graph_.shape(node_.inputs[0])[1], " : x0");
-        if (options_.ignore_index != Options::no_label)
-            code = cat("x0 == ", options_.ignore_index, " ? 0 : (", code, ")");
+        const bool all = options_.ignore_index == Options::no_label;
         const DType given = graph_.spec(label_).dtype;
-        const std::string_view dtype = name_of(is_float(given) ? DType::i64 : given);
+        const DType dtype = given == DType::i32 ? given : DType::i64;
+        if (all && given == dtype) return index_ = label_;
+        const std::string code =
+            all ? "y0 = x0" : cat("y0 = x0 == ", options_.ignore_index, " ? 0 : x0");
         index_ =
             graph_.add1("Pointwise", at_ + "/class", {label_},
-                        Attrs{{"code", "y0 = " + code}, {"dtypes", Strings{std::string(dtype)}}});
+                        Attrs{{"code", code}, {"dtypes", Strings{std::string(name_of(dtype))}}});
         return index_;
     }
 

@@ -22,6 +22,7 @@ class Scatter : public IndexedOperator {
             dim_option(),
             batch_dims_option(),
             dims_option(),
+            from_end_option(),
             {"reduction", OptionKind::text, std::string("none"),
              "how updates change data: none (replace it), add, mul, max, min or mean"},
             {"include_self", OptionKind::boolean, true,
@@ -53,8 +54,8 @@ class Scatter : public IndexedOperator {
     IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
         const std::size_t at = inputs.size() - 2;
         const Shape data = data_of(attrs, inputs).shape;
-        return {static_cast<int>(at),
-                Indexing(attrs, data, inputs[at].shape, inputs[at].dtype).sizes};
+        const Indexing indexing(attrs, data, inputs[at].shape, inputs[at].dtype);
+        return {static_cast<int>(at), indexing.sizes, indexing.from_end};
     }
 
     bool differentiable() const override { return true; }

@@ -180,12 +180,14 @@ EngineCheck::Candidate EngineCheck::reference(const Engine& engine, const Proble
 
 std::vector<EngineCheck::Bytes> EngineCheck::make_inputs(const Problem& problem, bool positive) {
     const std::vector<float>& numbers = random_numbers(positive);
+    const int labels = label_input_of(problem);
     std::vector<Bytes> inputs;
     std::size_t start = 0;  // operands of one size get other numbers
     for (const Operand& operand : problem.inputs) {
         Bytes data(plain_bytes_of(operand));
         const std::size_t each = size_of(operand.dtype);
-        if (is_float(operand.dtype) && !data.empty()) {
+        const bool is_label = std::ssize(inputs) == labels;
+        if (is_float(operand.dtype) && !is_label && !data.empty()) {
             Bytes period(numbers.size() * each);
             convert(numbers.data(), DType::f32, period.data(), operand.dtype, numbers.size());
             std::rotate(period.begin(), period.begin() + static_cast<std::ptrdiff_t>(start * each),
