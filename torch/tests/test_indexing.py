@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -17,6 +18,21 @@ REDUCTIONS = ["sum", "prod", "mean", "amax", "amin"]
 def made(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Small numbers that all types hold."""
     return torch.randint(0, 5, shape).to(dtype)
+
+
+def bag(mode: str, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """One bag of all rows that the index names."""
+    return F.embedding_bag(index, x, index[:1] * 0, mode=mode)
+
+
+def reduced_elements(how: str, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Elements of the first column, combined in place."""
+    return x.scatter_reduce_(0, index[:, None], x[:2] + 1, how)
+
+
+def reduced_rows(how: str, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Rows, combined in place."""
+    return x.index_reduce_(0, index, x[:2] + 1, how)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -156,6 +172,76 @@ def test_out_of_range(function: Callable[..., torch.Tensor]) -> None:
     with pytest.raises(IndexError):
         result.sum().item()
     assert (torch.ones(2, device="ocl") + 1).tolist() == [2, 2]
+
+
+# What PyTorch refuses to count from the end: x [3, 2], and an index [2] whose last entry is -1.
+BELOW_ZERO = {
+    "gather": lambda x, i: x.gather(0, i[:, None]),
+    "index_select": lambda x, i: x.index_select(0, i),
+    "take_along_dim": lambda x, i: x.take_along_dim(i),
+    "scatter": lambda x, i: x.scatter_(0, i[:, None], x[:2] + 1),
+    "scatter_value": lambda x, i: x.scatter_(0, i[:, None], 9.0),
+    "scatter_add": lambda x, i: x.scatter_add_(0, i[:, None], x[:2] + 1),
+    "index_add": lambda x, i: x.index_add_(0, i, x[:2] + 1),
+    "index_copy": lambda x, i: x.index_copy_(0, i, x[:2] + 1),
+    "embedding": lambda x, i: F.embedding(i, x),
+    "embedding_max_norm": lambda x, i: F.embedding(i, x, max_norm=0.1),
+    "one_hot": lambda x, i: F.one_hot(i, 3),
+    "nll_loss": lambda x, i: F.nll_loss(x[:2], i),
+    "nll_loss2d": lambda x, i: F.nll_loss(x[:2, :, None, None], i[:, None, None]),
+    "cross_entropy": lambda x, i: F.cross_entropy(x[:2], i),
+    "multi_margin_loss": lambda x, i: F.multi_margin_loss(x[:2], i),
+    "multi_margin_loss_weighted": lambda x, i: F.multi_margin_loss(x[:2], i, weight=x[0].exp()),
+    "multilabel_margin_loss": lambda x, i: F.multilabel_margin_loss(x[:2], torch.stack((i, i * 2))),
+    "max_unpool": lambda x, i: F.max_unpool2d(x[:1].view(1, 1, 1, 2), i.view(1, 1, 1, 2), 2),
+    **{f"embedding_bag_{mode}": partial(bag, mode) for mode in ("sum", "mean", "max")},
+    **{f"scatter_reduce_{how}": partial(reduced_elements, how) for how in REDUCTIONS},
+    **{f"index_reduce_{how}": partial(reduced_rows, how) for how in REDUCTIONS[1:]},
+}
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("function", BELOW_ZERO.values(), ids=BELOW_ZERO)
+def test_below_zero(function: Callable[..., torch.Tensor]) -> None:
+    """Raised when the program next waits, and not before; the last row keeps its numbers."""
+    x, i = torch.randn(3, 2), torch.tensor([0, -1])
+    with pytest.raises((IndexError, RuntimeError)):
+        function(x.clone(), i)
+    on_device, index = x.ocl(), i.ocl()
+    waits = torch.ocl.counters()["waits"]
+    function(on_device, index)
+    assert torch.ocl.counters()["waits"] == waits
+    with pytest.raises(IndexError, match="index -[12] at position"):
+        torch.ocl.synchronize()
+    assert torch.equal(on_device[2].cpu(), x[2])
+
+
+def test_gradients_below_zero() -> None:
+    """So are gradients at such indices."""
+    grad, i = torch.ones(2, 2).ocl(), torch.tensor([0, -1]).ocl()
+    for function in (
+        lambda: torch.ops.aten.embedding_dense_backward(grad, i, 3, -1, False),
+        lambda: torch.ops.aten.embedding_dense_backward(grad, i, 3, -1, True),
+        lambda: torch.ops.aten.multi_margin_loss_backward(grad[0, 0], grad, i, 1, 1.0),
+    ):
+        function()
+        with pytest.raises(IndexError, match="index -1 at position"):
+            torch.ocl.synchronize()
+
+
+def test_counts_from_end() -> None:
+    """What PyTorch counts from the end, and labels that do not count."""
+    x, i = torch.randn(3, 2), torch.tensor([0, -1])
+    compare(lambda x, i: x[i], x, i)
+    compare(lambda x, i: x[i, i], x, i)
+    compare(lambda x, i: x.index_put((i,), x[:2]), x, i)
+    compare(lambda x, i: x.index_put((i, i), x[:2, 0], accumulate=True), x, i)
+    compare(lambda x, i: x.take(i), x, i)
+    compare(lambda x, i: x.detach().put_(i, x[:2, 0].detach()), x, i)
+    compare(lambda x, i: x.index_fill(0, i, 3), x, i)
+    compare(lambda x, i: x.take_along_dim(i[:, None], 0), x, i)
+    compare(lambda x, i: F.nll_loss(x[:2], i, ignore_index=-1), x, i)
+    compare(lambda x, i: F.nll_loss(x[:2], i * 100), x, i)
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])

@@ -2,7 +2,7 @@
 // Single elements that an index of the same rank names: gather, and all kinds of scatter.
 //
 // Updates come in the order of the index: sums have the same bits in every run. An index out of
-// range is found by the kernel, and raised when the program next waits.
+// range, or below 0, is found by the kernel, and raised when the program next waits.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
 
@@ -15,9 +15,11 @@ at::Tensor& gather_out(const at::Tensor& self, std::int64_t dim, const at::Tenso
     at::meta::gather_out(out, self, dim, index, sparse_grad);
     if (out.numel() == 0) return out;
     TORCH_CHECK_INDEX(self.numel() > 0, "gather(): the index names elements of an empty tensor");
-    call_into({as_line(out)},
-              dp::ops::Gather{.mode = "elements", .dim = at::maybe_wrap_dim(dim, self.dim())},
-              {view_of(as_line(self)), view_of(as_line(index))});
+    call_into(
+        {as_line(out)},
+        dp::ops::Gather{
+            .mode = "elements", .dim = at::maybe_wrap_dim(dim, self.dim()), .from_end = false},
+        {view_of(as_line(self)), view_of(as_line(index))});
     return out;
 }
 
@@ -32,6 +34,7 @@ void scatter_into(const at::Tensor& out, const at::Tensor& self, std::int64_t di
     dp::ops::Scatter options = how;
     options.mode = "elements";
     options.dim = at::maybe_wrap_dim(dim, self.dim());
+    options.from_end = false;
     call_into({as_line(out)}, options, {view_of(as_line(self)), view_of(named), view_of(updates)});
 }
 

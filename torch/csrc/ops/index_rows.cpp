@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rows of a dimension that an index names: taken, added, replaced, filled and reduced.
 //
-// An index out of range is found by the kernel, and raised when the program next waits.
+// An index out of range is found by the kernel, and raised when the program next waits. One below 0
+// is out of range as on the CPU, where index_fill_ alone counts it from the end.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
 
@@ -30,7 +31,7 @@ at::Tensor& index_select_out(const at::Tensor& self, std::int64_t dim, const at:
     if (out.numel() == 0) return out;
     TORCH_CHECK_INDEX(self.numel() > 0,
                       "index_select(): self indexing axis dim should be positive");
-    call_into({as_line(out)}, dp::ops::Gather{.mode = "rows", .dim = axis},
+    call_into({as_line(out)}, dp::ops::Gather{.mode = "rows", .dim = axis, .from_end = false},
               {view_of(as_line(self)), view_of(as_line(index))});
     return out;
 }
@@ -44,8 +45,7 @@ at::Tensor index_select(const at::Tensor& self, std::int64_t dim, const at::Tens
 
 /// Scatters rows of `source`, which has the shape of `self` except for dimension `dim`.
 void scatter_rows(const at::Tensor& out, const at::Tensor& self, std::int64_t dim,
-                  const at::Tensor& index, const at::Tensor& source,
-                  const dp::ops::Scatter& how = {}) {
+                  const at::Tensor& index, const at::Tensor& source, const dp::ops::Scatter& how) {
     if (self.numel() == 0 || index.numel() == 0) return keep(out, self);
     const at::Tensor line = as_line(self);
     dp::ops::Scatter options = how;
@@ -62,7 +62,8 @@ at::Tensor& index_add_out(const at::Tensor& self, std::int64_t dim, const at::Te
     if (!serves(self)) return on_cpu<at::_ops::index_add_out>(self, dim, index, source, alpha, out);
     at::meta::index_add_out(out, self, dim, index, source, alpha);
     const bool plain = !alpha.isComplex() && alpha.to<double>() == 1;
-    scatter_rows(out, self, dim, index, plain ? source : source.mul(alpha), {.reduction = "add"});
+    scatter_rows(out, self, dim, index, plain ? source : source.mul(alpha),
+                 {.from_end = false, .reduction = "add"});
     return out;
 }
 
@@ -70,7 +71,7 @@ at::Tensor& index_copy_out(const at::Tensor& self, std::int64_t dim, const at::T
                            const at::Tensor& source, at::Tensor& out) {
     if (!serves(self)) return on_cpu<at::_ops::index_copy_out>(self, dim, index, source, out);
     at::meta::index_copy_out(out, self, dim, index, source);
-    scatter_rows(out, self, dim, index, source);
+    scatter_rows(out, self, dim, index, source, {.from_end = false});
     return out;
 }
 
@@ -85,7 +86,8 @@ at::Tensor& index_reduce_out(const at::Tensor& self, std::int64_t dim, const at:
                              : reduce == "mean" ? "mean"
                              : reduce == "amax" ? "max"
                                                 : "min";
-    scatter_rows(out, self, dim, index, source, {.reduction = name, .include_self = include_self});
+    scatter_rows(out, self, dim, index, source,
+                 {.from_end = false, .reduction = name, .include_self = include_self});
     return out;
 }
 
@@ -97,7 +99,8 @@ void fill_rows(const at::Tensor& self, std::int64_t dim, const at::Tensor& index
     std::vector<std::int64_t> sizes = as_line(self).sizes().vec();
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
     sizes[static_cast<std::size_t>(axis)] = index.numel();
-    scatter_rows(self, self, dim, index, value.to(self.scalar_type()).expand(sizes));
+    scatter_rows(self, self, dim, index, value.to(self.scalar_type()).expand(sizes),
+                 {.from_end = true});
 }
 
 at::Tensor& index_fill_scalar(at::Tensor& self, std::int64_t dim, const at::Tensor& index,
@@ -140,10 +143,10 @@ at::Tensor embedding_gradient(const at::Tensor& grad, const at::Tensor& indices,
         const at::Tensor times = at::zeros({count}, grad.options()).index_add(0, named, one);
         updates = updates / times.index_select(0, named).unsqueeze(1);
     }
-    const at::Tensor made =
-        new_tensor(results_of(dp::ops::Scatter{.reduction = "add", .shape = {count, width}},
-                              {view_of(named), view_of(updates)})[0],
-                   grad.device());
+    const at::Tensor made = new_tensor(
+        results_of(dp::ops::Scatter{.from_end = false, .reduction = "add", .shape = {count, width}},
+                   {view_of(named), view_of(updates)})[0],
+        grad.device());
     const std::int64_t skipped = padding.expect_int();
     if (skipped >= 0) made.select(0, skipped).zero_();
     return made;

@@ -25,11 +25,11 @@ at::Tensor rows(const at::Tensor& tensor) {
 /// The elements of a matrix's rows, or of a vector, that labels name.
 at::Tensor taken(const at::Tensor& from, const at::Tensor& labels) {
     if (from.dim() == 1) {
-        const dp::Tensor made =
-            results_of(dp::ops::Gather{}, {view_of(from), view_of(labels.contiguous())})[0];
+        const dp::Tensor made = results_of(dp::ops::Gather{.from_end = false},
+                                           {view_of(from), view_of(labels.contiguous())})[0];
         return new_tensor(made, from.device());
     }
-    return new_tensor(results_of(dp::ops::Gather{.mode = "elements", .dim = 1},
+    return new_tensor(results_of(dp::ops::Gather{.mode = "elements", .dim = 1, .from_end = false},
                                  {view_of(from), view_of(labels.contiguous())})[0],
                       from.device());
 }
@@ -145,7 +145,9 @@ class Several {
         pointwise_into({counts}, "y0 = min[2](index(2) > index(1) || x0 >= 0)",
                        {given.unsqueeze(1).expand({-1, given.size(1), -1}),
                         labels.expand({-1, -1, given.size(1)})});
-        label_scores = taken(scores, given.clamp_min(0)).unsqueeze(2);
+        at::Tensor named = at::empty(given.sizes(), given.options());
+        pointwise_into({named}, "y0 = x0 == -1 ? 0 : x0", {given});
+        label_scores = taken(scores, named).unsqueeze(2);
         is_target = at::empty({given.size(0), 1, given.size(1)}, self.options());
         pointwise_into({is_target}, "y0 = max[1](x1 != 0 && x0 == index(2) ? 1 : 0)",
                        {labels.expand({-1, -1, given.size(1)}), counts});

@@ -132,7 +132,7 @@ at::Tensor& unpool_into(const at::Tensor& self, const at::Tensor& indices, Ints 
         self.numel() /
         c10::multiply_integers(self.sizes().slice(static_cast<std::size_t>(self.dim() - rank)));
     const dp::ops::Scatter options{
-        .mode = "elements", .dim = 1, .shape = {images, out.numel() / images}};
+        .mode = "elements", .dim = 1, .from_end = false, .shape = {images, out.numel() / images}};
     give(out, results_of(options, {view_of(indices.reshape({images, -1})),
                                    view_of(self.reshape({images, -1}))})[0]);
     return out;
