@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Calls of the driver's functions, whose results src/runtime/math_survey.cpp compares with the host's. A function has results for
-// single numbers and for vectors of 2, 4, 8 and 16, since drivers compute these in different ways: y has five parts of `count`
-// numbers.
+// Calls of the driver's functions, or of ours, whose results src/runtime/math_survey.cpp compares with the host's. A function
+// has results for single numbers and for vectors, since drivers compute these in different ways: y has parts of `count` numbers.
+//
+// Define   meaning                                                                            example
+// WIDE     1: vectors of 4, 2, 8 and 16, which are five parts; 0: of 4, which are two         1
 //
 //     TRY_ONE(try_0, tanh, float)     the kernel try_0, for a function of one number
 //     TRY_TWO(try_1, pow, double)     the same for two
@@ -16,6 +18,11 @@
         const type##width u = vload##width(0, a + i), v = vload##width(0, b + i); \
         vstore##width(call, 0, y + i);                                            \
     }
+#if WIDE
+#define TRY_WIDE(type, call) TRY_FOR(type, 2, call) TRY_FOR(type, 8, call) TRY_FOR(type, 16, call)
+#else
+#define TRY_WIDE(type, call)
+#endif
 #define TRY(kernel_name, type, call)                                                                                           \
     kernel __attribute__((reqd_work_group_size(1, 1, 1))) void kernel_name(global const type* a, global const type* b, \
                                                                            global type* y, int count) {                \
@@ -23,10 +30,8 @@
             const type u = a[i], v = b[i];                                                                             \
             y[i] = call;                                                                                               \
         }                                                                                                              \
-        TRY_FOR(type, 2, call)                                                                                         \
         TRY_FOR(type, 4, call)                                                                                         \
-        TRY_FOR(type, 8, call)                                                                                         \
-        TRY_FOR(type, 16, call)                                                                                        \
+        TRY_WIDE(type, call)                                                                                           \
     }
 #define TRY_ONE(kernel_name, name, type) TRY(kernel_name, type, name(u))
 #define TRY_TWO(kernel_name, name, type) TRY(kernel_name, type, name(u, v))

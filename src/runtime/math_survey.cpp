@@ -21,7 +21,6 @@ namespace dlprim {
 namespace {
 
 constexpr const char* probe_name = "probe/functions.cl";
-constexpr std::size_t widths = 5;  // of the results: 1, 2, 4, 8 and 16
 
 /// Whether the user wants all functions to be ours, or the driver's. Otherwise the survey decides.
 std::optional<bool> forced_ours() {
@@ -63,15 +62,21 @@ bool supports_doubles(cl_device_id device) {
            config != 0;
 }
 
-std::string kernel_name(bool is_double, bool ours) {
-    return cat(is_double ? "double" : "float", ours ? "_ours" : "_drivers");
+/// Kernels of processors are written for vectors of all widths; those of others for single numbers
+/// and for four, and their compilers would take a second for a function of 16.
+bool has_wide_vectors(const CompileTarget& target) {
+    return target.device().kind == DeviceKind::cpu;
+}
+
+std::string kernel_name(const MathFunction& function, bool is_double) {
+    return cat("try_", function.name, is_double ? "_double" : "_float");
 }
 
 /// The line of kernels/probe/functions.cl that makes a kernel.
 std::string trial_line(const MathFunction& function, bool is_double, bool ours) {
-    return cat(function.arity == 2 ? "TRY_TWO(try_" : "TRY_ONE(try_", function.name, "_",
-               kernel_name(is_double, ours), "_, ", ours ? "dlprim_" : "", function.name, ", ",
-               is_double ? "double" : "float", ")\n");
+    return cat(function.arity == 2 ? "TRY_TWO(" : "TRY_ONE(", kernel_name(function, is_double),
+               ", ", ours ? "dlprim_" : "", function.name, ", ", is_double ? "double" : "float",
+               ")\n");
 }
 
 struct Release {
@@ -93,9 +98,9 @@ Held<cl_mem> make_memory(cl_context context, std::size_t bytes, const void* from
 
 template <typename T>
 std::vector<T> run_trial(cl_context context, cl_device_id device, cl_kernel kernel,
-                         const MathTrial<T>& trial) {
+                         const MathTrial<T>& trial, std::size_t parts) {
     const std::size_t count = trial.a.size(), one = 1;
-    std::vector<T> y(widths * count);
+    std::vector<T> y(parts * count);
     const Held<cl_mem> memory[] = {make_memory(context, count * sizeof(T), trial.a.data()),
                                    make_memory(context, count * sizeof(T), trial.b.data()),
                                    make_memory(context, y.size() * sizeof(T), nullptr)};
@@ -180,7 +185,7 @@ void MathSurvey::find_out(const std::vector<Use>& uses) {
             unknown.push_back(use);
     if (unknown.empty() || !tries_) return;
     try {
-        const Held<cl_program> program(trial_program(unknown));
+        const Held<cl_program> program(trial_program(unknown, false));
         for (const Use& use : unknown)
             verdicts_[use] = use.second ? needs_ours<double>(program.get(), use)
                                         : needs_ours<float>(program.get(), use);
@@ -192,60 +197,55 @@ void MathSurvey::find_out(const std::vector<Use>& uses) {
     }
 }
 
-cl_program MathSurvey::trial_program(const std::vector<Use>& uses) const {
+/// A program of the driver's functions or of ours.
+cl_program MathSurvey::trial_program(const std::vector<Use>& uses, bool ours) const {
     std::vector<OwnFunction> own;
     std::string lines;
     bool doubles = false;
     for (const auto& [function, is_double] : uses) {
-        const auto same = [&](const OwnFunction& one) { return one.function == function; };
-        auto entry = std::find_if(own.begin(), own.end(), same);
-        if (entry == own.end()) entry = own.insert(entry, {function, false, false});
-        (is_double ? entry->doubles : entry->floats) = true;
+        if (ours) own.push_back({function, !is_double, is_double});
         doubles |= is_double;
-        for (const bool ours : {false, true}) lines += trial_line(*function, is_double, ours);
+        lines += trial_line(*function, is_double, ours);
     }
-    return build_(
-        {probe_name, cat(own_functions(own, doubles), kernel_source(probe_name), lines), ""});
+    return build_({probe_name, cat(own_functions(own, doubles), kernel_source(probe_name), lines),
+                   has_wide_vectors(target_) ? "-DWIDE=1" : "-DWIDE=0"});
 }
 
 template <typename T>
-bool MathSurvey::needs_ours(cl_program program, const Use& use) const {
+bool MathSurvey::needs_ours(cl_program drivers, const Use& use) const {
     const MathFunction& function = *use.first;
     const MathTrial<T> trial = math_trial<T>(function);
-    const auto wrong = [&](bool ours) {
-        return first_wrong(function, trial, results(program, use, trial, ours));
-    };
-    const auto found = wrong(false);
-    if (!found) return false;
-    const bool is_better = !wrong(true);
-    const std::size_t i = *found % trial.a.size();
-    const std::string at =
-        cat(function.name, "(", static_cast<double>(trial.a[i]),
-            function.arity == 2 ? cat(", ", static_cast<double>(trial.b[i])) : std::string(), ")");
+    const auto wrong = first_wrong(function, trial, results(drivers, use, trial));
+    if (!wrong) return false;
+    const bool is_better = !first_wrong(function, trial, results_of(function, trial, true));
+    const std::size_t i = *wrong % trial.a.size();
+    const std::string b =
+        function.arity == 2 ? cat(", ", static_cast<double>(trial.b[i])) : std::string();
     log(is_better ? LogLevel::info : LogLevel::warning,
-        cat("device ", target_.device().str(), " computes ", at, " of ",
-            use.second ? "double" : "float", " wrongly",
+        cat("device ", target_.device().str(), " computes ", function.name, "(",
+            static_cast<double>(trial.a[i]), b, ") of ", use.second ? "double" : "float",
+            " wrongly",
             is_better ? "; kernels compute it by the library's own text"
-                      : ", and so does the library"));
+                      : ", and so does the library's own text"));
     return is_better;
 }
 
 template <typename T>
-std::vector<T> MathSurvey::results(cl_program program, const Use& use, const MathTrial<T>& trial,
-                                   bool ours) const {
+std::vector<T> MathSurvey::results(cl_program program, const Use& use,
+                                   const MathTrial<T>& trial) const {
     cl_int code = CL_SUCCESS;
-    const std::string name = cat("try_", use.first->name, "_", kernel_name(use.second, ours), "_");
-    const Held<cl_kernel> kernel(clCreateKernel(program, name.c_str(), &code));
+    const Held<cl_kernel> kernel(
+        clCreateKernel(program, kernel_name(*use.first, use.second).c_str(), &code));
     cl_check(code, "a trial of functions");
-    return run_trial(context_, device_, kernel.get(), trial);
+    return run_trial(context_, device_, kernel.get(), trial, has_wide_vectors(target_) ? 5 : 2);
 }
 
 template <typename T>
 std::vector<T> MathSurvey::results_of(const MathFunction& function, const MathTrial<T>& trial,
                                       bool ours) const {
     const Use use{&function, std::is_same_v<T, double>};
-    const Held<cl_program> program(trial_program({use}));
-    return results(program.get(), use, trial, ours);
+    const Held<cl_program> program(trial_program({use}, ours));
+    return results(program.get(), use, trial);
 }
 
 template std::vector<float> MathSurvey::results_of(const MathFunction&, const MathTrial<float>&,

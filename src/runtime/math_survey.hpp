@@ -33,7 +33,8 @@ class MathSurvey {
     /// calls no such function stays as it is.
     ProgramSource corrected(const ProgramSource& source);
 
-    /// The results of a function for a trial's numbers: singly, then by vectors of 2, 4, 8 and 16.
+    /// The results of a function for a trial's numbers: singly, then by vectors of 4, then on
+    /// processors by vectors of 2, 8 and 16.
     /// `ours`: by our text. T is float or double. Throws Error where the driver fails.
     template <typename T>
     std::vector<T> results_of(const MathFunction& function, const MathTrial<T>& trial,
@@ -45,12 +46,11 @@ class MathSurvey {
 
     void find_out(const std::vector<Use>& uses);
     bool is_ours(const Use& use) const;
-    cl_program trial_program(const std::vector<Use>& uses) const;
+    cl_program trial_program(const std::vector<Use>& uses, bool ours) const;
     template <typename T>
-    bool needs_ours(cl_program program, const Use& use) const;
+    bool needs_ours(cl_program drivers, const Use& use) const;
     template <typename T>
-    std::vector<T> results(cl_program program, const Use& use, const MathTrial<T>& trial,
-                           bool ours) const;
+    std::vector<T> results(cl_program program, const Use& use, const MathTrial<T>& trial) const;
     std::string key() const;
     void load();
     void save();

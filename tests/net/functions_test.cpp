@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <span>
 
 using namespace dlprim;
@@ -54,10 +55,10 @@ void check_functions(const Context& device, std::span<const MathFunction> functi
         int wrong = 0;
         for (std::size_t i = 0; i < y.size(); ++i)
             if (!is_right(functions[k], trials[k], i, y[i]) && wrong++ == 0)
-                UNSCOPED_INFO(device.info().str()
-                              << ": " << functions[k].name << "(" << trials[k].a[i] << ", "
-                              << trials[k].b[i] << ") is " << y[i] << " in " << sizeof(T)
-                              << " bytes");
+                UNSCOPED_INFO(std::setprecision(17)
+                              << device.info().str() << ": " << functions[k].name << "("
+                              << trials[k].a[i] << ", " << trials[k].b[i] << ") is " << y[i]
+                              << " in " << sizeof(T) << " bytes");
         CHECK(wrong == 0);
     }
 }

@@ -8,6 +8,7 @@
 #include "runtime/opencl_builds.hpp"
 
 #include <cmath>
+#include <iomanip>
 #include <limits>
 
 using namespace dlprim;
@@ -34,14 +35,16 @@ template <typename T>
 int count_wrong(Device& device, const MathFunction& function) {
     const MathTrial<T> trial = math_trial<T>(function, 2048);
     const std::vector<T> y = device.builds.math().results_of(function, trial, true);
-    REQUIRE(y.size() == 5 * trial.a.size());
+    const std::size_t parts = device.context.info().kind == DeviceKind::cpu ? 5 : 2;
+    REQUIRE(y.size() == parts * trial.a.size());
     int wrong = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t at = i % trial.a.size();
         if (is_right(function, trial, at, y[i])) continue;
         if (wrong++ == 0)
-            UNSCOPED_INFO(function.name << "(" << trial.a[at] << ", " << trial.b[at] << ") is "
-                                        << y[i] << ", part " << i / trial.a.size());
+            UNSCOPED_INFO(std::setprecision(17)
+                          << function.name << "(" << trial.a[at] << ", " << trial.b[at] << ") is "
+                          << y[i] << ", part " << i / trial.a.size());
     }
     return wrong;
 }
@@ -148,11 +151,13 @@ TEST_CASE("a driver's functions are tried once, and what is found is kept") {
         CHECK(first->corrected(other).source == other.source);
         CHECK(tried == 0);
         const std::string text = first->corrected(calls_tanh).source;
+        // Ours is tried only where the driver's is wrong.
+        const int needed = text == calls_tanh.source ? 1 : 2;
+        CHECK(tried == needed);
         CHECK(first->corrected(calls_tanh).source == text);
-        CHECK(tried == 1);
         CHECK(survey(true)->corrected(calls_tanh).source == text);
         CHECK(survey(false)->corrected(calls_tanh).source == text);
-        CHECK(tried == 1);
+        CHECK(tried == needed);
     }
 }
 
