@@ -11,6 +11,7 @@
 #include <dlprim/version.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -178,12 +179,15 @@ bool MathSurvey::is_ours(const Use& use) const {
 /// Tries the functions that are not known, by one program.
 void MathSurvey::find_out(const std::vector<Use>& uses) {
     if (forced_) return;
-    if (!loaded_) load();
+    const auto is_unknown = [&](const Use& use) {
+        return verdicts_.count(use) == 0 && !(use.second && use.first->ours_for_doubles);
+    };
+    if (std::none_of(uses.begin(), uses.end(), is_unknown)) return;
+    load();  // another process may have found it
+    if (!tries_) return;
     std::vector<Use> unknown;
-    for (const Use& use : uses)
-        if (verdicts_.count(use) == 0 && !(use.second && use.first->ours_for_doubles))
-            unknown.push_back(use);
-    if (unknown.empty() || !tries_) return;
+    std::copy_if(uses.begin(), uses.end(), std::back_inserter(unknown), is_unknown);
+    if (unknown.empty()) return;
     try {
         const Held<cl_program> program(trial_program(unknown, false));
         for (const Use& use : unknown)
@@ -264,7 +268,6 @@ std::string MathSurvey::key() const {
 }
 
 void MathSurvey::load() {
-    loaded_ = true;
     const auto known = target_.disk().enabled() ? target_.disk().load(key()) : std::nullopt;
     if (!known) return;
     for (const std::string& line : split(*known, '\n')) {

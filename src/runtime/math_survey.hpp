@@ -60,9 +60,8 @@ class MathSurvey {
     cl_device_id device_;
     Build build_;
     bool tries_, has_doubles_;
-    std::optional<bool> forced_;  ///< what DLPRIM_FUNCTIONS says
-    std::mutex mutex_;            ///< protects the members below
-    bool loaded_ = false;
+    std::optional<bool> forced_;    ///< what DLPRIM_FUNCTIONS says
+    std::mutex mutex_;              ///< protects the member below
     std::map<Use, bool> verdicts_;  ///< whether our text takes its place
 };
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iomanip>
+#include <numeric>
 #include <span>
 
 using namespace dlprim;
@@ -88,5 +90,43 @@ TEST_CASE("functions are right on every device", "[functions]") {
         }
         check_ends<float>(device);
         if (doubles) check_ends<double>(device);
+    }
+}
+
+// Kernels compute halves in float, so the conversions are all that a driver does with them.
+TEST_CASE("every half becomes its float, and floats become the nearest half", "[functions]") {
+    std::vector<std::uint16_t> halves(65536);
+    std::iota(halves.begin(), halves.end(), std::uint16_t{0});
+    std::vector<float> floats{1e30f, -1e30f, 1e-30f, 65519.996f, 65520, INFINITY, -INFINITY, NAN};
+    for (const std::uint16_t half : halves) {
+        const float next = half_to_float(static_cast<std::uint16_t>(half + 1));
+        const float middle = half_to_float(half) / 2 + next / 2;
+        if (!std::isfinite(middle)) continue;
+        for (const float x : {half_to_float(half), middle, std::nextafter(middle, 1e30f),
+                              std::nextafter(middle, -1e30f)})
+            floats.push_back(x);
+    }
+    ON_EVERY_DEVICE(device) {
+        const auto cast = [&](DType to, const Tensor& from) {
+            return ops::call(ops::Cast{.dtype = to}, {from})[0];
+        };
+        const std::vector<float> wide =
+            values_of<float>(cast(DType::f32, tensor_of(device, DType::f16, halves)));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < wide.size(); ++i) {
+            const float right = half_to_float(halves[i]);
+            wrong += right != right ? wide[i] == wide[i] : wide[i] != right;
+        }
+        CHECK(wrong == 0);
+        const std::vector<std::uint16_t> narrow =
+            values_of<std::uint16_t>(cast(DType::f16, tensor_of(device, DType::f32, floats)));
+        wrong = 0;
+        for (std::size_t i = 0; i < narrow.size(); ++i) {
+            const float right = half_to_float(float_to_half(floats[i])),
+                        found = half_to_float(narrow[i]);
+            if (!(right != right ? found != found : found == right) && wrong++ == 0)
+                UNSCOPED_INFO(std::setprecision(17) << floats[i] << " is " << found);
+        }
+        CHECK(wrong == 0);
     }
 }
