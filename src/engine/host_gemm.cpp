@@ -23,6 +23,10 @@ using std::int64_t;
 // are added to C.
 constexpr int64_t block_m = 120, block_n = 480, block_k = 256;
 
+// Up to so many panels of B, rows of A are read as they are stored: packing them would take longer
+// than it saves.
+constexpr int64_t few_panels = 8;
+
 struct AlignedDelete {
     void operator()(float* p) const { ::operator delete[](p, std::align_val_t(64)); }
 };
@@ -60,13 +64,20 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
                        panels.b.get() + (j - nb) * depth);
             for (int64_t mb = r.m0; mb < r.m1; mb += block_m) {
                 const int64_t me = std::min(r.m1, mb + block_m);
-                for (int64_t i = mb; i < me && depth > 0; i += mr)
+                const GemmSource::Rows rows =
+                    ne - nb <= few_panels * nr ? a.rows(r.batch, mb, kb) : GemmSource::Rows{};
+                const int64_t stored = rows.data ? me - (me - mb) % mr : mb;  // the others packed
+                for (int64_t i = stored; i < me && depth > 0; i += mr)
                     a.pack(r.batch, i, static_cast<int>(std::min<int64_t>(mr, me - i)), mr, kb,
                            depth, panels.a.get() + (i - mb) * depth);
                 for (int64_t j = nb; j < ne; j += nr)
                     for (int64_t i = mb; i < me; i += mr) {
-                        kernels.multiply(depth, panels.a.get() + (i - mb) * depth,
-                                         panels.b.get() + (j - nb) * depth, tile);
+                        const float* panel = panels.b.get() + (j - nb) * depth;
+                        if (i < stored)
+                            kernels.multiply_rows(depth, rows.data + (i - mb) * rows.stride,
+                                                  rows.stride, panel, tile);
+                        else
+                            kernels.multiply(depth, panels.a.get() + (i - mb) * depth, panel, tile);
                         c.store({tile, nr, r.batch, i, j,
                                  static_cast<int>(std::min<int64_t>(mr, me - i)),
                                  static_cast<int>(std::min<int64_t>(nr, ne - j)), first});

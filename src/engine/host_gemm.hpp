@@ -50,6 +50,17 @@ class GemmSource {
     /// column for B.
     virtual void pack(std::int64_t batch, std::int64_t first, int count, int width,
                       std::int64_t k_first, std::int64_t depth, float* to) const = 0;
+
+    /// Rows of a matrix that is stored along K: row `first` from `data` on, others `stride` apart.
+    struct Rows {
+        const float* data = nullptr;
+        std::int64_t stride = 0;
+    };
+    /// Element (first, k_first) and those behind it. Without data they can only be packed.
+    virtual Rows rows(std::int64_t /*batch*/, std::int64_t /*first*/,
+                      std::int64_t /*k_first*/) const {
+        return {};
+    }
 };
 
 /// The sums over one block of K for a tile of C: sums[i * ld + j] belongs to element
@@ -84,6 +95,10 @@ class GemmMatrix : public GemmSource {
         : data_(data), step_(step), k_step_(k_step), stride_(stride) {}
     void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
               std::int64_t depth, float* to) const override;
+    Rows rows(std::int64_t batch, std::int64_t first, std::int64_t k_first) const override {
+        if (k_step_ != 1) return {};
+        return {data_ + batch * stride_ + first * step_ + k_first, step_};
+    }
 
   private:
     const float* data_;

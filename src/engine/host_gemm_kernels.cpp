@@ -18,51 +18,75 @@ namespace {
 
 // A tile is ROWS x 2 vectors of WIDTH floats. dot() has 64 partial sums at every width, so that it
 // gives the same bits.
-#define DLPRIM_GEMM_KERNELS(NAME, TARGET, WIDTH, ROWS)                                           \
-    struct NAME {                                                                                \
-        typedef float V __attribute__((vector_size(WIDTH * sizeof(float))));                     \
-        typedef float U                                                                          \
-            __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));          \
-        TARGET static void multiply(std::int64_t depth, const float* a, const float* b,          \
-                                    float* tile) {                                               \
-            V sum[ROWS][2];                                                                      \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{}; \
-            for (std::int64_t p = 0; p < depth; ++p) {                                           \
-                V b0, b1;                                                                        \
-                std::memcpy(&b0, b, sizeof(V));                                                  \
-                std::memcpy(&b1, b + WIDTH, sizeof(V));                                          \
-                __builtin_prefetch(b + 16 * WIDTH);                                              \
-                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                        \
-                    sum[i][0] += a[i] * b0;                                                      \
-                    sum[i][1] += a[i] * b1;                                                      \
-                }                                                                                \
-                a += ROWS;                                                                       \
-                b += 2 * WIDTH;                                                                  \
-            }                                                                                    \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                            \
-                std::memcpy(tile + i * 2 * WIDTH, &sum[i][0], sizeof(V));                        \
-                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &sum[i][1], sizeof(V));                \
-            }                                                                                    \
-        }                                                                                        \
-        TARGET static float dot(std::int64_t count, const float* a, const float* b) {            \
-            V sum[64 / WIDTH];                                                                   \
-            _Pragma("GCC unroll 16") for (int i = 0; i < 64 / WIDTH; ++i) sum[i] = V{};          \
-            std::int64_t p = 0;                                                                  \
-            for (; p + 64 <= count; p += 64)                                                     \
-                _Pragma("GCC unroll 16") for (int i = 0; i < 64 / WIDTH; ++i) {                  \
-                    V u, v;                                                                      \
-                    std::memcpy(&u, a + p + i * WIDTH, sizeof(V));                               \
-                    std::memcpy(&v, b + p + i * WIDTH, sizeof(V));                               \
-                    sum[i] += u * v;                                                             \
-                }                                                                                \
-            float lanes[64];                                                                     \
-            std::memcpy(lanes, sum, sizeof lanes);                                               \
-            for (int i = 0; p < count; ++p, ++i) lanes[i] += a[p] * b[p];                        \
-            for (int half = 32; half > 0; half /= 2)                                             \
-                for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];                      \
-            return lanes[0];                                                                     \
-        }                                                                                        \
-        static constexpr HostGemmKernels table{ROWS, 2 * WIDTH, multiply, dot};                  \
+#define DLPRIM_GEMM_KERNELS(NAME, TARGET, WIDTH, ROWS)                                             \
+    struct NAME {                                                                                  \
+        typedef float V __attribute__((vector_size(WIDTH * sizeof(float))));                       \
+        typedef float U                                                                            \
+            __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));            \
+        TARGET static void multiply(std::int64_t depth, const float* a, const float* b,            \
+                                    float* tile) {                                                 \
+            V sum[ROWS][2];                                                                        \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{};   \
+            for (std::int64_t p = 0; p < depth; ++p) {                                             \
+                V b0, b1;                                                                          \
+                std::memcpy(&b0, b, sizeof(V));                                                    \
+                std::memcpy(&b1, b + WIDTH, sizeof(V));                                            \
+                __builtin_prefetch(b + 16 * WIDTH);                                                \
+                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                          \
+                    sum[i][0] += a[i] * b0;                                                        \
+                    sum[i][1] += a[i] * b1;                                                        \
+                }                                                                                  \
+                a += ROWS;                                                                         \
+                b += 2 * WIDTH;                                                                    \
+            }                                                                                      \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                              \
+                std::memcpy(tile + i * 2 * WIDTH, &sum[i][0], sizeof(V));                          \
+                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &sum[i][1], sizeof(V));                  \
+            }                                                                                      \
+        }                                                                                          \
+        TARGET static void multiply_rows(std::int64_t depth, const float* a, std::int64_t stride,  \
+                                         const float* b, float* tile) {                            \
+            V sum[ROWS][2];                                                                        \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{};   \
+            const float *a0 = a, *a3 = a + 3 * stride, *a6 = a + 6 * stride, *a9 = a + 9 * stride; \
+            for (std::int64_t p = 0; p < depth; ++p) {                                             \
+                V b0, b1;                                                                          \
+                std::memcpy(&b0, b, sizeof(V));                                                    \
+                std::memcpy(&b1, b + WIDTH, sizeof(V));                                            \
+                __builtin_prefetch(b + 16 * WIDTH);                                                \
+                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                          \
+                    const float* const from = i < 3 ? a0 : i < 6 ? a3 : i < 9 ? a6 : a9;           \
+                    const float factor = from[i % 3 * stride];                                     \
+                    sum[i][0] += factor * b0;                                                      \
+                    sum[i][1] += factor * b1;                                                      \
+                }                                                                                  \
+                ++a0, ++a3, ++a6, ++a9;                                                            \
+                b += 2 * WIDTH;                                                                    \
+            }                                                                                      \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                              \
+                std::memcpy(tile + i * 2 * WIDTH, &sum[i][0], sizeof(V));                          \
+                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &sum[i][1], sizeof(V));                  \
+            }                                                                                      \
+        }                                                                                          \
+        TARGET static float dot(std::int64_t count, const float* a, const float* b) {              \
+            V sum[64 / WIDTH];                                                                     \
+            _Pragma("GCC unroll 16") for (int i = 0; i < 64 / WIDTH; ++i) sum[i] = V{};            \
+            std::int64_t p = 0;                                                                    \
+            for (; p + 64 <= count; p += 64)                                                       \
+                _Pragma("GCC unroll 16") for (int i = 0; i < 64 / WIDTH; ++i) {                    \
+                    V u, v;                                                                        \
+                    std::memcpy(&u, a + p + i * WIDTH, sizeof(V));                                 \
+                    std::memcpy(&v, b + p + i * WIDTH, sizeof(V));                                 \
+                    sum[i] += u * v;                                                               \
+                }                                                                                  \
+            float lanes[64];                                                                       \
+            std::memcpy(lanes, sum, sizeof lanes);                                                 \
+            for (int i = 0; p < count; ++p, ++i) lanes[i] += a[p] * b[p];                          \
+            for (int half = 32; half > 0; half /= 2)                                               \
+                for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];                        \
+            return lanes[0];                                                                       \
+        }                                                                                          \
+        static constexpr HostGemmKernels table{ROWS, 2 * WIDTH, multiply, multiply_rows, dot};     \
     };
 
 #if defined(__x86_64__)

@@ -12,6 +12,10 @@ struct HostGemmKernels {
     /// tile[i * columns + j] = sum over p < depth of a[p * rows + i] * b[p * columns + j], in the
     /// order of p. `b` and `tile` are aligned to 64 bytes.
     void (*multiply)(std::int64_t depth, const float* a, const float* b, float* tile);
+    /// The same with A as it is stored, row i from a[i * stride] on, for products in which packing
+    /// A would not pay.
+    void (*multiply_rows)(std::int64_t depth, const float* a, std::int64_t stride, const float* b,
+                          float* tile);
     /// The sum of a[p] * b[p], in an order that depends on `count` only.
     float (*dot)(std::int64_t count, const float* a, const float* b);
 };

@@ -97,6 +97,22 @@ S narrowed(T value) {
     return static_cast<S>(value);
 }
 
+/// narrowed() of a line, for types that compilers have vectors of: without branches, and by 32-bit
+/// integers.
+template <typename S, typename T>
+void store_narrowed(const T* from, S* into, std::int64_t n) {
+    // Double holds the limits of 32 bits; float holds those of fewer.
+    using Wide = std::conditional_t<sizeof(S) < 4, T, double>;
+    constexpr auto least = static_cast<Wide>(std::numeric_limits<S>::min()),
+                   most = static_cast<Wide>(std::numeric_limits<S>::max());
+    for (std::int64_t j = 0; j < n; ++j) {
+        const auto value = static_cast<Wide>(from[j]);
+        const Wide number = value != value ? Wide(0) : value;
+        const Wide low = number > least ? number : least;
+        into[j] = static_cast<S>(static_cast<std::int32_t>(low < most ? low : most));
+    }
+}
+
 template <typename T>
 void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride, std::int64_t n,
            const T* from) {
@@ -108,6 +124,12 @@ void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t strid
                 std::copy_n(from, n, into);
                 return;
             }
+        }
+        if constexpr (std::is_floating_point_v<T> && std::is_integral_v<S> &&
+                      (sizeof(S) < 4 || std::is_same_v<S, std::int32_t>)) {
+            const bool is_number = dtype != DType::f16 && dtype != DType::bf16;
+            if (stride == 1 && is_number && dtype != DType::boolean)
+                return store_narrowed(from, into, n);
         }
         for (std::int64_t j = 0; j < n; ++j) {
             S& to = into[j * stride];

@@ -37,10 +37,17 @@ Geometry geometry_of(const Problem& problem) {
     return g;
 }
 
+// A gather with the layout of its patches.
+struct LaidOut {
+    Gather gather;
+    PatchLayout layout;
+    explicit LaidOut(Gather given) : gather(std::move(given)), layout(gather) {}
+};
+
 HostLaunch::Work forward_work(const Problem& problem) {
     const bool bias = has_bias(problem);
-    return [g = geometry_of(problem), gather = forward_gather(geometry_of(problem)),
-            stages = problem.epilogue, bias,
+    const Geometry geometry = geometry_of(problem);
+    return [g = geometry, laid = LaidOut(forward_gather(geometry)), stages = problem.epilogue, bias,
             result = problem.inputs.size()](HostPool& pool, Operands operands) {
         const HostEpilogue epilogue(stages, operands);
         const float *x = floats(operands[0]), *weight = floats(operands[1]);
@@ -48,35 +55,33 @@ HostLaunch::Work forward_work(const Problem& problem) {
         float* y = floats(operands[result]);
         if (g.group_in() == 1 && (g.group_out() < 4 || host_vector_width() < 8))
             return depthwise_forward(pool, g, x, weight, b, epilogue, y);
-        const std::int64_t k = gather.depth();
+        const Gather& gather = laid.gather;
+        const std::int64_t k = gather.depth(), columns = gather.columns();
+        const GemmMatrix rows(weight, k, 1, gather.results * k);
+        const PlaneSink sink(gather, y, b, epilogue);
         // An image of a 1x1 convolution is a matrix as it is stored.
         if (g.pointwise() && g.n == 1)
-            return host_gemm(pool, g.groups, gather.results, gather.columns(), k,
-                             GemmMatrix(weight, k, 1, gather.results * k),
-                             GemmMatrix(x, 1, gather.columns(), k * gather.columns()),
-                             PlaneSink(gather, y, b, epilogue));
-        Gather pitched = gather;
-        const PatchSource patches(pitched, x);
-        host_gemm(pool, g.groups, gather.results, pitched.columns(), k,
-                  GemmMatrix(weight, k, 1, gather.results * k), patches,
-                  PlaneSink(pitched, y, b, epilogue));
+            return host_gemm(pool, g.groups, gather.results, columns, k, rows,
+                             GemmMatrix(x, 1, columns, k * columns), sink);
+        host_gemm(pool, g.groups, gather.results, columns, k, rows,
+                  PatchSource(gather, laid.layout, x), sink);
     };
 }
 
 HostLaunch::Work backward_data_work(const Problem& problem) {
-    return [g = geometry_of(problem), gathers = backward_data_gathers(geometry_of(problem)),
-            stages = problem.epilogue,
+    const Geometry geometry = geometry_of(problem);
+    std::vector<LaidOut> gathers;
+    for (Gather& gather : backward_data_gathers(geometry)) gathers.emplace_back(std::move(gather));
+    return [g = geometry, gathers = std::move(gathers), stages = problem.epilogue,
             result = problem.inputs.size()](HostPool& pool, Operands operands) {
         const HostEpilogue epilogue(stages, operands);
         const float *dy = floats(operands[0]), *weight = floats(operands[1]);
         float* dx = floats(operands[result]);
         if (g.group_in() == 1) return depthwise_backward_data(pool, g, dy, weight, epilogue, dx);
-        for (Gather gather : gathers) {
-            const PatchSource patches(gather, dy);
+        for (const auto& [gather, layout] : gathers)
             host_gemm(pool, g.groups, gather.results, gather.columns(), gather.depth(),
-                      TransposedWeightSource(gather, g.kh * g.kw, weight), patches,
-                      PlaneSink(gather, dx, nullptr, epilogue));
-        }
+                      TransposedWeightSource(gather, g.kh * g.kw, weight),
+                      PatchSource(gather, layout, dy), PlaneSink(gather, dx, nullptr, epilogue));
     };
 }
 

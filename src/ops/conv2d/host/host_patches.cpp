@@ -123,26 +123,28 @@ std::vector<Gather> backward_data_gathers(const Geometry& g) {
     return gathers;
 }
 
-PatchSource::PatchSource(Gather& gather, const float* data) : g_(gather), data_(data) {
+PatchLayout::PatchLayout(Gather& gather) {
     if (gather.taps.empty()) return;
     int64_t bottom = std::numeric_limits<int64_t>::min(), right = bottom;
-    top_ = left_ = std::numeric_limits<int64_t>::max();
+    top = left = std::numeric_limits<int64_t>::max();
     for (const Tap& tap : gather.taps) {
-        const int64_t y = floor_quotient(tap.y, g_.step_y), x = floor_quotient(tap.x, g_.step_x);
-        top_ = std::min(top_, y), bottom = std::max(bottom, y);
-        left_ = std::min(left_, x), right = std::max(right, x);
+        const int64_t y = floor_quotient(tap.y, gather.step_y),
+                      x = floor_quotient(tap.x, gather.step_x);
+        top = std::min(top, y), bottom = std::max(bottom, y);
+        left = std::min(left, x), right = std::max(right, x);
     }
-    gather.pitch = g_.grid_w + right - left_;
+    gather.pitch = gather.grid_w + right - left;
     for (const Tap& tap : gather.taps) {
-        const int64_t y = floor_quotient(tap.y, g_.step_y), x = floor_quotient(tap.x, g_.step_x);
-        const Phase phase{tap.y - y * g_.step_y, tap.x - x * g_.step_x};
-        const auto found = std::find_if(phases_.begin(), phases_.end(), [&](const Phase& other) {
+        const int64_t y = floor_quotient(tap.y, gather.step_y),
+                      x = floor_quotient(tap.x, gather.step_x);
+        const Phase phase{tap.y - y * gather.step_y, tap.x - x * gather.step_x};
+        const auto found = std::find_if(phases.begin(), phases.end(), [&](const Phase& other) {
             return other.y == phase.y && other.x == phase.x;
         });
-        slot_.push_back(found - phases_.begin());
-        if (found == phases_.end()) phases_.push_back(phase);
-        shift_.push_back((y - top_) * gather.pitch + x - left_);
-        reach_ = std::max(reach_, shift_.back());
+        slot.push_back(found - phases.begin());
+        if (found == phases.end()) phases.push_back(phase);
+        shift.push_back((y - top) * gather.pitch + x - left);
+        reach = std::max(reach, shift.back());
     }
 }
 
@@ -155,7 +157,7 @@ void PatchSource::prepare(int64_t batch, int64_t first, int64_t count, int64_t k
                           int64_t depth) const {
     Block& b = block();
     const auto tap_count = static_cast<int64_t>(g_.taps.size()),
-               phase_count = static_cast<int64_t>(phases_.size());
+               phase_count = static_cast<int64_t>(layout_.phases.size());
     b.first_channel = k_first / tap_count;
     const int64_t channels = (k_first + depth - 1) / tap_count + 1 - b.first_channel;
     const int64_t per_image = g_.grid_h * g_.pitch, plane = g_.h * g_.w;
@@ -164,7 +166,7 @@ void PatchSource::prepare(int64_t batch, int64_t first, int64_t count, int64_t k
     for (int64_t at = first; at < first + count;) {
         const int64_t image = at / per_image, from = at % per_image;
         const int64_t to = std::min(per_image, from + first + count - at);
-        b.segments.push_back({image, from, to, size, to - from + reach_});
+        b.segments.push_back({image, from, to, size, to - from + layout_.reach});
         size += channels * phase_count * b.segments.back().length;
         at += to - from;
     }
@@ -175,7 +177,7 @@ void PatchSource::prepare(int64_t batch, int64_t first, int64_t count, int64_t k
         const float* from =
             data_ + ((segment.image * g_.groups + batch) * g_.channels + b.first_channel) * plane;
         for (int64_t c = 0; c < channels; ++c, from += plane)
-            for (const Phase& phase : phases_) {
+            for (const PatchLayout::Phase& phase : layout_.phases) {
                 fill(segment, from, phase, to);
                 to += segment.length;
             }
@@ -183,14 +185,14 @@ void PatchSource::prepare(int64_t batch, int64_t first, int64_t count, int64_t k
 }
 
 // The part [segment.first, segment.first + segment.length) of a phase plane, row by row.
-void PatchSource::fill(const Segment& segment, const float* plane, const Phase& phase,
+void PatchSource::fill(const Segment& segment, const float* plane, const PatchLayout::Phase& phase,
                        float* to) const {
     const int64_t end = segment.first + segment.length;
     for (int64_t at = segment.first; at < end;) {
         const int64_t row = at / g_.pitch, column = at % g_.pitch;
         const int64_t length = std::min(g_.pitch - column, end - at);
-        const int64_t y = (row + top_) * g_.step_y + phase.y;
-        const int64_t x = (column + left_) * g_.step_x + phase.x;
+        const int64_t y = (row + layout_.top) * g_.step_y + phase.y;
+        const int64_t x = (column + layout_.left) * g_.step_x + phase.x;
         const Inside in = y >= 0 && y < g_.h ? inside(x, g_.step_x, g_.w, static_cast<int>(length))
                                              : Inside{0, 0};
         std::fill(to, to + in.begin, 0.0f);
@@ -207,7 +209,7 @@ void PatchSource::pack(int64_t, int64_t first, int count, int width, int64_t k_f
                        float* to) const {
     const Block& b = block();
     const auto tap_count = static_cast<int64_t>(g_.taps.size()),
-               phase_count = static_cast<int64_t>(phases_.size());
+               phase_count = static_cast<int64_t>(layout_.phases.size());
     const int64_t per_image = g_.grid_h * g_.pitch;
     const int64_t first_channel = k_first / tap_count - b.first_channel;
     int done = 0;
@@ -222,8 +224,8 @@ void PatchSource::pack(int64_t, int64_t first, int count, int width, int64_t k_f
         const auto length = static_cast<std::size_t>(end - begin);
         for (int64_t p = 0; p < depth; ++p, out += width) {
             const auto t = static_cast<std::size_t>(tap);
-            const float* row =
-                from + (channel * phase_count + slot_[t]) * segment.length + shift_[t];
+            const float* row = from + (channel * phase_count + layout_.slot[t]) * segment.length +
+                               layout_.shift[t];
             if (length == host_gemm_max_columns)  // a copy of fixed size is faster
                 std::memcpy(out, row, host_gemm_max_columns * sizeof(float));
             else

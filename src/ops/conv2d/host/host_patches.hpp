@@ -51,19 +51,30 @@ std::vector<Gather> backward_data_gathers(const Geometry& g);
 /// the grid have the pitch of these planes, which is larger than their width by what the taps reach
 /// beyond it. So the elements of neighbouring columns are neighbours for every tap, and a row of a
 /// panel is one copy. The columns beyond the width are computed for nothing and not stored.
+struct PatchLayout {
+    struct Phase {
+        std::int64_t y, x;
+    };
+    std::vector<Phase> phases;        ///< those that taps read
+    std::vector<std::int64_t> slot;   ///< by tap: which of the phases
+    std::vector<std::int64_t> shift;  ///< by tap: the distance in the plane
+    std::int64_t top = 0, left = 0;   ///< the first row and column that taps reach, in steps
+    std::int64_t reach = 0;           ///< the largest shift
+
+    /// Sets the gather's pitch.
+    explicit PatchLayout(Gather& gather);
+};
+
 class PatchSource : public GemmSource {
   public:
-    /// Sets the gather's pitch.
-    PatchSource(Gather& gather, const float* data);
+    PatchSource(const Gather& gather, const PatchLayout& layout, const float* data)
+        : g_(gather), layout_(layout), data_(data) {}
     void prepare(std::int64_t batch, std::int64_t first, std::int64_t count, std::int64_t k_first,
                  std::int64_t depth) const override;
     void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
               std::int64_t depth, float* to) const override;
 
   private:
-    struct Phase {
-        std::int64_t y, x;
-    };
     /// Columns [first, last) of one image, and where their planes are in the thread's memory.
     struct Segment {
         std::int64_t image, first, last, begin, length;
@@ -75,15 +86,12 @@ class PatchSource : public GemmSource {
         std::int64_t first_channel = 0;
     };
     static Block& block();
-    void fill(const Segment& segment, const float* plane, const Phase& phase, float* to) const;
+    void fill(const Segment& segment, const float* plane, const PatchLayout::Phase& phase,
+              float* to) const;
 
     const Gather& g_;
+    const PatchLayout& layout_;
     const float* data_;
-    std::vector<Phase> phases_;        ///< those that taps read
-    std::vector<std::int64_t> slot_;   ///< by tap: which of phases_
-    std::vector<std::int64_t> shift_;  ///< by tap: the distance in the plane
-    std::int64_t top_ = 0, left_ = 0;  ///< the first row and column that taps reach, in steps
-    std::int64_t reach_ = 0;           ///< the largest of shift_
 };
 
 /// The weight of backward-data. Rows are input channels, and K is (output channel, tap).
