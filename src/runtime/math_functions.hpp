@@ -31,6 +31,9 @@ struct MathFunction {
         double low = 0, high = 0;
         bool ratio = false;
     } a, b;
+    /// A function that the text of kernels/own calls as dlprim_NAME: the driver's or ours, too. It
+    /// comes before this one in the table.
+    const char* needs = nullptr;
 };
 
 /// All that a survey covers.

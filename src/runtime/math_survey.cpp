@@ -148,6 +148,8 @@ ProgramSource MathSurvey::corrected(const ProgramSource& source) {
     add_called(source.source, called);
     add_called(source.options, called);
     if (called.empty()) return source;
+    for (const MathFunction* function : std::set<const MathFunction*>(called))
+        if (function->needs != nullptr) called.insert(find_math_function(function->needs));
     const bool doubles =
         has_doubles_ && (has(source.source, "double") || has(source.options, "double"));
     std::vector<Use> uses;
@@ -157,16 +159,27 @@ ProgramSource MathSurvey::corrected(const ProgramSource& source) {
     }
     const std::lock_guard lock(mutex_);
     find_out(uses);
-    std::vector<OwnFunction> own;
-    for (const MathFunction& function : math_functions()) {
-        if (called.count(&function) == 0) continue;
-        const OwnFunction one{&function, is_ours({&function, false}),
-                              doubles && is_ours({&function, true})};
-        if (one.floats || one.doubles) own.push_back(one);
-    }
+    const std::vector<OwnFunction> own = own_of(called, doubles);
     if (own.empty()) return source;
     return {source.name, cat(own_functions(own, doubles), own_names(own), source.source),
             source.options};
+}
+
+/// Those of the functions that are ours, and in front of each what it needs.
+std::vector<OwnFunction> MathSurvey::own_of(const std::set<const MathFunction*>& functions,
+                                            bool doubles) const {
+    std::vector<OwnFunction> own;
+    const auto add = [&](const MathFunction* function) {
+        const auto same = [&](const OwnFunction& one) { return one.function == function; };
+        if (std::any_of(own.begin(), own.end(), same)) return;
+        own.push_back({function, is_ours({function, false}), doubles && is_ours({function, true})});
+    };
+    for (const MathFunction* function : functions) {
+        if (!is_ours({function, false}) && !(doubles && is_ours({function, true}))) continue;
+        if (function->needs != nullptr) add(find_math_function(function->needs));
+        add(function);
+    }
+    return own;
 }
 
 bool MathSurvey::is_ours(const Use& use) const {
@@ -207,6 +220,10 @@ cl_program MathSurvey::trial_program(const std::vector<Use>& uses, bool ours) co
     std::string lines;
     bool doubles = false;
     for (const auto& [function, is_double] : uses) {
+        if (ours && function->needs != nullptr) {
+            const MathFunction* const needed = find_math_function(function->needs);
+            own.push_back({needed, is_ours({needed, false}), is_ours({needed, true})});
+        }
         if (ours) own.push_back({function, !is_double, is_double});
         doubles |= is_double;
         lines += trial_line(*function, is_double, ours);

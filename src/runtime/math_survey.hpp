@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,8 @@ class MathSurvey {
     using Use = std::pair<const MathFunction*, bool>;
 
     void find_out(const std::vector<Use>& uses);
+    std::vector<OwnFunction> own_of(const std::set<const MathFunction*>& functions,
+                                    bool doubles) const;
     bool is_ours(const Use& use) const;
     cl_program trial_program(const std::vector<Use>& uses, bool ours) const;
     template <typename T>

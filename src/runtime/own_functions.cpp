@@ -88,8 +88,9 @@ std::string own_functions(const std::vector<OwnFunction>& functions, bool has_do
 std::string own_names(const std::vector<OwnFunction>& functions) {
     std::string text;
     for (const OwnFunction& own : functions)
-        text += cat("#undef ", own.function->name, "\n#define ", own.function->name, " dlprim_",
-                    own.function->name, '\n');
+        if (own.floats || own.doubles)
+            text += cat("#undef ", own.function->name, "\n#define ", own.function->name, " dlprim_",
+                        own.function->name, '\n');
     return text;
 }
 
