@@ -10,6 +10,15 @@
 
 namespace dlprim {
 
+namespace {
+
+/// Whether both are NaN, or equal.
+bool same(double found, double wanted) {
+    return std::isnan(wanted) ? std::isnan(found) : wanted == found;
+}
+
+}  // namespace
+
 int label_input_of(const Problem& problem) {
     const Operator* const op = OperatorRegistry::instance().find(problem.op);
     if (op == nullptr) return -1;
@@ -18,12 +27,22 @@ int label_input_of(const Problem& problem) {
     return op->label_input(problem.attrs, specs).first;
 }
 
+double largest_distance(const std::vector<double>& found, const std::vector<double>& wanted) {
+    double largest = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (same(found[i], wanted[i])) continue;
+        if (!std::isfinite(wanted[i]) || !std::isfinite(found[i])) return INFINITY;
+        largest =
+            std::max(largest, std::abs(found[i] - wanted[i]) / std::max(1.0, std::abs(wanted[i])));
+    }
+    return largest;
+}
+
 double result_distance(const std::vector<double>& found, const std::vector<double>& wanted) {
     double error = 0, size = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
         if (!std::isfinite(wanted[i]) || !std::isfinite(found[i])) {
-            const bool same = std::isnan(wanted[i]) ? std::isnan(found[i]) : wanted[i] == found[i];
-            if (!same) return INFINITY;
+            if (!same(found[i], wanted[i])) return INFINITY;
             continue;
         }
         error += (found[i] - wanted[i]) * (found[i] - wanted[i]);

@@ -22,6 +22,10 @@ int label_input_of(const Problem& problem);
 /// size.
 double result_distance(const std::vector<double>& found, const std::vector<double>& wanted);
 
+/// The largest distance of an element, relative to its size or to 1 if that is more. Infinite
+/// values and NaN must be equal, or the distance is infinite.
+double largest_distance(const std::vector<double>& found, const std::vector<double>& wanted);
+
 /// The tolerance for an output of that type. Factors and stored values that are rounded to 11 or 8
 /// bits each contribute an error of half a unit in the last of these bits.
 double result_tolerance(const Problem& problem, DType output);

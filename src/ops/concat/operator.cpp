@@ -3,6 +3,7 @@
 #include "ops/concat/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/defines_edges.hpp"
 #include "ops/concat/options.hpp"
 
 namespace dlprim::concat {
@@ -20,10 +21,11 @@ void visit(const Shape& input, const Shape& output, int dim, std::int64_t positi
                   static_cast<std::size_t>((o * output[dim] + position + i) * inner + k));
 }
 
-class Concat : public Operator {
+class Concat : public Operator, public DefinesEdges {
   public:
     std::string_view type() const override { return "Concat"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    bool defines_edges(const Attrs&) const override { return true; }
     const Schema& schema() const override {
         static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
                                     "the dimension that grows; negative counts from the end"}};

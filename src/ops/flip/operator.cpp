@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/lines.hpp"
+#include "graph/defines_edges.hpp"
 #include "graph/oracle_loops.hpp"
 
 namespace dlprim::flip {
@@ -36,10 +37,11 @@ void turn(const Attrs& attrs, const HostArray& x, HostArray& y) {
     });
 }
 
-class Flip : public Operator {
+class Flip : public Operator, public DefinesEdges {
   public:
     std::string_view type() const override { return "Flip"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    bool defines_edges(const Attrs&) const override { return true; }
     const Schema& schema() const override {
         static const Schema schema{{"dims", OptionKind::integers, Ints{},
                                     "the dimensions to reverse; negative counts from the end"}};

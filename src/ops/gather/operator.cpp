@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/indexing/indexing.hpp"
+#include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
 #include "ops/gather/oracle.hpp"
 
@@ -11,10 +12,11 @@ namespace dlprim::gather {
 
 namespace {
 
-class Gather : public IndexedOperator {
+class Gather : public IndexedOperator, public DefinesEdges {
   public:
     std::string_view type() const override { return gather::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    bool defines_edges(const Attrs&) const override { return true; }
     const Schema& schema() const override {
         static const Schema schema{mode_option(), dim_option(), batch_dims_option(), dims_option(),
                                    from_end_option()};

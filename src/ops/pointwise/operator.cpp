@@ -80,6 +80,16 @@ DType promoted(const Options& options, std::span<const TensorSpec> inputs) {
     return whole == DType::boolean ? DType::i64 : whole;
 }
 
+bool PointwiseOperator::defines_edges(const Attrs& attrs) const {
+    const Program program = parse(attrs.text("code"));
+    return std::all_of(program.outputs.begin(), program.outputs.end(), [](const Output& output) {
+        const Tape tape = compile(std::span(&output.value, 1));
+        return output.kind == Output::Kind::elementwise &&
+               std::none_of(tape.code.begin(), tape.code.end(),
+                            [](const Instruction& in) { return is_random(in.op); });
+    });
+}
+
 std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
                                                  std::span<const TensorSpec> inputs) const {
     const Options options = read_options(attrs);

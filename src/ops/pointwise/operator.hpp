@@ -3,14 +3,17 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "graph/defines_edges.hpp"
 #include "ops/pointwise/options.hpp"
 
 namespace dlprim::pointwise {
 
-class PointwiseOperator : public Operator {
+class PointwiseOperator : public Operator, public DefinesEdges {
   public:
     std::string_view type() const override { return "Pointwise"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    /// Sums overflow or not by their order, and random numbers want seeds.
+    bool defines_edges(const Attrs& attrs) const override;
     const Schema& schema() const override { return pointwise_schema(); }
     int min_inputs() const override { return 0; }
     int max_inputs() const override { return 64; }

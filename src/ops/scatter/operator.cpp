@@ -3,6 +3,7 @@
 #include "ops/scatter/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
 #include "ops/scatter/options.hpp"
 #include "ops/scatter/oracle.hpp"
@@ -12,10 +13,13 @@ namespace dlprim::scatter {
 
 namespace {
 
-class Scatter : public IndexedOperator {
+class Scatter : public IndexedOperator, public DefinesEdges {
   public:
     std::string_view type() const override { return scatter::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    bool defines_edges(const Attrs& attrs) const override {
+        return reduction_of(attrs) == Reduction::none;
+    }
     const Schema& schema() const override {
         static const Schema schema{
             mode_option(),

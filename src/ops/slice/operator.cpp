@@ -3,6 +3,7 @@
 #include "ops/slice/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/defines_edges.hpp"
 #include "ops/slice/options.hpp"
 
 namespace dlprim::slice {
@@ -21,10 +22,11 @@ void visit(const Shape& input, const Options& options, F&& f) {
                 f(static_cast<std::size_t>((o * input[options.dim] + i) * inner + k), to++);
 }
 
-class Slice : public Operator {
+class Slice : public Operator, public DefinesEdges {
   public:
     std::string_view type() const override { return "Slice"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    bool defines_edges(const Attrs&) const override { return true; }
     const Schema& schema() const override {
         static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
                                     "the dimension to cut; negative counts from the end"},

@@ -3,6 +3,7 @@
 #include "ops/transpose/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/defines_edges.hpp"
 #include "ops/transpose/options.hpp"
 
 #include <numeric>
@@ -74,10 +75,11 @@ void visit(const Shape& x, const Ints& dims, F&& f) {
     }
 }
 
-class Transpose : public Operator {
+class Transpose : public Operator, public DefinesEdges {
   public:
     std::string_view type() const override { return "Transpose"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    bool defines_edges(const Attrs&) const override { return true; }
     const Schema& schema() const override {
         static const Schema schema{
             {"dims", OptionKind::integers, Ints{},

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// EngineCheck: runs an engine on random data and compares its results with those of the host's
-// engine for the same problem.
+// EngineCheck: runs an engine on random data, and on edges, and compares its results with those of
+// the host's engine for the same problem.
 #pragma once
 
 #include "engine/engine.hpp"
+#include "plan/trust/check_data.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,8 +38,8 @@ class EngineCheck {
         : device_(device), host_(host), runner_(std::move(runner)) {}
 
     /// Checks the engine on a problem with its layouts set. An engine counts as wrong if its
-    /// results differ from the host's on two kinds of data, and are not those of the device's
-    /// reference engine either. Waits for the device.
+    /// results differ from the host's on two kinds of random data, or on edges, and are not those
+    /// of the device's reference engine either. Waits for the device.
     Finding run(const Engine& engine, const Problem& problem, const Tuning& tuning);
 
     /// How long the host will take by its engine's estimate, in seconds; infinity if it has none
@@ -58,9 +60,18 @@ class EngineCheck {
     Candidate on_host(const Problem& problem) const;
     /// The device's reference engine, or none if it is the given one.
     Candidate reference(const Engine& engine, const Problem& problem) const;
-    /// Random numbers in the plain layout; positive ones if asked for. Integers are zeros, or small
-    /// numbers where they are no indices.
-    static std::vector<Bytes> make_inputs(const Problem& problem, bool positive);
+    /// What is drawn, in the plain layout. Elements that share a place have one value.
+    static std::vector<Bytes> make_inputs(const Problem& problem, const Draw& draw);
+    /// Compares the results for one draw. Nothing where they are right.
+    std::optional<Finding> compare(const Engine& engine, const Problem& problem,
+                                   const Tuning& tuning, Draw draw);
+    /// What the host makes of the inputs.
+    Results wanted_results(const Candidate& host, const Problem& problem,
+                           const std::vector<Bytes>& inputs);
+    /// Whether the device's reference engine has found the same, or nothing if there is no other.
+    std::optional<bool> reference_agrees(const Engine& engine, const Problem& problem,
+                                         const std::vector<Bytes>& inputs, const Results& found,
+                                         bool elementwise);
     Results results(ContextImpl& context, const Candidate& candidate,
                     const std::vector<Bytes>& inputs, const Runner& runner = {});
     /// Writes an input to the device in the layout that the engine wants.
@@ -69,9 +80,10 @@ class EngineCheck {
     /// Converts between layouts, on the host.
     Bytes reordered(const Bytes& bytes, const Operand& operand, const Layout& from,
                     const Layout& to);
-    /// The largest distance of an output relative to its tolerance: right up to 1.
+    /// The largest distance of an output relative to its tolerance: right up to 1. Of edges each
+    /// element counts for itself, since the largest would hide all others.
     static double excess(const Problem& problem, const Results& found, const Results& wanted,
-                         std::string& where);
+                         bool elementwise, std::string& where);
 
     ContextImpl& device_;
     ContextImpl& host_;

@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::int64_t fewer_samples = 2, fewer_elements = 4096;
 
-/// The number of inputs that the operator itself has. Operands of the epilogue follow them.
-std::size_t own_inputs(const Problem& problem) {
-    std::size_t count = problem.inputs.size();
-    for (const EpilogueStage& stage : problem.epilogue)
-        if (stage.kind == EpilogueStage::Kind::add)
-            count = std::min(count, static_cast<std::size_t>(stage.operand));
-    return count;
-}
-
 bool begins_with(const Shape& shape, std::int64_t size) {
     return shape.rank() > 0 && shape[0] == size;
 }
@@ -102,6 +93,14 @@ bool lay_out(const Traits& device, const Engine& engine, const Problem& problem,
 }
 
 }  // namespace
+
+std::size_t own_inputs(const Problem& problem) {
+    std::size_t count = problem.inputs.size();
+    for (const EpilogueStage& stage : problem.epilogue)
+        if (stage.kind == EpilogueStage::Kind::add)
+            count = std::min(count, static_cast<std::size_t>(stage.operand));
+    return count;
+}
 
 Problem plain_problem(Problem problem) {
     for (auto* operands : {&problem.inputs, &problem.outputs})

@@ -4,6 +4,7 @@
 
 #include "engine/engine.hpp"
 
+#include <cstddef>
 #include <optional>
 
 namespace dlprim {
@@ -15,6 +16,9 @@ namespace dlprim {
 /// apply to it with this tuning.
 std::optional<Problem> smaller_problem(const Traits& device, const Engine& engine,
                                        const Problem& problem, const Tuning& tuning);
+
+/// The number of inputs that the operator itself has. Operands of the epilogue follow them.
+std::size_t own_inputs(const Problem& problem);
 
 /// The problem with all layouts plain.
 Problem plain_problem(Problem problem);
