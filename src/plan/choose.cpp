@@ -10,7 +10,11 @@
 #include "engine/disabled.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
+#include "plan/engine_by_host.hpp"
 #include "plan/engine_failed.hpp"
+#include "plan/trust/trust.hpp"
+
+#include <dlprim/log.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -247,6 +251,7 @@ class Chooser {
         });
         if (!candidates_[i].empty()) return;
         Refusals refusals;
+        bool distrusted = false;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
             const Verdict verdict = usable(context_, *engine, problem);
             if (verdict) {
@@ -256,15 +261,33 @@ class Chooser {
             const bool failed = is_disabled(context_, *engine, problem);
             refusals.add(*engine, verdict.reason, failed);
             if (!failed) continue;
+            distrusted = distrusted || is_distrusted(context_, *engine, problem);
             notes_.push_back(
                 cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
+        if (candidates_[i].empty() && distrusted) add_host(i, refusals.str());
         if (candidates_[i].empty() && !refusals.failures()) check_size(node);
         if (!candidates_[i].empty()) return;
         const std::string why =
             cat(where(node), "no engine on this device can run it", refusals.str());
         if (refusals.failures()) throw Error(ErrorKind::build, why);
         throw NoEngine(why, node.name);
+    }
+
+    /// Lets the host compute a node whose engines the device's checks have found wrong. Says so
+    /// once for each operator and its options.
+    void add_host(std::size_t i, const std::string& why) {
+        const Node& node = graph_.nodes[i];
+        const Problem& problem = problems_[i];
+        for (const Engine* engine : engines_by_host(problem))
+            if (usable(context_, *engine, problem)) add_candidates(i, *engine);
+        if (candidates_[i].empty()) return;
+        const std::string note =
+            cat(where(node), "is computed on the host, by copies there and back in every run, ",
+                "because no engine of this device gives right results", why);
+        notes_.push_back(note);
+        const std::string key = cat("by host\n", problem.op, '\n', problem.attrs.str());
+        if (disable(context_, key, note, true)) log(LogLevel::warning, note);
     }
 
     /// Engines do not check the device's memory, so a node that exceeds it alone is reported here.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Checks of engines draw the edges of what a problem allows.
+// Checks of engines draw the edges of what a problem allows, and where all engines of an operator
+// are wrong, the host computes in their place.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "engine/pointwise/functions.hpp"
+#include "graph/operator.hpp"
 #include "net/eager_support.hpp"
 
 #include <dlprim/ops.hpp>
@@ -20,7 +22,7 @@ using namespace dlprim::testing;
 namespace {
 
 /// What the engines below get wrong, and how often they have run.
-enum class Fault { off, none, negative, last, infinite };
+enum class Fault { off, none, negative, last, infinite, everything };
 struct Script {
     Fault fault = Fault::off;
     int launches = 0;
@@ -124,6 +126,50 @@ class AddOne : public Scripted {
     }
 };
 
+/// An operator that doubles, whose only engine of devices writes what it reads.
+class Twice : public Operator {
+  public:
+    std::string_view type() const override { return "TestTwice"; }
+    const Schema& schema() const override {
+        static const Schema schema;
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> in) const override {
+        return {in[0]};
+    }
+};
+
+class TwiceOnDevices : public Scripted {
+  public:
+    TwiceOnDevices() : Scripted(Fault::everything, "twice") {}
+    std::string_view op() const override { return "TestTwice"; }
+    Verdict is_applicable(const Traits&, const Problem&) const override { return Verdict::yes(); }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        return std::make_unique<ByHand>(
+            problem, [](std::vector<std::vector<std::byte>>& memory) { memory[1] = memory[0]; });
+    }
+};
+
+class TwiceOnHost : public Engine {
+  public:
+    std::string_view name() const override { return "test.twice_host"; }
+    std::string_view op() const override { return "TestTwice"; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem&) const override { return Verdict::yes(); }
+    double estimate(const Traits&, const Problem&, const Tuning&) const override { return 1e-6; }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        const auto count = static_cast<std::size_t>(problem.inputs[0].shape.numel());
+        return std::make_unique<HostLaunch>(
+            [count](HostPool&, std::span<const BufferRef> operands) {
+                const auto* const x = reinterpret_cast<const float*>(operands[0].host());
+                auto* const y = reinterpret_cast<float*>(operands[1].host());
+                for (std::size_t i = 0; i < count; ++i) y[i] = 2 * x[i];
+            });
+    }
+};
+
 /// Before the library's engines, of which the last stays the one with which others are compared.
 const bool registered = [] {
     auto& engines = EngineRegistry::instance();
@@ -131,6 +177,8 @@ const bool registered = [] {
         engines.add(std::make_unique<TakeElements>(fault));
     for (const Fault fault : {Fault::none, Fault::infinite})
         engines.add(std::make_unique<AddOne>(fault));
+    engines.add(std::make_unique<TwiceOnDevices>());
+    engines.add(std::make_unique<TwiceOnHost>());
     return true;
 }();
 
@@ -208,6 +256,50 @@ TEST_CASE("a check draws infinities where the operator defines them", "[trust_ed
             CHECK(has_line(warnings.lines, {"is disabled: its results are wrong", "edges"}) ==
                   (fault != Fault::none));
         }
+    }
+}
+
+TEST_CASE("the host computes where all engines are wrong", "[trust_edges]") {
+    static const bool once = [] {
+        OperatorRegistry::instance().add(std::make_unique<Twice>());
+        return true;
+    }();
+    CHECK((once && registered));
+    constexpr const char* text = R"({"inputs": [{"name": "x", "shape": [3, 4]}], "outputs": ["z"],
+        "operators": [{"name": "y", "type": "TestTwice", "inputs": ["x"], "outputs": ["y"]},
+                      {"name": "z", "type": "TestTwice", "inputs": ["y"], "outputs": ["z"]}]})";
+    ON_EVERY_DEVICE(device) {
+        const bool falls_back = !device.traits().host;
+        const std::vector<float> values = random_floats(12, 5);
+        std::vector<float> twice, four_times;
+        for (const float value : values) {
+            twice.push_back(2 * value);
+            four_times.push_back(4 * value);
+        }
+        {
+            const Warnings warnings;
+            Net net = Net::from_json(Context(device.info().id), text);
+            net.initialize();
+            net.input("x").copy_from_host(values.data(), values.size() * sizeof(float));
+            for (int run = 0; run < 2; ++run) {
+                net.forward();
+                CHECK(net.output("z").to_floats() == four_times);
+            }
+            CHECK(has_line(net.notes(), {"[TestTwice 'z'] is computed on the host",
+                                         "its results are wrong"}) == falls_back);
+            CHECK(has_line(warnings.lines, {"is computed on the host"}) == falls_back);
+        }
+        // Eager calls: a view as input, and one line for all sizes.
+        const Context context(device.info().id);
+        const Warnings warnings;
+        const Tensor x(context, {3, 4}, values);
+        CHECK(ops::call("TestTwice", "{}", {x}, {})[0].to_floats() == twice);
+        const std::vector<float> turned =
+            ops::call("TestTwice", "{}", {x.transpose(0, 1)}, {})[0].to_floats();
+        CHECK(turned[1] == twice[4]);
+        CHECK(std::count_if(warnings.lines.begin(), warnings.lines.end(), [](const auto& line) {
+                  return line.find("is computed on the host") != std::string::npos;
+              }) == (falls_back ? 1 : 0));
     }
 }
 

@@ -93,6 +93,7 @@ std::vector<std::string> row_overloads() {
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
+    pass_warnings_on();
     const auto no_gil = py::call_guard<py::gil_scoped_release>();
     m.def("device_count", &device_count);
     m.def("why", &why);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 import torch
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 
 def test_out_of_memory() -> None:
@@ -244,3 +247,35 @@ def test_end_beside_a_backward_pass() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (3, "True\n"), done.stderr
+
+
+def test_an_engine_that_is_wrong(tmp_path: Path) -> None:
+    """Where the only engine of an operator gives wrong results, the host computes, and a warning says so once."""
+    kernels = tmp_path / "kernels"
+    shutil.copytree(KERNELS / "gather", kernels / "gather")
+    source = kernels / "gather" / "reference.cl"
+    good = "x + x_offset + slot * slice"
+    assert good in source.read_text()
+    source.write_text(source.read_text().replace(good, "x + x_offset + (slot ? slot : 1) * slice"))
+    code = """
+import warnings
+
+import torch
+
+x = torch.arange(12.0).reshape(4, 3).to("ocl")
+places = torch.tensor([0, 3, 1, 0], device="ocl")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        print(torch.index_select(x, 0, places).cpu().tolist())
+for warning in caught:
+    print(warning.message)
+"""
+    environment = os.environ | {"DLPRIM_KERNELS_DIR": str(kernels), "DLPRIM_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["[[0.0, 1.0, 2.0], [9.0, 10.0, 11.0], [3.0, 4.0, 5.0], [0.0, 1.0, 2.0]]"] * 2
+    told = [line for line in lines[2:] if "is computed on the host" in line]
+    assert len(told) == 1
+    assert "its results are wrong" in told[0]

@@ -14,6 +14,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/refusals.hpp"
+#include "runtime/wait_before.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -30,6 +31,9 @@ namespace {
 /// The longest that a check may take on the host by estimate, and the largest sum of its operands.
 constexpr double most_seconds = 0.5;
 constexpr std::int64_t most_elements = 1 << 27;
+
+/// Before the key of a disabled engine: a check has found it wrong.
+const std::string distrust_key = "distrusted\n";
 
 /// What a check covers: the engine with these programs, on operands of these types and kinds of
 /// layouts. Engines of the host have no programs: there it covers one problem, or all of a kind.
@@ -76,28 +80,6 @@ std::int64_t elements_of(const Problem& problem) {
     return count;
 }
 
-/// Waits for the work before a check, so that what it has refused is not taken for the engine's
-/// fault. Its error is thrown by the next wait after the check.
-class WorkBefore {
-  public:
-    explicit WorkBefore(Queue& queue) : queue_(queue) {
-        try {
-            queue_.finish();
-        } catch (...) {
-            error_ = std::current_exception();
-        }
-    }
-    ~WorkBefore() {
-        if (error_) queue_.throw_later(error_);
-    }
-    WorkBefore(const WorkBefore&) = delete;
-    WorkBefore& operator=(const WorkBefore&) = delete;
-
-  private:
-    Queue& queue_;
-    std::exception_ptr error_;
-};
-
 class Checker {
   public:
     explicit Checker(ContextImpl& context, EngineCheck::Runner runner = {})
@@ -134,7 +116,7 @@ class Checker {
         if (!trust) {
             // Its program would be compiled for the check alone.
             if (!runner_ && !is_compiled(use.programs)) return all_.later.push_back(use);
-            const WorkBefore before(context_.queue());
+            const WaitBefore before(context_.queue());
             EngineCheck::Finding found;
             try {
                 found = check(use);
@@ -235,10 +217,15 @@ bool disable_distrusted(ContextImpl& context, const std::vector<DistrustedEngine
     std::set<std::string> logged;
     bool any = false;
     for (const DistrustedEngine& engine : wrong) {
+        disable(context, distrust_key + engine.key, engine.why, true);
         const bool first = logged.insert(engine.key.substr(0, engine.key.find('\n'))).second;
         any = disable(context, engine.key, engine.why, !first) || any;
     }
     return any;
+}
+
+bool is_distrusted(ContextImpl& context, const Engine& engine, const Problem& problem) {
+    return has_failed(context, distrust_key + disable_key(engine, problem));
 }
 
 void refuse_distrusted(std::vector<DistrustedEngine> wrong) {

@@ -66,6 +66,8 @@ std::vector<DistrustedEngine> check_engines_by(
 /// Disables wrong engines for their problems, and writes a line to the log for each engine. Returns
 /// false if all of them were disabled before, which means that no other engine can help.
 bool disable_distrusted(ContextImpl& context, const std::vector<DistrustedEngine>& wrong);
+/// Whether it was disabled so for the problem.
+bool is_distrusted(ContextImpl& context, const Engine& engine, const Problem& problem);
 /// Throws EnginesDistrusted (plan/engine_failed.hpp) unless the list is empty.
 void refuse_distrusted(std::vector<DistrustedEngine> wrong);
 

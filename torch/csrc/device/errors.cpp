@@ -5,6 +5,8 @@
 #include "device/devices.hpp"
 #include "memory/pinned.hpp"
 
+#include <dlprim/log.hpp>
+
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -32,13 +34,13 @@ const char* sentence_in(std::string_view message) {
 
 thread_local std::string_view operator_in_scope;
 
-/// The operator's name without its overload's, and the library's text.
-std::string described(const dp::Error& error, bool waited) {
-    std::string_view name = waited ? std::string_view() : operator_in_scope;
-    if (name.empty()) return error.what();
+/// The name of the operator in scope without its overload's, and the library's text.
+std::string with_operator(std::string_view text) {
+    std::string_view name = operator_in_scope;
+    if (name.empty()) return std::string(text);
     constexpr std::string_view space = "aten::";
     if (name.starts_with(space)) name.remove_prefix(space.size());
-    return std::string(space).append(name.substr(0, name.find('.'))) + ": " + error.what();
+    return std::string(space).append(name.substr(0, name.find('.'))).append(": ").append(text);
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ OperatorScope::~OperatorScope() {
 }
 
 void throw_translated(const dp::Error& error, bool waited) {
-    const std::string text = described(error, waited);
+    const std::string text = waited ? error.what() : with_operator(error.what());
     switch (error.kind()) {
         case dp::ErrorKind::out_of_memory:
             TORCH_CHECK_WITH(OutOfMemoryError, false, text);
@@ -68,6 +70,12 @@ void throw_translated(const dp::Error& error, bool waited) {
             break;
     }
     TORCH_CHECK(false, text);
+}
+
+void pass_warnings_on() {
+    dp::set_log([](dp::LogLevel level, std::string_view line) {
+        if (level == dp::LogLevel::warning) TORCH_WARN("ocl: ", with_operator(line));
+    });
 }
 
 void let_caches_go() noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dlprim::Error becomes the exception that users of PyTorch expect.
+// dlprim::Error becomes the exception that users of PyTorch expect, and what the library warns of a
+// warning of PyTorch's.
 //
 // Every call of the library that can fail is made inside translated(), so that no other file has to
 // know the kinds of errors.
@@ -45,6 +46,10 @@ class OperatorScope {
 /// devices is freed and the work is tried once more: it must not have changed anything by then.
 template <typename Work>
 auto translated(Work&& work, bool waited = false) -> decltype(work());
+
+/// Makes the library's warnings PyTorch's, such as that an operator is computed on the host because
+/// all engines of the device are wrong. They name the operator in scope.
+void pass_warnings_on();
 
 /// Frees the memory that devices cache. Throws nothing.
 void let_caches_go() noexcept;
