@@ -56,7 +56,7 @@ constexpr MathFunction table[] = {
     {"erfc", 1, 16, Exact::edges, Text::nothing, false, DLPRIM_ONE(erfc), {-4, 8, false}, none},
     {"lgamma", 1, 1000, Exact::edges, Text::nothing, false, DLPRIM_ONE(lgamma), {0.1, 50, true}, none},
     {"hypot", 2, 4, Exact::edges, Text::nothing, false, DLPRIM_TWO(hypot), any, any},
-    {"pow", 2, 16, Exact::always, Text::vectors, false, DLPRIM_TWO(pow), small_positive, {-8, 8, false}},
+    {"pow", 2, 16, Exact::always, Text::numbers, false, DLPRIM_TWO(pow), small_positive, {-8, 8, false}},
     {"fmod", 2, 0, Exact::always, Text::numbers, true, DLPRIM_TWO(fmod), {-1000, 1000, false}, {0.1, 100, true}},
 };
 // clang-format on
@@ -113,10 +113,13 @@ void add_pairs(const MathFunction& function, MathTrial<T>& trial) {
         trial.b.push_back(b);
     };
     const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
-    for (const T a :
-         {T(0), T(-0.0), T(1), T(-1), T(2), T(-2), T(3), T(-3), T(8), T(-8), T(10), inf, -inf, nan})
-        for (const T b : {T(0), T(1), T(-1), T(2), T(-2), T(3), T(4), T(5), T(-5), T(10), inf, -inf,
-                          nan, T(0.5), T(12), T(20)})
+    // In PoCL's vectors of doubles a large exponent makes others' powers wrong: 2.5 to the power of
+    // -1 is 1.6 beside 1 to the power of 1e200.
+    const T large = static_cast<T>(sizeof(T) == 8 ? 1e200 : 1e30);
+    for (const T b : {T(0), T(1), T(-1), T(2), T(-2), T(3), T(4), T(5), T(-5), T(10), inf, -inf,
+                      nan, T(0.5), T(12), T(20), large, -large})
+        for (const T a : {T(0), T(-0.0), T(1), T(-1), T(2), T(-2), T(3), T(-3), T(8), T(-8), T(10),
+                          inf, -inf, nan, T(2.5), T(-0.5), large, 1 / large})
             add(a, b);
     // Powers that are numbers of the type. Intel's 13 to the power of 4 is 28560.999999999996.
     if (std::string_view(function.name) == "pow")
