@@ -72,6 +72,7 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       exact_division_(exact_division(device_, device.info.kind)),
       device_memory_(device.traits.global_bytes),
       is_pocl_(is_pocl(device.platform_version)),
+      builds_alone_(device.info.platform == "Oclgrind"),
       takes_turns_(needs_kernel_turns(device.platform_version)),
       math_(
           *this, context, device_,
@@ -151,6 +152,11 @@ cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead)
     return program;
 }
 
+std::unique_lock<std::mutex> OpenCLBuilds::alone() const {
+    static std::mutex mutex;  // of the process, as the compiler's data is
+    return builds_alone_ ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
+
 void OpenCLBuilds::try_compiling(int number) const {
     const cl_program program = from_source(small_program(number));
     // Some drivers finish the work only when the binary is read.
@@ -174,6 +180,7 @@ cl_program OpenCLBuilds::with_instructions(const ProgramSource& source, cl_progr
 }
 
 cl_program OpenCLBuilds::from_binary(const ProgramSource& source, const std::string& binary) const {
+    const auto lock = alone();
     const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
     const std::size_t size = binary.size();
     cl_int code = CL_SUCCESS, status = CL_SUCCESS;
@@ -202,6 +209,7 @@ cl_program OpenCLBuilds::from_source(const ProgramSource& source) const {
     cl_program program = nullptr;
     cl_int code = CL_SUCCESS;
     const auto build = [&] {
+        const auto lock = alone();
         if (program != nullptr) clReleaseProgram(program);
         program = clCreateProgramWithSource(context_, 1, &text, &size, &code);
         cl_check(code, "making program '", source.name, "'");

@@ -59,6 +59,8 @@ class OpenCLBuilds : public CompileTarget {
     /// What this device needs beside a program's own options.
     std::string device_options(const ProgramSource& source) const;
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
+    /// Held while the driver compiles, where threads must take turns.
+    std::unique_lock<std::mutex> alone() const;
     cl_program from_source(const ProgramSource& source) const;
     cl_program with_instructions(const ProgramSource& source, cl_program marked) const;
     std::string log_of(cl_program program) const;
@@ -80,6 +82,7 @@ class OpenCLBuilds : public CompileTarget {
     const char* exact_division_;  ///< an option for all programs, or ""
     std::uint64_t device_memory_;
     bool is_pocl_;
+    bool builds_alone_;  ///< whether the compiler crashes where two threads are in it
     bool takes_turns_;
     mutable MathSurvey math_;
 };
