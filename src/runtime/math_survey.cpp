@@ -107,7 +107,7 @@ std::vector<T> run_trial(cl_context context, cl_device_id device, cl_kernel kern
                                    make_memory(context, y.size() * sizeof(T), nullptr)};
     for (cl_uint i = 0; i < 3; ++i) {
         const cl_mem argument = memory[i].get();
-        cl_check(clSetKernelArg(kernel, i, sizeof(argument), &argument), "a trial of functions");
+        cl_check(clSetKernelArg(kernel, i, sizeof(cl_mem), &argument), "a trial of functions");
     }
     const cl_int numbers = static_cast<cl_int>(count);
     cl_check(clSetKernelArg(kernel, 3, sizeof(numbers), &numbers), "a trial of functions");

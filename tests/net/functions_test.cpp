@@ -29,6 +29,7 @@ template <typename T>
 std::vector<T> computed(const Context& device, const std::string& program,
                         const std::vector<std::vector<T>>& operands) {
     std::vector<Tensor> tensors;
+    tensors.reserve(operands.size());
     for (const std::vector<T>& values : operands)
         tensors.push_back(tensor_of(device, dtype_for(T()), values));
     return values_of<T>(ops::pointwise(program, tensors)[0]);
