@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <thread>
+#include <type_traits>
 
 namespace dlprim_torch {
 namespace {
@@ -20,11 +22,20 @@ struct EmptyPass final : torch::autograd::Node {
     torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { return {}; }
 };
 
+/// Held as this PyTorch holds its nodes: by std::shared_ptr in 2.11, by an intrusive pointer later.
+template <typename Pointer, typename Pass = EmptyPass>
+Pointer make_pass() {
+    if constexpr (std::is_constructible_v<Pointer, std::shared_ptr<Pass>>)
+        return std::make_shared<Pass>();
+    else
+        return c10::make_intrusive<Pass>();
+}
+
 void pass_through(int device) {
     const at::Tensor nothing =
         at::empty({0}, at::TensorOptions(c10::Device(c10::DeviceType::PrivateUse1,
                                                      static_cast<c10::DeviceIndex>(device))));
-    const auto pass = c10::make_intrusive<EmptyPass>();
+    const auto pass = make_pass<decltype(torch::autograd::Edge::function)>();
     pass->add_input_metadata(nothing);
     torch::autograd::Engine::get_default_engine().execute({torch::autograd::Edge(pass, 0)},
                                                           {nothing}, false, false, true);
