@@ -8,9 +8,10 @@ set(DLPRIM_COMMON_HEADERS <algorithm> <array> <charconv> <chrono> <cmath> <cstdi
 
 # ccache keeps what is compiled with precompiled headers only if it is told the first. Told the second, it takes them from a
 # build of another copy of the sources, too: GCC, unlike Clang, has no times of files in them. Both want headers by their names
-# in the folders that are searched, <graph/operator.hpp>: CMake makes a quoted one a path of this copy.
+# in the folders that are searched, <graph/operator.hpp>: CMake makes a quoted one a path of this copy. By the third, comments
+# count: GCC reads a header again that differs from the precompiled one, and finds everything in it twice.
 if(DLPRIM_PRECOMPILED_HEADERS AND "${CMAKE_CXX_COMPILER_LAUNCHER}" MATCHES "ccache$")
-    set(for_ccache CCACHE_SLOPPINESS=pch_defines,time_macros)
+    set(for_ccache CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_COMMENTS=1)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         list(APPEND for_ccache CCACHE_COMPILERTYPE=gcc)
     endif()
