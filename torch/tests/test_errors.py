@@ -278,4 +278,5 @@ for warning in caught:
     assert lines[:2] == ["[[0.0, 1.0, 2.0], [9.0, 10.0, 11.0], [3.0, 4.0, 5.0], [0.0, 1.0, 2.0]]"] * 2
     told = [line for line in lines[2:] if "is computed on the host" in line]
     assert len(told) == 1
+    assert "aten::index_select: [Gather 'Gather']" in told[0]
     assert "its results are wrong" in told[0]
