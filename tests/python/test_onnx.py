@@ -161,5 +161,5 @@ def test_from_onnx(context: dlprim.Context, model: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="does not end in .onnx"):
         dlprim.Net.from_onnx(context, "net.json")
     model.write_bytes(b"{}")
-    with pytest.raises(dlprim.FormatError, match="no ONNX model"):
+    with pytest.raises(dlprim.FormatError, match="an ONNX model is expected"):
         dlprim.Net.from_onnx(context, model)
