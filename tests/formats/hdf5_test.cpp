@@ -141,6 +141,9 @@ TEST_CASE("files that cannot be read say how", "[hdf5]") {
                ContainsSubstring("is empty"));
     spill(path, "{\"inputs\": []}");
     CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+               ContainsSubstring("seems to be JSON, and an HDF5 file"));
+    spill(path, "something else");
+    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("is not an HDF5 file"));
     write_sample(path);
     const std::string whole = slurp(path);
