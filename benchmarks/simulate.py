@@ -26,7 +26,8 @@ from common import ROOT, output_of
 
 SOURCES = ["tests/simulation/simulate.cpp", "tests/simulation/exchange.cpp", "tests/simulation/cluster.cpp",
            "tests/simulation/description.cpp", "tests/simulation/level_transport.cpp", "src/collective/processes/transport.cpp",
-           "src/collective/processes/sum_check.cpp", "src/collective/processes/level_plan.cpp", "src/base/text.cpp"]
+           "src/collective/processes/sum_check.cpp", "src/collective/processes/level_plan.cpp", "src/base/text.cpp",
+           "src/base/synonyms.cpp"]
 PLATFORM = ["tests/simulation/platform.cpp", "tests/simulation/description.cpp"]
 # A plain model of links: bytes by bandwidth, and latency. Messages that the sender leaves behind make SimGrid slow.
 OPTIONS = ["network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:1e18", "network/weight-S:0",
