@@ -3,8 +3,9 @@
 // computed.
 //
 // enqueue() does not allocate, wait, or compile. The exception is a launch that was made under
-// BuildsLater and whose compile() was not called: its first enqueue() compiles. A launch must be
-// used by one thread at a time, because it owns its cl_kernels.
+// BuildsLater and whose compile() was not called: its first enqueue() compiles. A launch on the
+// host in a device's plan (plan/engine_by_host.hpp) allocates and waits. A launch must be used by
+// one thread at a time, because it owns its cl_kernels.
 #pragma once
 
 #include "runtime/context_impl.hpp"

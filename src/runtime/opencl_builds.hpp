@@ -59,7 +59,7 @@ class OpenCLBuilds : public CompileTarget {
     /// What this device needs beside a program's own options.
     std::string device_options(const ProgramSource& source) const;
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
-    /// Held while the driver compiles, where threads must take turns.
+    /// Held while the driver compiles, where it must compile one program at a time.
     std::unique_lock<std::mutex> alone() const;
     cl_program from_source(const ProgramSource& source) const;
     cl_program with_instructions(const ProgramSource& source, cl_program marked) const;

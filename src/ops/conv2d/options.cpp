@@ -4,6 +4,8 @@
 
 #include "base/text.hpp"
 
+#include <utility>
+
 namespace dlprim::conv2d {
 
 const char* const forward_type = "Convolution2D";
@@ -89,6 +91,19 @@ Geometry Geometry::of(const Problem& problem) {
     if (problem.op == backward_data_type) return make(options, result, second, first);
     if (problem.op == backward_filter_type) return make(options, first, result, second);
     return make(options, first, second, result);
+}
+
+Geometry Geometry::lying() const {
+    Geometry g = *this;
+    if (w != 1 || ow != 1 || kw != 1 || pl != 0) return g;
+    std::swap(g.h, g.w);
+    std::swap(g.oh, g.ow);
+    std::swap(g.kh, g.kw);
+    std::swap(g.sh, g.sw);
+    std::swap(g.pt, g.pl);
+    std::swap(g.dh, g.dw);
+    g.sh = g.dh = 1;
+    return g;
 }
 
 }  // namespace dlprim::conv2d

@@ -60,6 +60,9 @@ struct Geometry {
     /// The geometry of a Convolution2D, Convolution2DBackwardData or Convolution2DBackwardFilter
     /// problem.
     static Geometry of(const Problem& problem);
+    /// Where it goes along columns alone, the same as one along rows: the memory is the same, and
+    /// loops over rows are long.
+    Geometry lying() const;
 };
 
 /// "Convolution2D", "Convolution2DBackwardData", "Convolution2DBackwardFilter".

@@ -144,16 +144,7 @@ Chunks chunks_of(const Traits& device, const DenseJob& job, const Tile& tile, co
 }  // namespace
 
 Geometry lying_geometry(const Problem& problem) {
-    Geometry g = Geometry::of(problem);
-    if (g.w != 1 || g.ow != 1 || g.kw != 1 || g.pl != 0) return g;
-    std::swap(g.h, g.w);
-    std::swap(g.oh, g.ow);
-    std::swap(g.kh, g.kw);
-    std::swap(g.sh, g.sw);
-    std::swap(g.pt, g.pl);
-    std::swap(g.dh, g.dw);
-    g.sh = g.dh = 1;
-    return g;
+    return Geometry::of(problem).lying();
 }
 
 namespace {

@@ -23,18 +23,8 @@ float* floats(const BufferRef& operand) {
     return reinterpret_cast<float*>(operand.host());
 }
 
-// The problem's geometry. A convolution along columns alone is one along rows: the memory is the
-// same, and loops over rows are long.
 Geometry geometry_of(const Problem& problem) {
-    Geometry g = Geometry::of(problem);
-    if (g.w != 1 || g.ow != 1 || g.kw != 1 || g.pl != 0) return g;
-    std::swap(g.h, g.w);
-    std::swap(g.oh, g.ow);
-    std::swap(g.kh, g.kw);
-    std::swap(g.sh, g.sw);
-    std::swap(g.pt, g.pl);
-    std::swap(g.dh, g.dw);
-    return g;
+    return Geometry::of(problem).lying();
 }
 
 // A gather with the layout of its patches.
