@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DefinesEdges: what an operator derives from beside Operator if it says what it makes of the edges
-// of its operands' types. Checks of engines draw these, too (plan/trust/check_data.hpp).
+// of its operands' types. Checks of engines draw these, too (check/draw.hpp).
 #pragma once
 
 #include "base/attrs.hpp"

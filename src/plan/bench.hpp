@@ -3,10 +3,8 @@
 // results are right and measures how long they take.
 #pragma once
 
-#include "engine/engine.hpp"
+#include "check/engine_run.hpp"
 
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +21,7 @@ struct TuneCandidate {
 
 class Bench {
   public:
-    /// Fills the problem's inputs: activations and parameters with numbers of a normal
-    /// distribution, others with zeros. The problem must outlive the Bench.
+    /// Draws the problem's inputs as checks of engines do. The problem must outlive the Bench.
     Bench(ContextImpl& context, const Problem& problem);
 
     /// Computes the expected results. They come from the reference engine, which is the last one
@@ -36,27 +33,12 @@ class Bench {
     double measure(const TuneCandidate& candidate, std::string& wrong);
 
   private:
-    using Memory = std::shared_ptr<Buffer>;
-    /// The operands of a run.
-    struct Run {
-        Problem problem;
-        std::vector<Memory> memory;
-        std::vector<BufferRef> operands;
-        std::unique_ptr<Launch> launch;
-    };
-
-    Run prepared(const TuneCandidate& candidate);
-    /// Samples of each output of a run, in the plain layout.
-    std::vector<std::vector<double>> results(const Run& run);
-    std::vector<double> sample(const Buffer& buffer, std::uint64_t count, DType dtype);
-    Memory reordered(const Buffer& from, const Operand& operand, const Layout& from_layout,
-                     const Layout& to_layout);
-    Memory laid_out(const TuneCandidate& candidate, const Problem& problem, std::size_t i);
+    EngineRun prepared(const TuneCandidate& candidate);
 
     ContextImpl& context_;
     const Problem& problem_;
-    std::vector<Memory> inputs_;
-    std::vector<std::vector<double>> expected_;  ///< by output
+    std::vector<PlainBytes> inputs_;
+    Results expected_;  ///< samples of the outputs
 };
 
 }  // namespace dlprim

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "engine/database.hpp"
 #include "engine/disabled.hpp"
+#include "engine/laid_out.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
 #include "plan/engine_by_host.hpp"

@@ -26,9 +26,6 @@ struct Choice {
 Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
                    const std::vector<char>& constant);
 
-/// The problem with its operands in the layouts of a choice.
-Problem with_layouts(Problem problem, const LayoutChoice& layouts);
-
 /// An engine and a tuning from a database row, checked to be available for the problem.
 struct KnownTuning {
     const Engine* engine = nullptr;

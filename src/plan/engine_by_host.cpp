@@ -2,8 +2,8 @@
 // EngineByHost: copies, and a launch of the host's engine between them.
 #include "plan/engine_by_host.hpp"
 
+#include "engine/laid_out.hpp"
 #include "plan/choose.hpp"
-#include "plan/trust/small_problem.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/refusals.hpp"
 #include "runtime/wait_before.hpp"

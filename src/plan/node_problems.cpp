@@ -4,6 +4,7 @@
 #include "plan/choose.hpp"
 
 #include "engine/disabled.hpp"
+#include "engine/laid_out.hpp"
 #include "engine/pointwise/job.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
@@ -12,14 +13,6 @@
 #include <limits>
 
 namespace dlprim {
-
-Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
-    for (std::size_t i = 0; i < problem.inputs.size(); ++i)
-        problem.inputs[i].layout = layouts.inputs.at(i);
-    for (std::size_t i = 0; i < problem.outputs.size(); ++i)
-        problem.outputs[i].layout = layouts.outputs.at(i);
-    return problem;
-}
 
 Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
                    const std::vector<char>& constant) {

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "engine/database.hpp"
 #include "engine/disabled.hpp"
+#include "engine/laid_out.hpp"
 #include "graph/operator.hpp"
 #include "plan/bench.hpp"
 #include "plan/choose.hpp"

@@ -18,6 +18,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "engine/laid_out.hpp"
 #include "engine/pointwise/kernels.hpp"
 #include "formats/json_net.hpp"
 #include "graph/operator.hpp"

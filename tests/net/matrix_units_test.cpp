@@ -4,6 +4,7 @@
 // their tunings can be estimated. On devices that have such a unit: that each of these engines
 // computes the right products.
 #include "engine/engine.hpp"
+#include "engine/laid_out.hpp"
 #include "engine/matrix/unit.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"

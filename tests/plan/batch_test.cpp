@@ -2,6 +2,7 @@
 // Batches of kernel calls: which calls can form one, that every packing of a GPU's engine can, and
 // that a batch writes the bits that its calls write one by one.
 #include "engine/call_batch.hpp"
+#include "engine/laid_out.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "graph/operator.hpp"

@@ -3,12 +3,12 @@
 // as tf32, is not used, whatever its estimate. A problem that is not finished in time is not
 // stored.
 #include "plan/tune.hpp"
+#include "check/compare.hpp"
 #include "engine/database.hpp"
 #include "engine/engine.hpp"
 #include "engine/launch.hpp"
 #include "graph/operator.hpp"
 #include "plan/bench.hpp"
-#include "plan/compare.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 
@@ -215,7 +215,7 @@ TEST_CASE("a second output that is wrong does not count") {
 
 TEST_CASE("the tuner's tolerance of float lets no rounding to 11 bits pass") {
     // For both factors the error is at most 2^-12 each, evenly distributed.
-    CHECK(float_result_tolerance < 0.1 * 0x1p-12);
+    CHECK(allowed_error(DType::f32) < 0.1 * 0x1p-12);
 }
 
 TEST_CASE("a deadline within a problem ends it, and leaves nothing half known") {

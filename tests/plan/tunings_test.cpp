@@ -4,6 +4,7 @@
 // a name of its own. The reference engine comes last.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "engine/laid_out.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "graph/operator.hpp"

@@ -5,10 +5,11 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "check/engine_check.hpp"
+#include "check/small_problem.hpp"
 #include "engine/disabled.hpp"
+#include "engine/laid_out.hpp"
 #include "plan/engine_failed.hpp"
-#include "plan/trust/engine_check.hpp"
-#include "plan/trust/small_problem.hpp"
 #include "plan/trust/trust_store.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
@@ -82,7 +83,7 @@ std::int64_t elements_of(const Problem& problem) {
 
 class Checker {
   public:
-    explicit Checker(ContextImpl& context, EngineCheck::Runner runner = {})
+    explicit Checker(ContextImpl& context, EngineRun::Runner runner = {})
         : context_(context), store_(TrustStore::of(context)), runner_(std::move(runner)) {}
 
     CheckedEngines run(const std::vector<EngineUse>& uses) {
@@ -192,7 +193,7 @@ class Checker {
     TrustStore& store_;
     Uncounted uncounted_;  ///< checks are not the program's work
     std::shared_ptr<ContextImpl> host_;
-    EngineCheck::Runner runner_;
+    EngineRun::Runner runner_;
     CheckedEngines all_;
     int checks_ = 0;
 };

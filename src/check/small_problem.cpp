@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // smaller_problem(): fewer samples, if the operator's shape rule gives fewer results then.
-#include "plan/trust/small_problem.hpp"
+#include "check/small_problem.hpp"
 
+#include "engine/laid_out.hpp"
 #include "graph/operator.hpp"
-#include "plan/choose.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -100,12 +100,6 @@ std::size_t own_inputs(const Problem& problem) {
         if (stage.kind == EpilogueStage::Kind::add)
             count = std::min(count, static_cast<std::size_t>(stage.operand));
     return count;
-}
-
-Problem plain_problem(Problem problem) {
-    for (auto* operands : {&problem.inputs, &problem.outputs})
-        for (Operand& operand : *operands) operand.layout = Layout::plain();
-    return problem;
 }
 
 std::optional<Problem> smaller_problem(const Traits& device, const Engine& engine,

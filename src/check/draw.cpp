@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // draw_inputs(): indices, numbers and edges.
-#include "plan/trust/check_data.hpp"
+#include "check/draw.hpp"
 
+#include "check/fill.hpp"
+#include "check/small_problem.hpp"
 #include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
-#include "plan/trust/small_problem.hpp"
 
 #include <algorithm>
 #include <array>
@@ -92,10 +93,9 @@ Bytes draw_small_integers(const Problem& problem, const Operand& operand, std::s
 const std::vector<float>& random_numbers(bool above_half) {
     static const auto make = [](bool above) {
         std::mt19937 random(1);
-        std::normal_distribution<float> normal;
         std::vector<float> values(65521);
         for (float& value : values) {
-            value = normal(random);
+            value = static_cast<float>(draw_normal(random));
             if (above) value = 0.5f + std::abs(value);
         }
         return values;

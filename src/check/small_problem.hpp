@@ -20,7 +20,4 @@ std::optional<Problem> smaller_problem(const Traits& device, const Engine& engin
 /// The number of inputs that the operator itself has. Operands of the epilogue follow them.
 std::size_t own_inputs(const Problem& problem);
 
-/// The problem with all layouts plain.
-Problem plain_problem(Problem problem);
-
 }  // namespace dlprim
