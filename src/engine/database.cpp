@@ -7,6 +7,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "engine/embedded_databases.hpp"
+#include "runtime/kernel_parameters.hpp"
 
 #include <dlprim/error.hpp>
 #include <dlprim/log.hpp>
@@ -412,7 +413,7 @@ std::vector<std::string> stale_rows(const std::vector<DatabaseRow>& rows) {
 
 std::string source_hash(const Engine& engine) {
     std::string text;
-    for (const std::string& path : engine.sources()) text += kernel_source(path);
+    for (const std::string& path : engine.sources()) text += code_of(kernel_source(path));
     if (text.empty()) text = cat(engine.name(), " of ", DLPRIM_VERSION);
     return hash_hex(text);
 }

@@ -76,8 +76,11 @@ const std::vector<DatabaseRow>& shipped_database();
 /// if all rows are valid. Used by the test of databases/.
 std::vector<std::string> stale_rows(const std::vector<DatabaseRow>& rows);
 
-/// The hash that identifies the version of an engine: of its kernel sources, or of the library's
-/// version if it has none.
+/// The hash that identifies the version of an engine: of the tokens of its kernel sources with
+/// their includes (code_of()), so that comments and layout do not count, or of the library's
+/// version if it has none. It does not see what the preprocessor leaves of a kernel for one
+/// problem, so renaming a macro or a parameter changes it, too: scripts/redate_rows.py proves that
+/// programs are the same, and gives rows the new hash.
 std::string source_hash(const Engine& engine);
 
 }  // namespace dlprim

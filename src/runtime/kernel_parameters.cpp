@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace dlprim {
 namespace {
@@ -21,7 +22,8 @@ bool is_word(std::string_view token) {
 // Reads a text from its beginning to its end, one token after the other.
 class Reader {
   public:
-    explicit Reader(std::string_view text) : text_(text) {}
+    explicit Reader(std::string_view text, bool strings = false)
+        : text_(text), keeps_strings_(strings) {}
 
     Tokens tokens() {
         Tokens tokens;
@@ -38,7 +40,7 @@ class Reader {
             else if (c == '\\' && (starts_with("\\\n") || starts_with("\\\r\n")))
                 at_ = text_.find('\n', at_) + 1;  // the line goes on in the next one
             else if (c == '"' || c == '\'')
-                skip_string(c);
+                read_string(tokens, c);
             else
                 add_token(tokens);
         }
@@ -60,30 +62,37 @@ class Reader {
         at_ = end == std::string_view::npos ? text_.size() : end + 2;
     }
     // An apostrophe in the words of an #error has no other that closes it.
+    void read_string(Tokens& tokens, char quote) {
+        const std::size_t begin = at_;
+        skip_string(quote);
+        line_start_ = false;
+        if (keeps_strings_) tokens.push_back({text_.substr(begin, at_ - begin), begin, macro_});
+    }
     void skip_string(char quote) {
         for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
             if (macro_ && text_[at_] == '\n') return;
             at_ += text_[at_] == '\\';
         }
-        ++at_;
-        line_start_ = false;
+        at_ = std::min(at_ + 1, text_.size());
     }
     void add_token(Tokens& tokens) {
-        macro_ = macro_ || (text_[at_] == '#' && line_start_);
+        const bool directive = text_[at_] == '#' && line_start_;
+        macro_ = macro_ || directive;
         line_start_ = false;
         const std::size_t begin = at_++;
         if (word_char(text_[begin]))
             while (at_ < text_.size() && word_char(text_[at_])) ++at_;
-        tokens.push_back({text_.substr(begin, at_ - begin), begin, macro_});
+        tokens.push_back({text_.substr(begin, at_ - begin), begin, macro_, directive});
     }
 
     std::string_view text_;
+    bool keeps_strings_;
     std::size_t at_ = 0;
     bool line_start_ = true, macro_ = false;
 };
 
 // The tokens that are not of the preprocessor.
-Tokens code_of(Tokens tokens) {
+Tokens without_macros(Tokens tokens) {
     std::erase_if(tokens, [](const SourceToken& token) { return token.macro; });
     return tokens;
 }
@@ -181,16 +190,44 @@ bool contains(const std::vector<std::string_view>& words, std::string_view word)
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// Whether a blank between two tokens would change the program: inside an operator of two
+// characters, and after the name that a #define gives to a macro with arguments.
+bool joined(const Tokens& tokens, std::size_t i) {
+    const SourceToken &last = tokens[i - 1], &token = tokens[i];
+    if (last.at + last.text.size() != token.at) return false;
+    if (token.macro && token.text == "(" && i >= 2 && is(tokens[i - 2], "define")) return true;
+    constexpr std::string_view pairs =
+        "++ -- << >> <= >= == != && || += -= *= /= %= &= |= ^= -> ##";
+    if (last.text.size() != 1 || token.text.size() != 1) return false;
+    const std::array<char, 2> pair{last.text[0], token.text[0]};
+    const std::size_t found = pairs.find(std::string_view(pair.data(), 2));
+    return found != std::string_view::npos && found % 3 == 0;
+}
+
 }  // namespace
 
 std::vector<SourceToken> tokens_of(std::string_view source) {
     return Reader(source).tokens();
 }
 
+std::string code_of(std::string_view source) {
+    const Tokens tokens = Reader(source, true).tokens();
+    std::string code;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        // A directive is a line of its own.
+        if (i > 0 && (tokens[i].directive || tokens[i].macro != tokens[i - 1].macro))
+            code += '\n';
+        else if (i > 0 && !joined(tokens, i))
+            code += ' ';
+        code += tokens[i].text;
+    }
+    return code;
+}
+
 std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
     std::string_view source) {
     std::map<std::string, std::vector<std::string>, std::less<>> found;
-    const Tokens tokens = code_of(tokens_of(source));
+    const Tokens tokens = without_macros(tokens_of(source));
     for (const Signature& signature : signatures_in(tokens)) {
         const auto [names, added] = found.try_emplace(std::string(tokens[signature.name].text));
         if (!added) continue;
@@ -201,7 +238,7 @@ std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
 }
 
 std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel) {
-    const Tokens tokens = code_of(tokens_of(source));
+    const Tokens tokens = without_macros(tokens_of(source));
     for (const Signature& signature : signatures_in(tokens))
         if (is(tokens[signature.name], kernel)) return parameters_of(tokens, signature);
     return {};
@@ -209,7 +246,7 @@ std::vector<KernelParameter> kernel_signature(std::string_view source, std::stri
 
 std::optional<KernelDefinition> kernel_definition(std::span<const SourceToken> all,
                                                   std::string_view kernel) {
-    const Tokens tokens = code_of({all.begin(), all.end()});
+    const Tokens tokens = without_macros({all.begin(), all.end()});
     for (const Signature& signature : signatures_in(tokens)) {
         if (!is(tokens[signature.name], kernel)) continue;
         if (signature.end >= tokens.size() || !is(tokens[signature.end], "{")) continue;
@@ -223,7 +260,7 @@ std::optional<KernelDefinition> kernel_definition(std::span<const SourceToken> a
 
 std::vector<std::string> declared_names(std::string_view source) {
     std::vector<std::string> names;
-    const Tokens tokens = code_of(tokens_of(source));
+    const Tokens tokens = without_macros(tokens_of(source));
     std::string_view candidate;  // the last word outside parentheses
     for (std::size_t i = 0; i < tokens.size();) {
         i = past_attributes(tokens, i);

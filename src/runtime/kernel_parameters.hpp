@@ -16,11 +16,16 @@ namespace dlprim {
 struct SourceToken {
     std::string_view text;  ///< refers to the source
     std::size_t at = 0;
-    bool macro = false;  ///< in a line of the preprocessor
+    bool macro = false;      ///< in a line of the preprocessor
+    bool directive = false;  ///< the # that begins such a line
 };
 
 /// The tokens of the text in their order, without comments and strings.
 std::vector<SourceToken> tokens_of(std::string_view source);
+
+/// What a compiler reads of the text: its tokens, strings included, without comments and layout.
+/// Texts with the same result are the same program.
+std::string code_of(std::string_view source);
 
 /// The parameters of every `kernel void NAME(...)` in the text, by the kernel's name. Comments and
 /// preprocessor lines are skipped. Attributes may appear before or after `void`, and in parameters.

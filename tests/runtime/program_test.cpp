@@ -112,6 +112,31 @@ TEST_CASE("a kernel's place in its text is found") {
     CHECK_FALSE(mentions(tokens, {"CLOSE"}));
 }
 
+TEST_CASE("a text's code has no comments and no layout, and keeps what a compiler reads") {
+    const std::string code = code_of(R"(// a comment
+#define TWICE(x) (2 * (x))  // of a macro
+#define PAIR (a, \
+              b)
+kernel void run(global int* x) { x[0] = TWICE(-1) - -x[1]; asm("mov // %0;"); })");
+    CHECK(code ==
+          "# define TWICE( x ) ( 2 * ( x ) )\n# define PAIR ( a , b )\nkernel void run ( global "
+          "int * x ) { x [ 0 ] = TWICE ( - 1 ) - - x [ 1 ] ; asm ( \"mov // %0;\" ) ; }");
+    const auto same = [](const char* a, const char* b) { return code_of(a) == code_of(b); };
+    CHECK(same("int a=1;/* one */\n\nint b;", "int a = 1;\n  int b; // two"));
+    CHECK(same("#define A 1\n#define B 2\nint x;", "# define A 1 \n\n#define B \\\n 2\n int x;"));
+    for (const auto& [a, b] : {std::pair("a - -b", "a --b"),
+                               {"#define A (x)", "#define A(x)"},
+                               {"#define A\nint x;", "#define A int x;"},
+                               {"#define A\n#define B", "#define A #define B"},
+                               {"asm(\"a b\")", "asm(\"a  b\")"},
+                               {"a b", "ab"},
+                               {"x >> 1", "x > > 1"}}) {
+        INFO(a << " and " << b);
+        CHECK_FALSE(same(a, b));
+    }
+    CHECK(code_of("").empty());
+}
+
 TEST_CASE("wrong names and kinds of arguments are told") {
     if (!has_opencl()) return;
     const Context context("opencl");

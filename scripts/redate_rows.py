@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Gives rows of databases/ today's date where a change of kernels left their programs as they were.
+
+    engine_row_programs > before.json      in a build of the commit before the change
+    engine_row_programs > after.json       in a build of the change
+    scripts/redate_rows.py before.json after.json [--compile CLANG] [--write]
+
+A row is dated by the hash of all tokens of its engine's kernel files (src/engine/database.hpp), so that renaming a macro,
+or a change for other problems, makes it stale. This compares what the row's own engine compiles for the row's problem,
+layout, and tuning: both programs go through the C preprocessor with the options of their build, and their tokens are
+compared. With --compile, programs whose tokens differ are compiled by Clang for NVPTX at -O2, and count as the same if
+the PTX text is, but for kernels' names: that proves the same for one compiler, and only makes it likely for the device's own.
+
+Every row is listed under one of three verdicts. --write gives the new hash to proven rows. The exit status is 1 if a row is
+not proven; such rows must be measured again, or dropped with all others of the same problem.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOKEN = re.compile(
+    r'"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|<<=|>>=|[-+*/%&|^<>=!]=|&&|\|\||<<|>>|\+\+|--|->|\S'
+)
+# What drivers define and kernels may ask for.
+PREDEFINED = ["-D__OPENCL_VERSION__=300", "-D__OPENCL_C_VERSION__=300", "-Dcl_khr_fp64=1", "-DFP_FAST_FMAF=1"]
+Program = dict[str, str]
+
+
+def options_of(program: Program) -> list[str]:
+    return program["options"].split()
+
+
+def tokens_of(program: Program) -> list[str]:
+    """What the preprocessor leaves of a program, without pragmas' line breaks and blanks."""
+    defines = [option for option in options_of(program) if option.startswith("-D")]
+    command = ["cpp", "-P", "-undef", "-nostdinc", "-w", "-x", "c", *PREDEFINED, *defines, "-"]
+    text = subprocess.run(command, input=program["source"], capture_output=True, text=True, check=True).stdout
+    return TOKEN.findall(text)
+
+
+def code_of(program: Program, clang: str) -> str:
+    """The PTX that Clang makes of the program, without comments, and with kernels named by their order."""
+    known = ["-cl-std=CL3.0", "-target", "nvptx64", "-Xclang", "-target-feature", "-Xclang", "+ptx75", "-O2", "-w"]
+    command = [clang, "-x", "cl", *known, *options_of(program), "-S", "-o", "-", "-"]
+    run = subprocess.run(command, input=program["source"], capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(f"{clang} does not compile '{program['name']}' with {program['options']}:\n{run.stderr[:2000]}")
+    text = re.sub(r"//.*", "", run.stdout)
+    for number, kernel in enumerate(re.findall(r"\.entry (\w+)", text)):
+        text = re.sub(rf"\b{kernel}(?=\b|_)", f"kernel{number}", text)
+    return text
+
+
+class Proofs:
+    """Compares programs, each pair once."""
+
+    def __init__(self, before: list[Program], after: list[Program], clang: str | None) -> None:
+        self.before, self.after, self.clang = before, after, clang
+        self.known: dict[tuple[int, int], str] = {}
+
+    def verdict(self, old: int, new: int) -> str:
+        if (old, new) not in self.known:
+            self.known[old, new] = self.compare(self.before[old], self.after[new])
+        return self.known[old, new]
+
+    def compare(self, old: Program, new: Program) -> str:
+        flags = [[option for option in options_of(one) if not option.startswith("-D")] for one in (old, new)]
+        if flags[0] == flags[1] and tokens_of(old) == tokens_of(new):
+            return "same tokens"
+        if flags[0] == flags[1] and self.clang and code_of(old, self.clang) == code_of(new, self.clang):
+            return "same code"
+        return "not proven"
+
+    def of_row(self, old: list[int], new: list[int]) -> str:
+        if len(old) != len(new):
+            return "not proven"
+        verdicts = {self.verdict(*pair) for pair in zip(old, new)}
+        return next((one for one in ("not proven", "same code") if one in verdicts), "same tokens")
+
+
+def judge(row: dict[str, Any], number: int, before: dict[str, Any], after: dict[str, Any], proofs: Proofs) -> str:
+    """The verdict on a row. One that was stale before the change stays it."""
+    engine = row["engine"]
+    if row["source"] != before["sources"].get(engine) or engine not in after["sources"]:
+        return "not proven"
+    return proofs.of_row(before["rows"][number], after["rows"][number])
+
+
+def databases(folder: pathlib.Path) -> list[tuple[pathlib.Path, dict[str, Any]]]:
+    """In the order in which the library embeds them."""
+    return [(path, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("before", type=pathlib.Path)
+    parser.add_argument("after", type=pathlib.Path)
+    parser.add_argument("--compile", metavar="CLANG", help="compare compiled code where tokens differ")
+    parser.add_argument("--databases", type=pathlib.Path, default=ROOT / "databases")
+    parser.add_argument("--write", action="store_true", help="give the new hash to the rows that are proven")
+    arguments = parser.parse_args()
+    before, after = (json.loads(path.read_text()) for path in (arguments.before, arguments.after))
+    found = databases(arguments.databases)
+    number = sum(len(database["rows"]) for _, database in found)
+    if not number == len(before["rows"]) == len(after["rows"]):
+        sys.exit(
+            f"{arguments.databases} has {number} rows, and the programs are of {len(before['rows'])} and "
+            f"{len(after['rows'])}: embed the same rows in both builds"
+        )
+    proofs = Proofs(before["programs"], after["programs"], arguments.compile)
+    verdicts: collections.Counter[tuple[str, str]] = collections.Counter()
+    number = 0
+    for path, database in found:
+        text = path.read_text()
+        lines = text.split("\n")
+        for line, row in enumerate(database["rows"], start=1):  # a row is a line, after the database's first
+            verdict = judge(row, number, before, after, proofs)
+            verdicts[verdict, row["engine"]] += 1
+            number += 1
+            if verdict != "not proven":
+                lines[line] = lines[line].replace(row["source"], after["sources"][row["engine"]])
+        if arguments.write:
+            path.write_text("\n".join(lines))
+    for (verdict, engine), count in sorted(verdicts.items()):
+        print(f"{verdict:12} {count:5} rows of {engine}")
+    return 1 if any(verdict == "not proven" for verdict, _ in verdicts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
