@@ -35,22 +35,16 @@ set(DLPRIM_OPERATORS
     interpolation
     resize
     grid_sample
-    activation
-    elementwise
+    expressions
     reduction
-    threshold
-    hardtanh
-    abs
     cast
     dropout
-    prelu
     batchnorm
     layernorm
     groupnorm
     softmax
     softmax_with_loss
     nll_loss
-    mse_loss
     global_pooling
     reorder
 )
