@@ -10,7 +10,8 @@ A row is dated by the hash of all tokens of its engine's kernel files (src/engin
 or a change for other problems, makes it stale. This compares what the row's own engine compiles for the row's problem,
 layout, and tuning: both programs go through the C preprocessor with the options of their build, and their tokens are
 compared. With --compile, programs whose tokens differ are compiled by Clang for NVPTX at -O2, and count as the same if
-the PTX text is, but for kernels' names: that proves the same for one compiler, and only makes it likely for the device's own.
+each basic block of the PTX has the same instructions, in any order: that shows the same for one compiler, and makes it likely
+for the device's own, which is built on the same passes.
 
 Every row is listed under one of three verdicts. --write gives the new hash to proven rows. The exit status is 1 if a row is
 not proven; such rows must be measured again, or dropped with all others of the same problem.
@@ -48,17 +49,23 @@ def tokens_of(program: Program) -> list[str]:
     return TOKEN.findall(text)
 
 
-def code_of(program: Program, clang: str) -> str:
-    """The PTX that Clang makes of the program, without comments, and with kernels named by their order."""
-    known = ["-cl-std=CL3.0", "-target", "nvptx64", "-Xclang", "-target-feature", "-Xclang", "+ptx75", "-O2", "-w"]
-    command = [clang, "-x", "cl", *known, *options_of(program), "-S", "-o", "-", "-"]
+def code_of(program: Program, clang: str) -> list[list[str]]:
+    """What Clang makes of the program: for each basic block of its PTX, sorted instructions and their constants.
+
+    The order within a block and the numbers of registers do not count, since the driver chooses both anew.
+    """
+    target = ["-cl-std=CL3.0", "-target", "nvptx64", "-Xclang", "-target-cpu", "-Xclang", "sm_80", "-Dasm=__asm__"]
+    builtins = ["-Xclang", "-finclude-default-header", "-Xclang", "-cl-ext=+all"]
+    command = [clang, "-x", "cl", *target, *builtins, "-O2", "-w", *options_of(program), "-S", "-o", "-", "-"]
     run = subprocess.run(command, input=program["source"], capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{clang} does not compile '{program['name']}' with {program['options']}:\n{run.stderr[:2000]}")
-    text = re.sub(r"//.*", "", run.stdout)
+    text = re.sub(r"//.*|\.extern \.func[^;]*;|\.reg .*", "", run.stdout)
+    text = re.sub(r"\$L__BB\d+_", "$L__BB_", text)  # numbered by function
     for number, kernel in enumerate(re.findall(r"\.entry (\w+)", text)):
         text = re.sub(rf"\b{kernel}(?=\b|_)", f"kernel{number}", text)
-    return text
+    blocks = re.split(r"^(?=\$\w+:)|(?<=;)(?=\s*@?\S*\s*bra)", text, flags=re.M)
+    return [sorted(" ".join(re.sub(r"%\w+", "%", line).split()) for line in block.splitlines()) for block in blocks]
 
 
 class Proofs:

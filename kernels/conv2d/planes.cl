@@ -19,32 +19,18 @@
 // NARROW               0, or rows of the kernel per step for images of at most four channels        0
 // MMA                  see unit.clh                                                       0
 //
-// Work-group: one tile, for one part of K (steps_part steps). A step comes to local memory by asynchronous copies of 16 bytes
-// and nothing else touches it. Sums of 64 of K are the tensor core's; the rest is added in float outside of it, because the
-// tensor core rounds toward zero. Weights are packed by split_pack.cl.
+// Work-group: one tile, for one part of K (steps_part steps), by the pipeline of planes_pipeline.clh: a step comes to local
+// memory by asynchronous copies of 16 bytes, and nothing else touches it. Weights are packed by split_pack.cl.
 //
 // NARROW: images have four channels per pixel, borders of zeros in memory and one power of two per image. A step is NARROW
 // rows of the kernel of 16 / NARROW pixels each, which lie in memory as K wants them; windows of neighbours overlap. To the
 // kernel that is a column of KERNEL_H steps.
 // Local memory: STAGES * (BM + 128) * 256 bytes (half of that with PRODUCTS 1), and 512 * (STAGES + 1) bytes.
-#include "matrix/copies.clh"
-#include "matrix/split_tile.clh"
+#include "matrix/planes.clh"
 
-#define A_TILE(at) UNIT_ROWS(at)
-#define A_STEP UNIT_STEP(32)
-#define B_TILE(at) UNIT_ROWS(at)
-#define B_STEP UNIT_STEP(32)
+#define FACTORS BN
 #define TAPS (KERNEL_H * KERNEL_W)
 #define COLUMN_PIXEL(c) (((c) >> 4) * 16 + ((c) >> 1 & 3) * 4 + ((c) >> 3 & 1) * 2 + ((c)&1))
-
-// Until the copies of all but the last STAGES - 2 steps have arrived.
-#if STAGES == 2
-#define COPY_WAIT COPY_WAIT_BUT(0)
-#elif STAGES == 3
-#define COPY_WAIT COPY_WAIT_BUT(1)
-#else
-#define COPY_WAIT COPY_WAIT_BUT(2)
-#endif
 
 #if NARROW
 #define PIXEL_BYTES 8
@@ -139,46 +125,10 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_product(
     const long lower = (long)blocks * x_pixels * PIXEL_BYTES;
     global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
 
-    float sum[SUMS], product[SUMS];
-#pragma unroll
-    for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; ++i) {
-        if (first + i < last) COPY(first + i, i)
-        COPY_COMMIT
-    }
-    int stage = 0;
-    for (int t = first; t < last; ++t) {
-        COPY_WAIT
-        UNIT_FENCE
-        // Step t is there for all, and nobody reads step t - 1 any more.
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const uint a_at = tiles_at + stage * STAGE + (WM == 2 ? warpgroup * 8192 : 0);
-        const uint b_at = tiles_at + stage * STAGE + PLANES * A_PLANE + (WM == 2 ? 0 : warpgroup * 8192);
-#define MULTIPLY_STEP MULTIPLY(A_TILE(a_at), A_TILE(a_at + A_PLANE), B_TILE(b_at), B_TILE(b_at + B_PLANE), 0, 0)
-        UNIT_EARLY(MULTIPLY_STEP)
-        {
-            const int next = stage == 0 ? STAGES - 1 : stage - 1;
-            if (t + STAGES - 1 < last) COPY(t + STAGES - 1, next)
-            COPY_COMMIT
-        }
-        UNIT_LATE(MULTIPLY_STEP)
-        UNIT_WAIT(product)
-        local const float* undo = unscale + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
-#pragma unroll
-        for (int i = 0; i < SUMS / 4; ++i) {
-            const float2 f = *(local const float2*)(undo + 8 * i);
-            sum[4 * i] = fma(product[4 * i], f.x, sum[4 * i]);
-            sum[4 * i + 1] = fma(product[4 * i + 1], f.y, sum[4 * i + 1]);
-            sum[4 * i + 2] = fma(product[4 * i + 2], f.x, sum[4 * i + 2]);
-            sum[4 * i + 3] = fma(product[4 * i + 3], f.y, sum[4 * i + 3]);
-        }
-        stage = stage + 1 == STAGES ? 0 : stage + 1;
-    }
+#include "matrix/planes_pipeline.clh"
     // `places`, where no step was.
     barrier(CLK_LOCAL_MEM_FENCE);
 
-#define SUM_AT(q, half_, j) (8 * (q) + 4 * ((j) >> 1) + 2 * (half_) + ((j)&1))
 #define PLACE_AT(q, j) ((WM == 2 ? 0 : warpgroup * 64) + (q)*16 + (lane & 3) * 4 + (j))
 #include "matrix/finish_plain.clh"
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Runs the kernels of matmul.wgmma_split, matmul.wgmma_direct (DIRECT 1) and matmul.wgmma_halves
-// (HALVES 1), and those of the mma engines, emulated on the host, and compares them with a product
-// in double. The test is built once per variant: WM, PRODUCTS or BN and STAGES, TA and TB are the
-// kernel's defines, and so is C_FOURS. A_KIND, B_KIND and C_KIND are the storage types of A, B and
-// C: 0 float, 1 half, 2 bfloat16. R_KIND is the storage type of a tensor that is added, or -1.
+// Runs the kernels of matmul.wgmma_split, matmul.wgmma_direct (DIRECT 1) and
+// matmul.wgmma_matrix_planes (PLANES_SPLIT 1), and those of the mma engines, emulated on the host,
+// and compares them with a product in double. The test is built once per variant: WM, PRODUCTS or
+// BN and STAGES, TA and TB are the kernel's defines, and so is C_FOURS. A_KIND, B_KIND and C_KIND
+// are the storage types of A, B and C: 0 float, 1 half, 2 bfloat16. R_KIND is the storage type of a
+// tensor that is added, or -1.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -28,9 +29,9 @@ namespace product {
 }
 #define KERNEL product::matmul_stored16
 constexpr int columns = BN;
-#elif HALVES
+#elif PLANES_SPLIT
 namespace packing {
-#include "matmul/halves_pack.inc"
+#include "matmul/planes_pack.inc"
 }
 // A translated kernel ends the definitions of storage types, which are the kernel's own otherwise.
 #define C_STORED C_KIND
@@ -38,7 +39,7 @@ namespace packing {
 #define R_STORED R_KIND
 #endif
 namespace product {
-#include "matmul/halves.inc"
+#include "matmul/planes.inc"
 }
 constexpr int columns = 128;
 #else
@@ -113,7 +114,7 @@ double run(const Shape& s) {
     const int tiles_m = (s.m + 64 * WM - 1) / (64 * WM), tiles_n = (s.n + columns - 1) / columns;
     const int k_part = ((s.k + s.splits - 1) / s.splits + 63) / 64 * 64;
     const auto before = static_cast<ulong>(s.offset);
-#if HALVES
+#if PLANES_SPLIT
     // Everything that is not written, and what lies in front of the planes and behind them, is NaN.
     const int a_tiles = (s.m + 63) / 64, b_tiles = (s.n + 63) / 64, blocks = (s.k + 63) / 64;
     const long block_bytes = PRODUCTS == 1 ? 8192 : 16384, front = 64;
@@ -124,13 +125,13 @@ double run(const Shape& s) {
                               uint4{~0u, ~0u, ~0u, ~0u});
     auto* const planes = reinterpret_cast<uchar*>(memory.data());
     run_kernel((a_tiles + b_tiles) * blocks, 1, 256, [&] {
-        packing::halves_pack(a.data(), before, b.data(), before, planes, front, s.m, s.n, s.k,
+        packing::planes_pack(a.data(), before, b.data(), before, planes, front, s.m, s.n, s.k,
                              blocks, a_tiles * blocks, a_factors, b_planes, b_planes + b_factors);
     });
     for (const uint4& beyond : {memory[0], memory[3], memory[memory.size() - 4], memory.back()})
         if (beyond.x != ~0u || beyond.w != ~0u) return NAN;
     run_kernel(tiles_m * tiles_n * s.splits, 1, 256, [&] {
-        product::halves_product(planes, front, bias.data(), before, residual.data(), before,
+        product::planes_product(planes, front, bias.data(), before, residual.data(), before,
                                 c.data(), before, s.m, s.n, blocks, k_part / 64, tiles_m, tiles_n,
                                 s.offset != 0, a_factors, b_planes, b_planes + b_factors, alpha,
                                 s.splits == 1);
@@ -187,7 +188,7 @@ int main() {
                            Shape{72, 40, 520, 1, 1, false, 0}, Shape{24, 9, 64, 2, 1, false, 0},
                            Shape{11, 16, 72, 2, 1, false, 0}, Shape{16, 24, 13, 2, 1, false, 0}}) {
         if (s.splits > 1 && (C_KIND > 0 || R_KIND >= 0)) continue;
-#if HALVES
+#if PLANES_SPLIT
         if (s.batches > 1 || (C_FOURS && s.n % 4 != 0)) continue;
 #endif
 #if DIRECT

@@ -219,13 +219,14 @@ TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]
 
 /// Whether an engine multiplies operands that are stored in 16 bits as they are.
 bool reads_bfloat(const std::string& engine) {
-    return engine.find("_half") != std::string::npos && engine.find("_halves") == std::string::npos;
+    return engine.find("_half") != std::string::npos;
 }
 
 /// Whether an engine's name behind its operator, `start` and a way, is one that makes halves of
 /// floats.
 bool splits_floats(const std::string& engine, const std::string& start) {
-    return engine == start + "split" || engine == start + "planes" || engine == start + "halves";
+    return engine == start + "split" || engine == start + "planes" ||
+           engine == start + "matrix_planes";
 }
 
 TEST_CASE("a type whose matrix instructions do not work has none of its engines",
@@ -356,7 +357,7 @@ TEST_CASE("products come out right by every engine on matrix units", "[matrix_un
         std::vector<std::string> ways{""};
         for (const MatrixUnit unit : matrix_units)
             if (unit_verdict(unit, device.traits(), {DType::f16, DType::bf16}))
-                for (const char* const way : {"_split", "_halves", "_direct"})
+                for (const char* const way : {"_split", "_matrix_planes", "_direct"})
                     ways.push_back(std::string(name_of(unit)) + way);
         for (const Precision precision :
              {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})

@@ -50,7 +50,7 @@ struct SplitSteps {
 inline constexpr SplitSteps split_steps{0.75e-6, 1.25e-6};
 inline constexpr SplitSteps split_both_steps{1.6e-6, 2.2e-6};
 /// For kernels that only copy and multiply halves that were split before.
-inline constexpr SplitSteps halves_steps{0.41e-6, 0.65e-6};
+inline constexpr SplitSteps planes_steps{0.41e-6, 0.65e-6};
 
 /// Elements of patches that the whole device gathers from its caches per second.
 constexpr double gathered_per_s = 1.5e12;

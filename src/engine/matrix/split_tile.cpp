@@ -36,6 +36,15 @@ std::int64_t most_split_rows(MatrixUnit unit, const Traits& device, int products
     return 0;
 }
 
+std::int64_t planes_stages(MatrixUnit unit, const Traits& device, std::int64_t wm, int products,
+                           std::int64_t stage_bytes, std::int64_t more) {
+    std::int64_t stages = products == 1 ? 4 : wm == 2 ? 3 : 2;
+    while (stages > 1 &&
+           most_split_rows(unit, device, products, stages, stages * stage_bytes + more) < wm)
+        --stages;
+    return stages > 1 ? stages : 0;
+}
+
 Verdict split_rows_verdict(std::int64_t most) {
     return most > 0 ? Verdict::yes()
                     : Verdict::no("its tiles do not fit into the local memory of a work-group");

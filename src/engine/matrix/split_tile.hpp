@@ -29,6 +29,12 @@ inline std::int64_t wm_of(const Tuning& tuning) {
 /// `more` bytes fit into a work-group's local memory. Returns 0 if neither fits.
 std::int64_t most_split_rows(MatrixUnit unit, const Traits& device, int products,
                              std::int64_t stages, std::int64_t more);
+/// The stages of kernels/matrix/planes_pipeline.clh: as many as a compute unit can hold with one
+/// work-group of 128 rows or two of 64 rows, or fewer if a work-group may not have so much local
+/// memory: a stage has `stage_bytes` besides its operands, and behind all of them are `more` bytes.
+/// Returns 0 if two stages do not fit.
+std::int64_t planes_stages(MatrixUnit unit, const Traits& device, std::int64_t wm, int products,
+                           std::int64_t stage_bytes, std::int64_t more = 0);
 /// Returns yes if `most` (of most_split_rows) is not 0; else no, with the reason.
 Verdict split_rows_verdict(std::int64_t most);
 

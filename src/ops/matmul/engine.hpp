@@ -60,7 +60,7 @@ void add_subgroup(EngineRegistry& engines, const std::string& op);
 void add_tiled(EngineRegistry& engines, const std::string& op);
 void add_stored16(EngineRegistry& engines, const std::string& op);
 void add_stored16_weights(EngineRegistry& engines, const std::string& op);
-void add_halves(EngineRegistry& engines, const std::string& op);
+void add_planes(EngineRegistry& engines, const std::string& op);
 void add_split(EngineRegistry& engines, const std::string& op);
 void add_gemv(EngineRegistry& engines, const std::string& op);
 /// For MatMul alone: an InnerProduct is a single product.

@@ -17,7 +17,7 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
         matmul::add_dot(engines, op);
         matmul::add_stored16_weights(engines, op);
         matmul::add_stored16(engines, op);
-        matmul::add_halves(engines, op);
+        matmul::add_planes(engines, op);
         matmul::add_split(engines, op);
         matmul::add_subgroup(engines, op);
         matmul::add_tiled(engines, op);

@@ -303,16 +303,9 @@ class PlanesEngine : public Engine {
     bool backward_;
 };
 
-/// Returns the number of stages in local memory. It is as many as a compute unit can hold with one
-/// work-group of 128 rows or two of 64 rows, or fewer if a work-group may not have so much local
-/// memory.
+/// Steps in local memory, each with a factor for every column. Behind them are the columns' places.
 std::int64_t stages_of(MatrixUnit unit, const Traits& device, std::int64_t wm, int products) {
-    std::int64_t stages = products == 1 ? 4 : wm == 2 ? 3 : 2;
-    // Behind the tiles, local memory holds scale factors and the array `places`.
-    while (stages > 2 &&
-           most_split_rows(unit, device, products, stages, (stages + 1) * split_columns * 4) < wm)
-        --stages;
-    return stages;
+    return planes_stages(unit, device, wm, products, split_columns * 4, split_columns * 4);
 }
 
 }  // namespace

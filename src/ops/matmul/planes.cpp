@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_halves (mma_halves): products on NVIDIA's tensor cores, in exact float or in tf32. A
-// kernel first splits both operands into halves (kernels/matmul/halves_pack.cl), and the product
-// only copies and multiplies them (halves.cl). wgmma_split needs no such pass, but it splits a
-// value in every work-group that reads it. If a product has few tiles and a long K, K is split into
-// parts in the workspace, and a third kernel adds them in order.
+// matmul.wgmma_matrix_planes (mma_matrix_planes): products on NVIDIA's tensor cores, in exact float
+// or in tf32. A kernel first splits both operands into halves (kernels/matmul/planes_pack.cl), and
+// the product only copies and multiplies them (planes.cl). wgmma_split needs no such pass, but it
+// splits a value in every work-group that reads it. If a product has few tiles and a long K, K is
+// split into parts in the workspace, and a third kernel adds them in order.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix/device_table.hpp"
@@ -17,15 +17,15 @@ namespace dlprim::matmul {
 
 namespace {
 
-constexpr const char* pack_path = "matmul/halves_pack.cl";
-constexpr const char* product_path = "matmul/halves.cl";
+constexpr const char* pack_path = "matmul/planes_pack.cl";
+constexpr const char* product_path = "matmul/planes.cl";
 
 /// One operand in the workspace: blocks of 64 lines and 64 of K, and behind them a factor for each
 /// line of a block.
-struct Halves {
+struct PlanesOperand {
     std::int64_t tiles, blocks, block_bytes;
 
-    Halves(std::int64_t lines, std::int64_t k, int products)
+    PlanesOperand(std::int64_t lines, std::int64_t k, int products)
         : tiles(ceil_div(lines, split_rows)),
           blocks(ceil_div(k, split_depth)),
           block_bytes(split_rows * split_depth * (products == 1 ? 2 : 4)) {}
@@ -36,7 +36,7 @@ struct Halves {
 
 /// Where the workspace has A, B and the parts of C.
 struct Places {
-    Halves a, b;
+    PlanesOperand a, b;
 
     Places(const Gemm& g, int products) : a(g.m, g.k, products), b(g.n, g.k, products) {}
     std::int64_t b_at() const { return a.bytes(); }
@@ -58,19 +58,9 @@ Cut cut_of(const Gemm& g, const Tuning& tuning) {
     return cut_of(g, wm_of(tuning), tuning.at("splits"));
 }
 
-/// Bytes of local memory of a work-group.
-std::int64_t local_bytes(std::int64_t wm, std::int64_t stages, int products) {
-    const std::int64_t lines = split_rows * wm + split_columns;
-    return stages * lines * (split_depth * (products == 1 ? 2 : 4) + 4);
-}
-
-/// Steps in local memory: as many as a compute unit can hold with one work-group of 128 rows or two
-/// of 64 rows. Returns 0 if two steps do not fit.
+/// Steps in local memory, each with a factor for every row and column; 0 if two do not fit.
 std::int64_t stages_of(MatrixUnit unit, const Traits& device, std::int64_t wm, int products) {
-    std::int64_t stages = products == 1 ? 4 : wm == 2 ? 3 : 2;
-    while (stages > 1 && local_bytes(wm, stages, products) > unit_local_bytes(unit, device))
-        --stages;
-    return stages > 1 ? stages : 0;
+    return planes_stages(unit, device, wm, products, (split_rows * wm + split_columns) * 4);
 }
 
 double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem, const Gemm& g,
@@ -82,7 +72,7 @@ double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem,
     const double pack_seconds =
         (4.0 * (g.a_elements() + g.b_elements()) + packed) / bytes_per_s + device.launch_us * 1e-6;
     TileSpeed speed;
-    speed.step_seconds = (cut.wm == 2 ? h200::halves_steps.rows_128 : h200::halves_steps.rows_64) *
+    speed.step_seconds = (cut.wm == 2 ? h200::planes_steps.rows_128 : h200::planes_steps.rows_64) *
                          unit_pace(unit) / split_gain(products);
     // Two work-groups with tiles of 64 rows share a compute unit.
     speed.resident = speed.alone = cut.wm == 2 ? 1 : 2;
@@ -94,10 +84,10 @@ double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem,
            parts_seconds(device, g.c_elements() * 4.0, cut.splits, 1.0);
 }
 
-class HalvesEngine : public MatMulEngine {
+class PlanesEngine : public MatMulEngine {
   public:
-    HalvesEngine(std::string op, MatrixUnit unit)
-        : MatMulEngine(std::move(op), cat(name_of(unit), "_halves")), unit_(unit) {}
+    PlanesEngine(std::string op, MatrixUnit unit)
+        : MatMulEngine(std::move(op), cat(name_of(unit), "_matrix_planes")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict) return verdict;
@@ -175,7 +165,7 @@ class HalvesEngine : public MatMulEngine {
                 "\n#define PRODUCTS ", split_products(problem), "\n");
         const auto program = context.build(
             {pack_path, defines + kernel_source(pack_path), gemm_storage(problem, g, true)});
-        KernelCall call(program, "halves_pack",
+        KernelCall call(program, "planes_pack",
                         group_range(places.a.groups() + places.b.groups(), split_items));
         bind_factors(call, problem, g);
         call.tensor("planes", g.workspace, 1)
@@ -203,7 +193,7 @@ class HalvesEngine : public MatMulEngine {
                       : epilogue_defines(problem, g));
         const auto program = context.build(
             {product_path, defines + kernel_source(product_path), gemm_storage(problem, g, split)});
-        KernelCall call(program, "halves_product", group_range(cut.groups(g), split_items));
+        KernelCall call(program, "planes_product", group_range(cut.groups(g), split_items));
         call.tensor("planes", g.workspace, 1);
         if (split) {
             const auto parts_at = static_cast<std::uint64_t>(places.parts_at());
@@ -240,9 +230,9 @@ class HalvesEngine : public MatMulEngine {
 
 }  // namespace
 
-void add_halves(EngineRegistry& engines, const std::string& op) {
+void add_planes(EngineRegistry& engines, const std::string& op) {
     for (const MatrixUnit unit : matrix_units)
-        engines.add(std::make_unique<HalvesEngine>(op, unit));
+        engines.add(std::make_unique<PlanesEngine>(op, unit));
 }
 
 }  // namespace dlprim::matmul

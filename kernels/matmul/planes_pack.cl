@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_halves (mma_halves), first kernel: splits both operands into halves (matrix/halves.clh), as halves.cl reads
+// matmul.wgmma_planes (mma_planes), first kernel: splits both operands into halves (matrix/halves.clh), as planes.cl reads
 // them. A line is a row of A or a column of B. An operand becomes blocks of 64 lines and 64 of K:
 //
 //             64 of K
@@ -8,7 +8,7 @@
 //           +---------+   behind all blocks: [tile][block][64] floats, which undo the scale of a line's 64 of K
 //
 // Chunk c of a line holds the elements c, c + 8, ..., c + 56 of the 64, in both operands alike, so that neighbours read
-// neighbouring elements. Columns of B are in the order COLUMN_AT, which gives a work-item of halves.cl four columns beside
+// neighbouring elements. Columns of B are in the order COLUMN_AT, which gives a work-item of planes.cl four columns beside
 // each other.
 //
 // Define               meaning                                                            example
@@ -97,7 +97,7 @@ PACK_ALONG_K(B, COLUMN_AT, SPLIT_UNSCALE_CUT)
 PACK_ACROSS_K(B, PLACE_OF, SPLIT_UNSCALE_CUT)
 #endif
 
-kernel __attribute__((reqd_work_group_size(256, 1, 1))) void halves_pack(
+kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_pack(
     global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global uchar* planes, ulong planes_offset,
     int m, int n, int k, int blocks, int a_groups, long a_factors, long b_planes, long b_factors) {
     local uchar tile[PLANES * 8192] __attribute__((aligned(16)));
