@@ -4,6 +4,7 @@
 
 #include "check/fill.hpp"
 #include "check/small_problem.hpp"
+#include "engine/small_integers.hpp"
 #include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
 
@@ -104,8 +105,18 @@ const std::vector<float>& random_numbers(bool above_half) {
     return above_half ? above : any;
 }
 
-Bytes draw_floats(const Operand& operand, bool above_half, std::size_t start) {
-    const std::vector<float>& numbers = random_numbers(above_half);
+/// Differences of bytes, of the same period.
+const std::vector<float>& random_integers() {
+    static const std::vector<float> integers = [] {
+        std::vector<float> values = random_numbers(false);
+        for (float& value : values)
+            value = std::clamp(std::nearbyint(value * 100), -255.0f, 255.0f);
+        return values;
+    }();
+    return integers;
+}
+
+Bytes draw_floats(const Operand& operand, const std::vector<float>& numbers, std::size_t start) {
     const std::size_t each = size_of(operand.dtype);
     Bytes data(static_cast<std::size_t>(operand.shape.numel()) * each);
     Bytes period(numbers.size() * each);
@@ -192,6 +203,7 @@ bool has_unknown_indices(const Problem& problem) {
 std::vector<Bytes> draw_inputs(const Problem& problem, const Draw& draw) {
     const auto ranges = index_ranges(problem);
     const bool above_half = draw.numbers == Draw::Numbers::above_half;
+    const bool integers = problem.attrs.has(small_integers_attr);
     std::vector<Bytes> inputs;
     std::size_t start = 0;  // operands of one size get other numbers
     for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
@@ -207,7 +219,8 @@ std::vector<Bytes> draw_inputs(const Problem& problem, const Draw& draw) {
         else if (draw.numbers == Draw::Numbers::edges)
             inputs.push_back(draw_edges(operand, i));
         else if (is_float(operand.dtype))
-            inputs.push_back(draw_floats(operand, above_half, start));
+            inputs.push_back(draw_floats(
+                operand, integers ? random_integers() : random_numbers(above_half), start));
         else
             inputs.push_back(draw_small_integers(problem, operand, start));
         start = (start + 9973) % random_numbers(false).size();

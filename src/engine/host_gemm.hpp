@@ -20,6 +20,7 @@ struct GemmOperand {
     std::int64_t ld;
     std::int64_t stride = 0;  ///< elements from one product's matrix to the next; 0: one for all
     bool transposed = false;  ///< the product reads the transpose
+    bool packed = false;      ///< `data` are the panels of pack_pairs() instead
 };
 
 /// C = alpha op(A) op(B) + beta C for `batch` products. op(A), which is A or its transpose, is
@@ -31,6 +32,7 @@ struct GemmProblem {
     float* c;
     std::int64_t ldc, stride_c;
     float alpha = 1, beta = 0;
+    bool small_integers = false;  ///< A and B hold integers of at most 2047 in magnitude
 };
 
 /// Must not be called from inside a parallel_for body.
@@ -60,6 +62,11 @@ class GemmSource {
     virtual Rows rows(std::int64_t /*batch*/, std::int64_t /*first*/,
                       std::int64_t /*k_first*/) const {
         return {};
+    }
+    /// What pack() would write, where it is stored already; else nullptr.
+    virtual const float* panel(std::int64_t /*batch*/, std::int64_t /*first*/,
+                               std::int64_t /*k_first*/) const {
+        return nullptr;
     }
 };
 
@@ -122,5 +129,53 @@ class GemmMatrixSink : public GemmSink {
 /// Writes `batch` products of sources to a sink. With k = 0 it stores tiles of zeros.
 void host_gemm(HostPool& pool, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                const GemmSource& a, const GemmSource& b, const GemmSink& c);
+
+/// Another source's small integers as words of pairs (host_gemm_kernels.hpp), half as deep.
+class GemmPairs : public GemmSource {
+  public:
+    /// `k`: the depth of the other source.
+    GemmPairs(const GemmSource& from, std::int64_t k) : from_(from), k_(k) {}
+    void prepare(std::int64_t batch, std::int64_t first, std::int64_t count, std::int64_t k_first,
+                 std::int64_t depth) const override;
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+
+  private:
+    const GemmSource& from_;
+    std::int64_t k_;
+};
+
+/// Which operand of a product pack_pairs() packs.
+enum class GemmSide : std::uint8_t { a, b };
+
+/// The panels of pairs that an operand of small integers is packed to: m x k (A) or k x n (B) for
+/// each of `batch` products. They depend on the processor and, of A, on m.
+struct PairPanels {
+    std::int64_t batch, count, k;  ///< count: m or n
+    int width;                     ///< of a panel
+
+    PairPanels(GemmSide side, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k);
+    std::int64_t words() const { return (k + 1) / 2; }
+    std::int64_t product_floats() const { return (count + width - 1) / width * width * words(); }
+    std::int64_t floats() const { return batch * product_floats(); }
+};
+void pack_pairs(HostPool& pool, const PairPanels& panels, const GemmSource& from, float* to);
+
+/// An operand that pack_pairs() has packed.
+class GemmPackedPairs : public GemmSource {
+  public:
+    GemmPackedPairs(const PairPanels& panels, const float* data) : panels_(panels), data_(data) {}
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+    const float* panel(std::int64_t batch, std::int64_t first, std::int64_t k_first) const override;
+
+  private:
+    PairPanels panels_;
+    const float* data_;
+};
+
+/// host_gemm() of sources of pairs (GemmPairs, GemmPackedPairs). `k` counts elements.
+void host_gemm_pairs(HostPool& pool, std::int64_t batch, std::int64_t m, std::int64_t n,
+                     std::int64_t k, const GemmSource& a, const GemmSource& b, const GemmSink& c);
 
 }  // namespace dlprim

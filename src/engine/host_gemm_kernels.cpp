@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace dlprim {
 
@@ -95,6 +98,73 @@ DLPRIM_GEMM_KERNELS(Avx2, __attribute__((target("avx2,fma"))), 8, 6)
 #endif
 DLPRIM_GEMM_KERNELS(Baseline, , 4, 6)
 
+// A tile of 16-bit integers, as above: MULTIPLY_ADD(sum, a, b) adds the products of both halves of
+// each word.
+#define DLPRIM_PAIR_TILES(NAME, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                               \
+    struct NAME {                                                                                \
+        typedef std::int32_t V __attribute__((vector_size(WIDTH * sizeof(float))));              \
+        typedef float F __attribute__((vector_size(WIDTH * sizeof(float))));                     \
+        TARGET static void multiply(std::int64_t depth, const float* a, const float* b,          \
+                                    float* tile) {                                               \
+            V sum[ROWS][2];                                                                      \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{}; \
+            for (std::int64_t p = 0; p < depth; ++p) {                                           \
+                V b0, b1;                                                                        \
+                std::memcpy(&b0, b, sizeof(V));                                                  \
+                std::memcpy(&b1, b + WIDTH, sizeof(V));                                          \
+                __builtin_prefetch(b + 16 * WIDTH);                                              \
+                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                        \
+                    std::int32_t word;                                                           \
+                    std::memcpy(&word, a + i, sizeof word);                                      \
+                    const V factor = V{} + word;                                                 \
+                    sum[i][0] = MULTIPLY_ADD(sum[i][0], factor, b0);                             \
+                    sum[i][1] = MULTIPLY_ADD(sum[i][1], factor, b1);                             \
+                }                                                                                \
+                a += ROWS;                                                                       \
+                b += 2 * WIDTH;                                                                  \
+            }                                                                                    \
+            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                            \
+                const F f0 = __builtin_convertvector(sum[i][0], F),                              \
+                        f1 = __builtin_convertvector(sum[i][1], F);                              \
+                std::memcpy(tile + i * 2 * WIDTH, &f0, sizeof(F));                               \
+                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &f1, sizeof(F));                       \
+            }                                                                                    \
+        }                                                                                        \
+        static constexpr HostGemmKernels table{ROWS, 2 * WIDTH, multiply, nullptr, nullptr};     \
+    };
+#define DLPRIM_PAIR_KERNELS(NAME, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                          \
+    DLPRIM_PAIR_TILES(NAME##Tiles, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                         \
+    DLPRIM_PAIR_TILES(NAME##Lines, TARGET, WIDTH, 1, MULTIPLY_ADD)                            \
+    struct NAME {                                                                             \
+        TARGET static void join(std::int64_t count, const float* even, const float* odd,      \
+                                float* to) {                                                  \
+            typedef std::int32_t Word __attribute__((may_alias));                             \
+            Word* const words = reinterpret_cast<Word*>(to);                                  \
+            for (std::int64_t i = 0; i < count; ++i)                                          \
+                words[i] = (static_cast<std::int32_t>(even[i]) & 0xffff) |                    \
+                           static_cast<std::int32_t>(odd[i]) << 16;                           \
+        }                                                                                     \
+        static constexpr HostPairKernels table{NAME##Tiles::table, NAME##Lines::table, join}; \
+    };
+
+#if defined(__x86_64__)
+#define DLPRIM_DOT_512(sum, a, b) \
+    ((V)_mm512_dpwssd_epi32((__m512i)(sum), (__m512i)(a), (__m512i)(b)))
+#define DLPRIM_MADD_512(sum, a, b) ((sum) + (V)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
+#define DLPRIM_MADD_256(sum, a, b) ((sum) + (V)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
+#define DLPRIM_MADD_128(sum, a, b) ((sum) + (V)_mm_madd_epi16((__m128i)(a), (__m128i)(b)))
+DLPRIM_PAIR_KERNELS(PairsVnni, __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), 16,
+                    12, DLPRIM_DOT_512)
+DLPRIM_PAIR_KERNELS(PairsAvx512, __attribute__((target("avx512f,avx512bw,avx512vl"))), 16, 12,
+                    DLPRIM_MADD_512)
+DLPRIM_PAIR_KERNELS(PairsAvx2, __attribute__((target("avx2"))), 8, 6, DLPRIM_MADD_256)
+DLPRIM_PAIR_KERNELS(PairsBaseline, , 4, 6, DLPRIM_MADD_128)
+#else
+#define DLPRIM_MADD(sum, a, b) \
+    ((sum) + (((a) << 16) >> 16) * (((b) << 16) >> 16) + ((a) >> 16) * ((b) >> 16))
+DLPRIM_PAIR_KERNELS(PairsBaseline, , 4, 6, DLPRIM_MADD)
+#endif
+
 typedef float V4 __attribute__((vector_size(16)));
 
 V4 load4(const float* from) {
@@ -148,6 +218,19 @@ const HostGemmKernels& host_gemm_kernels() {
         if (host_vector_width() >= 8) return Avx2::table;
 #endif
         return Baseline::table;
+    }();
+    return found;
+}
+
+const HostPairKernels& host_pair_kernels() {
+    static const HostPairKernels& found = []() -> const HostPairKernels& {
+#if defined(__x86_64__)
+        if (host_vector_width() >= 16 && __builtin_cpu_supports("avx512vnni"))
+            return PairsVnni::table;
+        if (host_vector_width() >= 16) return PairsAvx512::table;
+        if (host_vector_width() >= 8) return PairsAvx2::table;
+#endif
+        return PairsBaseline::table;
     }();
     return found;
 }

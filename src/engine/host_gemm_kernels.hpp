@@ -25,6 +25,21 @@ constexpr int host_gemm_max_rows = 12, host_gemm_max_columns = 32;
 
 const HostGemmKernels& host_gemm_kernels();
 
+/// Products of small integers. A word, which has the memory of a float, holds the elements 2p (low
+/// half) and 2p + 1 of K as 16-bit integers. multiply() sums their products as 32-bit integers,
+/// which are exact if factors are at most 2047 in magnitude and a block of K has 256 words, and
+/// writes them as floats. Products with few rows have tiles of one row.
+struct HostPairKernels {
+    HostGemmKernels tiles, lines;  ///< without multiply_rows() and dot()
+    /// to[i] = the word of even[i] and odd[i], which are whole numbers of 16 bits.
+    void (*join)(std::int64_t count, const float* even, const float* odd, float* to);
+
+    static constexpr std::int64_t few_rows = 3;
+    const HostGemmKernels& of(std::int64_t rows) const { return rows <= few_rows ? lines : tiles; }
+};
+
+const HostPairKernels& host_pair_kernels();
+
 /// to[p * width + i] = from[i * stride + p] for i < count and p < depth, and zeros for count <= i <
 /// width. Packs a panel from rows that are stored along K.
 void pack_rows(const float* from, std::int64_t stride, int count, int width, std::int64_t depth,

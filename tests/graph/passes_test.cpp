@@ -3,6 +3,7 @@
 // knows are folded and fused.
 #include "graph/passes/passes.hpp"
 
+#include "engine/small_integers.hpp"
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 
@@ -61,10 +62,11 @@ void register_once() {
     REQUIRE(done);
 }
 
-ValueId add_value(Graph& graph, const char* name, const Shape& shape, Role role) {
+ValueId add_value(Graph& graph, const char* name, const Shape& shape, Role role,
+                  DType dtype = DType::f32) {
     Value value;
     value.name = name;
-    value.spec = {shape, DType::f32};
+    value.spec = {shape, dtype};
     value.role = role;
     const ValueId id = graph.add_value(std::move(value));
     if (role == Role::input) graph.inputs.push_back(id);
@@ -166,4 +168,40 @@ TEST_CASE("a view that undoes another is the value before it, unless it is an ou
     join_views(graph);
     CHECK(nodes_of(graph, "TestRelu").at(0)->inputs[0] == linear);
     CHECK(graph.value(graph.outputs[1].first).name == "again:0");
+}
+
+TEST_CASE("products of bytes and of their differences are marked, others are not") {
+    Graph graph;
+    const auto given = [&](const char* name, const Shape& shape, DType dtype) {
+        return add_value(graph, name, shape, Role::input, dtype);
+    };
+    const ValueId bytes = given("bytes", {1, 2, 4, 4}, DType::u8),
+                  zero = given("zero", {1}, DType::u8),
+                  words = given("words", {1, 2, 4, 4}, DType::i16);
+    const auto program = [&](const char* name, const char* code, ValueId a, ValueId b) {
+        return graph.add1("Pointwise", name, {a, b},
+                          {{"code", std::string(code)}, {"dtypes", Strings{"float"}}});
+    };
+    const auto padded = [&](const char* name, ValueId x, double value) {
+        return graph.add1("Pad", name, {x}, {{"pads", Ints{1, 1, 1, 1}}, {"value", value}});
+    };
+    const auto numbers = [&](const char* name, ValueId x) {
+        return graph.add1("Cast", name, {x}, {{"dtype", std::string("float")}});
+    };
+    const ValueId shifted = program("shifted", "y0 = x0 - x1", bytes, zero);
+    const auto is_marked = [&](ValueId a, ValueId b) {
+        Graph copy = graph;
+        copy.add1("MatMul", "product", {a, b});
+        mark_small_integers(copy);
+        return copy.nodes.back().attrs.has(small_integers_attr);
+    };
+    CHECK(is_marked(shifted, numbers("numbers", bytes)));
+    CHECK(is_marked(graph.reshape("view", shifted, {4, 8}),
+                    graph.add1("Transpose", "turned", {graph.reshape("other", shifted, {4, 8})},
+                               {{"dims", Ints{1, 0}}})));
+    CHECK(is_marked(padded("zeros", shifted, 0), padded("more", shifted, 0)));
+    CHECK_FALSE(is_marked(padded("ones", shifted, 0.5), padded("other", shifted, 0)));
+    CHECK_FALSE(is_marked(shifted, program("sum", "y0 = x0 + x1", bytes, zero)));
+    CHECK_FALSE(is_marked(shifted, numbers("wide", words)));
+    CHECK_FALSE(is_marked(shifted, given("floats", {1, 2, 4, 4}, DType::f32)));
 }

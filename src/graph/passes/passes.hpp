@@ -52,6 +52,10 @@ void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 /// The nodes for that depend on parameters alone, so the planner runs them once.
 void fold_batch_norms(Graph& graph);
 
+/// Marks products of floats both of whose factors hold bytes, or differences of bytes, so that
+/// engines may multiply integers (small_integers_attr).
+void mark_small_integers(Graph& graph);
+
 /// Fuses Activation and residual Elementwise sums, as an epilogue, into the node that makes their
 /// input, directly or through views, if `accepts` confirms that an engine supports the fused node.
 void fuse_epilogues(Graph& graph, const std::function<bool(const Graph&, const Node&)>& accepts);

@@ -21,6 +21,7 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     force_engines(graph, options.engines);
     expand_composites(graph);  // those that gradients consist of
     if (options.fuse) fold_batch_norms(graph);
+    if (options.fuse && options.device.host) mark_small_integers(graph);  // no other has engines
     if (options.fuse) fuse_epilogues(graph, options.fused_node_pays);
     if (options.fuse) join_views(graph);
     lower(graph);

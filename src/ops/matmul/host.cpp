@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // matmul.host: products on the host device by host_gemm. A second pass applies bias and epilogue.
+// matmul.host_integers multiplies small integers in pairs.
 #include "base/text.hpp"
 #include "engine/host_activation.hpp"
 #include "engine/host_gemm.hpp"
+#include "engine/small_integers.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
@@ -49,7 +51,8 @@ void finish(const Activations& stages, const Gemm& g, const float* bias, const f
 
 class Host : public MatMulEngine {
   public:
-    explicit Host(std::string op) : MatMulEngine(std::move(op), "host") {}
+    explicit Host(std::string op, std::string_view way = "host")
+        : MatMulEngine(std::move(op), way) {}
     bool on_host() const override { return true; }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
@@ -59,9 +62,11 @@ class Host : public MatMulEngine {
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         const Gemm g = gemm_of(problem);
-        return std::make_unique<HostLaunch>([g, stages = activations_of(problem.epilogue)](
-                                                HostPool& pool,
-                                                std::span<const BufferRef> operands) {
+        const bool integers = problem.attrs.has(small_integers_attr);
+        const bool packed = problem.inputs[1].layout.kind == Layout::Kind::packed;
+        return std::make_unique<HostLaunch>([g, stages = activations_of(problem.epilogue), integers,
+                                             packed](HostPool& pool,
+                                                     std::span<const BufferRef> operands) {
             auto at = [&](int i) {
                 return reinterpret_cast<float*>(operands[static_cast<std::size_t>(i)].host());
             };
@@ -82,11 +87,12 @@ class Host : public MatMulEngine {
                 }
                 GemmProblem product{inner.size, g.m, g.n, g.k};
                 product.a = {a + offset_a, lda, inner.a, g.transpose_a};
-                product.b = {b + offset_b, ldb, inner.b, g.transpose_b};
+                product.b = {b + offset_b, ldb, inner.b, g.transpose_b, packed};
                 product.c = c + o * inner.size * g.m * g.n;
                 product.ldc = g.n;
                 product.stride_c = g.m * g.n;
                 product.alpha = g.alpha;
+                product.small_integers = integers;
                 host_gemm(pool, product);
             }
             if (g.bias < 0 && stages.empty()) return;
@@ -101,9 +107,52 @@ class Host : public MatMulEngine {
     }
 };
 
+/// The same for small integers, which are multiplied in pairs. A constant second factor is packed
+/// once.
+class HostIntegers : public Host {
+  public:
+    explicit HostIntegers(std::string op) : Host(std::move(op), "host_integers") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!problem.attrs.has(small_integers_attr))
+            return Verdict::no("it multiplies small integers, which nothing says the factors are");
+        return Host::is_applicable(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, gemm_of(problem).flops(), 1.2);
+    }
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.outputs.assign(1, Layout::plain());
+        const Gemm g = gemm_of(problem);
+        if (g.constant_b && g.batches == 1) {
+            const PairPanels panels = panels_of(g);
+            choice.inputs[1] = Layout::packed(cat("host_pairs:b", panels.count, 'x', panels.k, 'w',
+                                                  panels.width, g.transpose_b ? 't' : 'n'),
+                                              static_cast<std::uint64_t>(panels.floats()) * 4);
+        }
+        return {choice};
+    }
+    std::unique_ptr<Launch> build_packing(ContextImpl&, const Problem& problem, const Tuning&,
+                                          int) const override {
+        return std::make_unique<HostLaunch>(
+            [g = gemm_of(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                const GemmMatrix columns(reinterpret_cast<const float*>(operands[0].host()),
+                                         g.transpose_b ? g.k : 1, g.transpose_b ? 1 : g.n, 0);
+                pack_pairs(pool, panels_of(g), columns,
+                           reinterpret_cast<float*>(operands[1].host()));
+            });
+    }
+
+  private:
+    static PairPanels panels_of(const Gemm& g) { return {GemmSide::b, 1, g.m, g.n, g.k}; }
+};
+
 }  // namespace
 
 void add_host(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<HostIntegers>(op));
     engines.add(std::make_unique<Host>(op));
 }
 

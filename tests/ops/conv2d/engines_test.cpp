@@ -2,6 +2,7 @@
 // Compares every engine of convolution and of its gradients with the oracle, on every device: over
 // the table of cases, over seeded random problems, and with every kind of epilogue.
 #include "engine/activations.hpp"
+#include "engine/small_integers.hpp"
 #include "engine_check.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -127,6 +128,50 @@ TEST_CASE("an epilogue is applied") {
                 check(context, problem, {upload(context, e.dy), upload(context, e.weight)}, data);
             }
         }
+    }
+    CHECK(turns().tried(devices));
+}
+
+TEST_CASE("engines multiply small integers") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        const char* name;
+        std::int64_t images, in, out;
+        Attrs attrs;
+    };
+    const Case cases[] = {
+        {"3x3, an odd number of products", 2, 3, 17, {{"kernel", Ints{3}}, {"pad", Ints{1}}}},
+        {"1x1 of one image", 1, 30, 5, {{"kernel", Ints{1}}}},
+        {"1x1 of two images", 2, 30, 2, {{"kernel", Ints{1}}, {"bias", false}}},
+        {"groups", 1, 8, 24, {{"kernel", Ints{2, 3}}, {"groups", std::int64_t(4)}}},
+        {"stride and dilation",
+         2,
+         40,
+         14,
+         {{"kernel", Ints{3}}, {"stride", Ints{2, 3}}, {"dilate", Ints{2}}}},
+        {"along columns", 1, 6, 7, {{"kernel", Ints{5, 1}}, {"pad", Ints{2, 0}}}},
+    };
+    for (const Case& c : cases) {
+        Attrs attrs = c.attrs;
+        attrs.set("channels_out", c.out);
+        const bool line = std::string_view(c.name) == "along columns";
+        Example e(c.name, attrs, Shape{c.images, c.in, 13, line ? 1 : 11}, 4);
+        INFO(e.name);
+        for (HostArray* array : {&e.x, &e.weight})  // the ends of the range often
+            for (double& v : array->data) v = std::clamp(std::round(200 * v), -255.0, 255.0);
+        const bool bias = e.attrs.boolean("bias");
+        forward_oracle(Conv2dOptions::read(e.attrs), e.x, e.weight, bias ? &e.bias : nullptr, e.y);
+        e.attrs.set(small_integers_attr, true);
+        std::vector<Shape> shapes{e.x.shape, e.weight.shape};
+        if (bias) shapes.push_back(e.bias.shape);
+        for (const Context& context : devices)
+            for (const bool constant : {false, true}) {
+                Problem problem = problem_of(forward_type, e.attrs, shapes, e.y.shape);
+                problem.inputs[1].constant = constant;
+                std::vector<Tensor> inputs{upload(context, e.x), upload(context, e.weight)};
+                if (bias) inputs.push_back(upload(context, e.bias));
+                check(context, problem, inputs, e.y.data);
+            }
     }
     CHECK(turns().tried(devices));
 }

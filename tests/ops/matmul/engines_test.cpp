@@ -4,6 +4,7 @@
 // and with epilogues.
 #include "engine/activations.hpp"
 #include "engine/engine.hpp"
+#include "engine/small_integers.hpp"
 #include "graph/operator.hpp"
 #include "runtime/access.hpp"
 #include "support/cases.hpp"
@@ -284,6 +285,29 @@ TEST_CASE("an epilogue of matrix products is applied") {
                     activate(f.name, e.wanted.data[i] + e.inputs[3].data[i], f.alpha, f.beta);
             for (const Context& context : devices) check(context, e);
         }
+    CHECK(turns.tried(devices));
+}
+
+TEST_CASE("engines multiply small integers") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        Attrs attrs;
+        std::vector<Shape> shapes;
+    };
+    const Case cases[] = {
+        {{}, {Shape{1, 257}, Shape{257, 70}}},  // few rows, an odd number of products
+        {{{"transpose_b", true}}, {Shape{24, 700}, Shape{67, 700}}},
+        {{{"transpose_a", true}, {"alpha", 2.0}}, {Shape{3, 33}, Shape{3, 40}}},
+        {{{"bias", true}}, {Shape{2, 3, 14, 9}, Shape{3, 9, 5}, Shape{5}}},  // batches
+    };
+    for (const Case& c : cases) {
+        std::vector<HostArray> tensors = Example::tensors(c.shapes, 6);
+        for (HostArray& tensor : tensors)  // the ends of the range often
+            for (double& v : tensor.data) v = std::clamp(std::round(200 * v), -255.0, 255.0);
+        Example e("MatMul", c.attrs, std::move(tensors), 6);
+        e.problem.attrs.set(small_integers_attr, true);
+        for (const Context& context : devices) check(context, e);
+    }
     CHECK(turns.tried(devices));
 }
 

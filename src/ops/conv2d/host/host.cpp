@@ -3,8 +3,10 @@
 // matrix products whose panels are packed directly from the images (host_patches.hpp), or as direct
 // loops if a group has one input channel. Forward with one input channel and several outputs is a
 // product, too, where fused multiply-adds make that as accurate as the direct loops (spectra).
+// conv2d.host_integers multiplies small integers in pairs.
 #include "base/text.hpp"
 #include "engine/host_gemm.hpp"
+#include "engine/small_integers.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/host/host_depthwise.hpp"
 #include "ops/conv2d/host/host_patches.hpp"
@@ -34,6 +36,29 @@ struct LaidOut {
     explicit LaidOut(Gather given) : gather(std::move(given)), layout(gather) {}
 };
 
+/// The image as the second operand of the product. That of a 1x1 convolution is a matrix as it is
+/// stored.
+class ImageSource {
+  public:
+    ImageSource(const Geometry& g, const LaidOut& laid, const float* x)
+        : is_matrix_(g.pointwise() && g.n == 1),
+          matrix_(x, 1, laid.gather.columns(), laid.gather.depth() * laid.gather.columns()),
+          patches_(laid.gather, laid.layout, x) {}
+    const GemmSource& source() const {
+        return is_matrix_ ? static_cast<const GemmSource&>(matrix_) : patches_;
+    }
+
+  private:
+    bool is_matrix_;
+    GemmMatrix matrix_;
+    PatchSource patches_;
+};
+
+GemmMatrix weight_rows(const Geometry& g, const float* weight) {
+    const std::int64_t k = g.group_in() * g.kh * g.kw;
+    return {weight, k, 1, g.group_out() * k};
+}
+
 HostLaunch::Work forward_work(const Problem& problem) {
     const bool bias = has_bias(problem);
     const Geometry geometry = geometry_of(problem);
@@ -47,14 +72,37 @@ HostLaunch::Work forward_work(const Problem& problem) {
             return depthwise_forward(pool, g, x, weight, b, epilogue, y);
         const Gather& gather = laid.gather;
         const std::int64_t k = gather.depth(), columns = gather.columns();
-        const GemmMatrix rows(weight, k, 1, gather.results * k);
+        const GemmMatrix rows = weight_rows(g, weight);
         const PlaneSink sink(gather, y, b, epilogue);
-        // An image of a 1x1 convolution is a matrix as it is stored.
-        if (g.pointwise() && g.n == 1)
-            return host_gemm(pool, g.groups, gather.results, columns, k, rows,
-                             GemmMatrix(x, 1, columns, k * columns), sink);
-        host_gemm(pool, g.groups, gather.results, columns, k, rows,
-                  PatchSource(gather, laid.layout, x), sink);
+        const ImageSource image(g, laid, x);
+        host_gemm(pool, g.groups, gather.results, columns, k, rows, image.source(), sink);
+    };
+}
+
+/// The panels that the weights of small integers are packed to.
+PairPanels weight_panels(const Geometry& g) {
+    return {GemmSide::a, g.groups, g.group_out(), 0, g.group_in() * g.kh * g.kw};
+}
+
+HostLaunch::Work integers_work(const Problem& problem) {
+    const bool bias = has_bias(problem);
+    const bool packed = problem.inputs[1].layout.kind == Layout::Kind::packed;
+    const Geometry geometry = geometry_of(problem);
+    return [g = geometry, laid = LaidOut(forward_gather(geometry)), stages = problem.epilogue, bias,
+            packed, result = problem.inputs.size()](HostPool& pool, Operands operands) {
+        const HostEpilogue epilogue(stages, operands);
+        const float* weight = floats(operands[1]);
+        const Gather& gather = laid.gather;
+        const std::int64_t k = gather.depth();
+        const GemmMatrix rows = weight_rows(g, weight);
+        const GemmPairs pairs(rows, k);
+        const GemmPackedPairs stored(weight_panels(g), weight);
+        const ImageSource image(g, laid, floats(operands[0]));
+        host_gemm_pairs(pool, g.groups, gather.results, gather.columns(), k,
+                        packed ? static_cast<const GemmSource&>(stored) : pairs,
+                        GemmPairs(image.source(), k),
+                        PlaneSink(gather, floats(operands[result]),
+                                  bias ? floats(operands[2]) : nullptr, epilogue));
     };
 }
 
@@ -123,9 +171,48 @@ class Host : public Engine {
     Make make_;
 };
 
+/// conv2d.host_integers: the same for small integers, which are multiplied in pairs. Constant
+/// weights are packed once.
+class HostIntegers : public Host {
+  public:
+    HostIntegers() : Host("conv2d.host_integers", forward_type, integers_work) {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!problem.attrs.has(small_integers_attr))
+            return Verdict::no("it multiplies small integers, which nothing says the factors are");
+        if (Geometry::of(problem).group_in() == 1 && Geometry::of(problem).group_out() < 4)
+            return Verdict::no("its sums are long, and groups have one input channel");
+        return Host::is_applicable(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, Geometry::of(problem).flops(), 1.0);
+    }
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.outputs.assign(1, Layout::plain());
+        if (problem.inputs[1].constant) {
+            const PairPanels panels = weight_panels(geometry_of(problem));
+            choice.inputs[1] = Layout::packed(cat("host_pairs:a", panels.batch, 'x', panels.count,
+                                                  'x', panels.k, 'w', panels.width),
+                                              static_cast<std::uint64_t>(panels.floats()) * 4);
+        }
+        return {choice};
+    }
+    std::unique_ptr<Launch> build_packing(ContextImpl&, const Problem& problem, const Tuning&,
+                                          int) const override {
+        return std::make_unique<HostLaunch>(
+            [g = geometry_of(problem)](HostPool& pool, Operands operands) {
+                pack_pairs(pool, weight_panels(g), weight_rows(g, floats(operands[0])),
+                           floats(operands[1]));
+            });
+    }
+};
+
 }  // namespace
 
 void add_host_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<HostIntegers>());
     registry.add(std::make_unique<Host>("conv2d.host", forward_type, forward_work));
     registry.add(std::make_unique<Host>("conv2d_backward_data.host", backward_data_type,
                                         backward_data_work));
