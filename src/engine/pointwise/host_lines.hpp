@@ -131,6 +131,13 @@ void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t strid
             if (stride == 1 && is_number && dtype != DType::boolean)
                 return store_narrowed(from, into, n);
         }
+        if constexpr (std::is_integral_v<T> && std::is_integral_v<S>) {
+            const bool is_number = dtype != DType::f16 && dtype != DType::bf16;
+            if (stride == 1 && is_number && dtype != DType::boolean) {
+                for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<S>(from[j]);
+                return;
+            }
+        }
         for (std::int64_t j = 0; j < n; ++j) {
             S& to = into[j * stride];
             if (dtype == DType::f16)
