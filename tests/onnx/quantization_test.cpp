@@ -106,6 +106,23 @@ TEST_CASE("3x3 convolutions of bytes are exact, with zero points for each channe
         if (op.type == "Convolution2D") CHECK(has(op.options, "\"kernel\": [3, 4]"));
 }
 
+TEST_CASE("the host multiplies bytes as integers, of known weights and of computed ones") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("ConvInteger", {"x", "w", "x0"}, {"y"}),
+                   node("MatMulInteger", {"x", "x", "x0", "x0"}, {"z"})};
+    model.inputs = {value("x", {1, 2, 5, 5}, type_uint8), value("x0", {}, type_uint8)};
+    model.initializers = {onnx_bytes::tensor("w", {1, 2, 3, 3}, type_int8, std::string(18, 'w'))};
+    model.outputs = {value("y", {1, 1, 3, 3}, type_int32), value("z", {1, 2, 5, 5}, type_int32)};
+    const Folder folder;
+    const std::string path = folder.write("model.onnx", model.str());
+    dlprim::Net net = dlprim::Net::from_onnx_file(dlprim::Context("cpu"), path);
+    std::vector<std::string> engines;
+    for (const dlprim::NodeReport& made : net.nodes())
+        if (made.type == "Convolution2D" || made.type == "MatMul") engines.push_back(made.engine);
+    CHECK(engines == std::vector<std::string>{"conv2d.host_integers", "matmul.host_integers"});
+}
+
 TEST_CASE("a quantised convolution has a scale for each channel and a bias") {
     if (is_absent()) return;
     const Convolution c;

@@ -138,6 +138,16 @@ std::vector<Ref> Builder::known_results(const std::vector<TensorSpec>& outputs,
 
 std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inputs,
                               const Attrs& options, const std::vector<Ref>& params) {
+    return add(type, inputs, options, params, true);
+}
+
+Ref Builder::add_unfolded(std::string_view type, const std::vector<Ref>& inputs,
+                          const Attrs& options) {
+    return add(type, inputs, options, {}, false).at(0);
+}
+
+std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inputs,
+                              const Attrs& options, const std::vector<Ref>& params, bool folds) {
     const Operator& op = OperatorRegistry::instance().get(type);
     BuiltOperator made{std::string(type), operator_names_.unused(at_), options, inputs, params, {}};
     const std::string where = cat("[", type, " '", made.name, "'] ");
@@ -161,7 +171,7 @@ std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inp
     if (std::all_of(outputs.begin(), outputs.end(),
                     [](const TensorSpec& output) { return output.shape.empty(); }))
         return known_results(outputs, {});
-    if (known.size() == specs.size() && !specs.empty()) {
+    if (folds && known.size() == specs.size() && !specs.empty()) {
         std::vector<HostValue> folded = fold(op, complete, known, outputs);
         if (!folded.empty()) return known_results(outputs, std::move(folded));
     }

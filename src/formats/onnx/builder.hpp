@@ -111,6 +111,9 @@ class Builder {
     /// Error(invalid_argument), which names the operator, as build_graph() does.
     std::vector<Ref> add(std::string_view type, const std::vector<Ref>& inputs,
                          const Attrs& options = {}, const std::vector<Ref>& params = {});
+    /// add() for an operator of one output that stays in the network even if all is known, because
+    /// the types of its inputs tell passes what its result holds.
+    Ref add_unfolded(std::string_view type, const std::vector<Ref>& inputs, const Attrs& options);
     /// add() for an operator of one output.
     Ref add1(std::string_view type, const std::vector<Ref>& inputs, const Attrs& options = {},
              const std::vector<Ref>& params = {});
@@ -148,6 +151,8 @@ class Builder {
     Part take_part(const std::vector<Ref>& wanted, const std::set<Ref>& live = {});
 
   private:
+    std::vector<Ref> add(std::string_view type, const std::vector<Ref>& inputs,
+                         const Attrs& options, const std::vector<Ref>& params, bool folds);
     BuiltValue& make(const TensorSpec& spec, const std::string& name = {});
     Ref fed(const TensorSpec& spec, const std::string& name);
     std::vector<Ref> known_results(const std::vector<TensorSpec>& outputs,

@@ -10,16 +10,17 @@ namespace dlprim::onnx {
 namespace {
 
 constexpr std::int64_t largest_factor = 255, largest_sum = 1 << 24;
+constexpr std::int64_t most_products = largest_sum / (largest_factor * largest_factor);
 
 /// Where the summed dimension is cut: [0, ..., its size].
 struct Cuts {
     Ints at{0};
 
-    /// Of computed factors: each of `count` indices has `elements` products.
-    Cuts(Call& call, std::int64_t count, std::int64_t elements) {
-        const std::int64_t most = largest_sum / (largest_factor * largest_factor) / elements;
-        call.supports(most >= 1 || count <= 0, "a kernel of ", elements,
-                      " computed integers is too large for exact sums");
+    explicit Cuts(Ints settled) : at(std::move(settled)) {}
+
+    /// Of computed factors: each of `count` indices has `elements` products, at most most_products.
+    Cuts(std::int64_t count, std::int64_t elements) {
+        const std::int64_t most = most_products / elements;
         for (std::int64_t i = most; i < count; i += most) at.push_back(i);
         at.push_back(count);
     }
@@ -90,6 +91,33 @@ void widen(Builder& build, const Windows& windows, Ref& weights, Ints& kernel, I
     pad[3] += 1;
 }
 
+/// The axis of a second factor's rows, from the end.
+int row_axis(const Shape& matrix) {
+    return matrix.rank() == 1 ? -1 : -2;
+}
+
+Cuts matrix_cuts(const Factor& b) {
+    if (!b.cuts.empty()) return Cuts(b.cuts);
+    const Shape& matrix = b.value->spec.shape;
+    const std::int64_t k = matrix[row_axis(matrix)];
+    if (b.known.empty() || matrix.rank() != 2) return {k, 1};
+    return {matrix[1], k, 1, turned(b.known, k, matrix[1])};
+}
+
+Ref product_of(Builder& build, const Factor& a, const Factor& b, DType dtype) {
+    const int row = row_axis(b.value->spec.shape);
+    const Cuts cuts = matrix_cuts(b);
+    const auto part = [&](std::size_t i) {
+        const std::int64_t begin = cuts.at[i], end = cuts.at[i + 1];
+        return build.add1("MatMul", {part_of(build, a.value, -1, begin, end),
+                                     part_of(build, b.value, row, begin, end)});
+    };
+    if (cuts.parts() == 1) return build.cast(part(0), dtype);
+    IntegerSum sum(build);
+    for (std::size_t i = 0; i < cuts.parts(); ++i) sum.add(part(i));
+    return build.cast(sum.sum(), dtype);
+}
+
 }  // namespace
 
 Factor shifted(Call& call, Ref x, Ref zero_point) {
@@ -99,9 +127,14 @@ Factor shifted(Call& call, Ref x, Ref zero_point) {
     if (zero_point)
         call.check(zero_point->spec.dtype == dtype, "a zero point is ",
                    name_of(zero_point->spec.dtype), " for a factor of ", name_of(dtype));
-    Builder& build = call.build;
-    Factor made{zero_point ? build.pointwise("y0 = x0 - x1", {x, zero_point}, {}, "float")
-                           : build.cast(x, DType::f32),
+    return shifted(call.build, x, zero_point);
+}
+
+Factor shifted(Builder& build, Ref x, Ref zero_point) {
+    Factor made{zero_point ? build.add_unfolded("Pointwise", {x, zero_point},
+                                                {{"code", std::string("y0 = x0 - x1")},
+                                                 {"dtypes", Strings{"float"}}})
+                           : build.add_unfolded("Cast", {x}, {{"dtype", std::string("float")}}),
                 {}};
     const bool single = !zero_point || zero_point->spec.shape.numel() == 1;
     if (!x->known || (zero_point && !zero_point->known)) return made;
@@ -118,23 +151,31 @@ Factor shifted(Call& call, Ref x, Ref zero_point) {
     return made;
 }
 
-Ref exact_matmul(Call& call, const Factor& a, const Factor& b) {
+Factor settled(Factor factor) {
+    factor.cuts = matrix_cuts(factor).at;
+    factor.known.clear();
+    return factor;
+}
+
+Ref exact_matmul(Call& call, const Factor& a, const Factor& b, DType dtype) {
     const Shape &left = a.value->spec.shape, &right = b.value->spec.shape;
     call.check(left.rank() >= 1 && right.rank() >= 1, "factors of shapes ", left.str(), " and ",
                right.str(), " are no matrices");
-    const int row = right.rank() == 1 ? 0 : right.rank() - 2;
-    const std::int64_t k = left[-1];
-    call.check(right[row] == k, "factors of shapes ", left.str(), " and ", right.str(),
-               " do not fit");
-    const bool known = !b.known.empty() && right.rank() == 2;
-    const Cuts cuts = known ? Cuts(right[1], k, 1, turned(b.known, k, right[1])) : Cuts(call, k, 1);
-    IntegerSum sum(call.build);
-    for (std::size_t i = 0; i < cuts.parts(); ++i) {
-        const std::int64_t begin = cuts.at[i], end = cuts.at[i + 1];
-        sum.add(call.build.add1("MatMul", {part_of(call.build, a.value, -1, begin, end),
-                                           part_of(call.build, b.value, row, begin, end)}));
-    }
-    return sum.sum();
+    call.check(right[row_axis(right)] == left[-1], "factors of shapes ", left.str(), " and ",
+               right.str(), " do not fit");
+    return product_of(call.build, a, b, dtype);
+}
+
+Ref scaled_matmul(Builder& build, const Quantized& a, const Factor& b, Ref b_scale, Ref bias) {
+    const Ref sums = product_of(build, shifted(build, a.value, a.zero), b, DType::f32);
+    return scaled(build, sums, a.scale, b_scale, bias);
+}
+
+Ref scaled(Builder& build, Ref sums, Ref left_scale, Ref right_scale, Ref bias) {
+    std::vector<Ref> inputs{sums, left_scale, right_scale};
+    if (bias) inputs.push_back(bias);
+    return build.pointwise(bias ? "y0 = x0 * (x1 * x2) + x3" : "y0 = x0 * (x1 * x2)", inputs, {},
+                           "float");
 }
 
 Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
@@ -143,8 +184,11 @@ Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
     const Shape shape = images.value->spec.shape;
     const Shape own = weights.value->spec.shape;
     const std::int64_t channels = own[1], window = own[2] * own[3];
-    const Cuts cuts = weights.known.empty() ? Cuts(call, channels, window)
-                                            : Cuts(own[0], channels, window, weights.known);
+    const bool known = !weights.known.empty();
+    call.supports(known || window <= most_products || channels <= 0, "a kernel of ", window,
+                  " computed integers is too large for exact sums");
+    const Cuts cuts =
+        known ? Cuts(own[0], channels, window, weights.known) : Cuts(channels, window);
     Ref widened = weights.value;
     Ints kernel = windows.kernel, pad = windows.pad;
     widen(build, windows, widened, kernel, pad);

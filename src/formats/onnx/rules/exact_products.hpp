@@ -5,6 +5,7 @@
 #pragma once
 
 #include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/quantization.hpp"
 #include "formats/onnx/rules/windows.hpp"
 
 namespace dlprim::onnx {
@@ -13,14 +14,25 @@ namespace dlprim::onnx {
 struct Factor {
     Ref value;
     Ints known;
+    Ints cuts = {};  ///< of a second factor of matrices: where K is cut, once that is settled
 };
 
 /// x - zero_point, where the zero point (null: none) may be one number or fit x by broadcasting.
 /// Throws Error(format) for types other than bytes.
 Factor shifted(Call& call, Ref x, Ref zero_point);
+/// The same of bytes.
+Factor shifted(Builder& build, Ref x, Ref zero_point);
 
-/// The int32 product of a [..., m, k] and b [..., k, n].
-Ref exact_matmul(Call& call, const Factor& a, const Factor& b);
+/// A second factor [..., k, n] of several products, for which the magnitudes are looked at once.
+Factor settled(Factor factor);
+
+/// The product of a [..., m, k] and b [..., k, n] as int32, or as float, rounded once. Throws
+/// Error(format) if they do not fit.
+Ref exact_matmul(Call& call, const Factor& a, const Factor& b, DType dtype);
+/// Sums of products as float numbers in the scales of both factors, perhaps plus a bias.
+Ref scaled(Builder& build, Ref sums, Ref left_scale, Ref right_scale, Ref bias);
+/// That of the product of a and b, which fit.
+Ref scaled_matmul(Builder& build, const Quantized& a, const Factor& b, Ref b_scale, Ref bias);
 
 /// The int32 convolution of images [n, c, h, w] with weights [out, c / groups, kh, kw].
 Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,

@@ -43,36 +43,29 @@ Ref rescaled(Call& call, Ref sums, Ref left_scale, Ref right_scale, Ref scale, R
                                 name_of(dtype));
 }
 
-/// The int32 product of quantised factors; a zero point of 0 may be null.
-Ref product(Call& call, Ref a, Ref a_zero, Ref b, Ref b_zero) {
+/// The product of quantised factors as int32, or as float, rounded once; a zero point of 0 may be
+/// null.
+Ref product(Call& call, Ref a, Ref a_zero, Ref b, Ref b_zero, DType dtype) {
     return exact_matmul(call,
                         shifted(call, a, a_zero ? as_column(call, a_zero, a->spec.shape) : nullptr),
-                        shifted(call, b, b_zero));
+                        shifted(call, b, b_zero), dtype);
 }
 
 void matmul_integer(Call& call) {
-    call.set(0,
-             product(call, call.in(0), input_or_none(call, 2), call.in(1), input_or_none(call, 3)));
-}
-
-/// Sums as float numbers, perhaps plus a bias.
-Ref scaled(Builder& build, Ref sums, Ref left_scale, Ref right_scale, Ref bias) {
-    std::vector<Ref> inputs{sums, left_scale, right_scale};
-    if (bias) inputs.push_back(bias);
-    return build.pointwise(bias ? "y0 = x0 * (x1 * x2) + x3" : "y0 = x0 * (x1 * x2)", inputs, {},
-                           "float");
+    call.set(0, product(call, call.in(0), input_or_none(call, 2), call.in(1),
+                        input_or_none(call, 3), DType::i32));
 }
 
 void matmul_integer_to_float(Call& call) {
-    const Ref sums =
-        product(call, call.in(0), input_or_none(call, 4), call.in(1), input_or_none(call, 5));
+    const Ref sums = product(call, call.in(0), input_or_none(call, 4), call.in(1),
+                             input_or_none(call, 5), DType::f32);
     call.set(0, scaled(call.build, sums, as_column(call, call.in(2), call.shape(0)), call.in(3),
                        input_or_none(call, 6)));
 }
 
 void dynamic_quantized_matmul(Call& call) {
     const Quantized a = dynamically_quantized(call.build, call.in(0));
-    const Ref sums = product(call, a.value, a.zero, call.in(1), input_or_none(call, 3));
+    const Ref sums = product(call, a.value, a.zero, call.in(1), input_or_none(call, 3), DType::f32);
     call.set(0, scaled(call.build, sums, a.scale, call.in(2), input_or_none(call, 4)));
 }
 
@@ -86,7 +79,8 @@ void quantized_gemm(Call& call) {
         return turns ? call.build.transpose(call.in(i), {1, 0}) : call.in(i);
     };
     const Ref a = factor(0, "transA"), b = factor(3, "transB");
-    Ref sums = product(call, a, single_number(call, 2), b, call.in(5));
+    Ref sums = product(call, a, single_number(call, 2), b, call.in(5),
+                       call.has(6) ? DType::i32 : DType::f32);
     if (call.has(6)) {
         call.check(call.dtype(6) == DType::i32, "C is ", name_of(call.dtype(6)),
                    "; it must be int32");
@@ -100,7 +94,7 @@ void quantized_gemm(Call& call) {
 }
 
 void quantized_matmul(Call& call) {
-    const Ref sums = product(call, call.in(0), call.in(2), call.in(3), call.in(5));
+    const Ref sums = product(call, call.in(0), call.in(2), call.in(3), call.in(5), DType::f32);
     const Shape& y = sums->spec.shape;
     call.set(0, rescaled(call, sums, as_column(call, call.in(1), call.shape(0)), call.in(4),
                          as_column(call, call.in(6), y), as_column(call, call.in(7), y)));

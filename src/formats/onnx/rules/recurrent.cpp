@@ -2,7 +2,6 @@
 // RNN, LSTM and GRU. Where the project's own operators LSTM and GRU have what the node asks for, it
 // becomes one of them, in whose order the gates are brought; else its steps are imported one by one
 // (recurrent_cells.hpp).
-#include "formats/onnx/rules/quantization.hpp"
 #include "formats/onnx/rules/recurrent_cells.hpp"
 
 #include <algorithm>
@@ -32,7 +31,8 @@ struct Recurrent {
     Ref h = nullptr, c = nullptr;             ///< [directions, batch, hidden]
     std::vector<std::vector<Ref>> peepholes;  ///< by direction
     bool couples_forget = false, linear_before_reset = false;
-    bool quantizes = false;  ///< factors of weights are integers (DynamicQuantizeLSTM)
+    /// By direction, of DynamicQuantizeLSTM; else none.
+    std::vector<IntegerWeights> input_integers, hidden_integers;
 };
 
 Ref part(Builder& build, Ref value, std::int64_t dim, std::int64_t begin, std::int64_t end) {
@@ -158,7 +158,7 @@ Recurrent read_node(Call& call, Cell::Kind kind) {
 
 /// Whether the project's operator of the same name computes the same.
 bool is_own_operator(const Call& call, const Recurrent& node) {
-    if (!node.is_plain || node.lengths || node.reverse || node.quantizes ||
+    if (!node.is_plain || node.lengths || node.reverse || !node.input_integers.empty() ||
         node.kind == Cell::Kind::rnn)
         return false;
     if (!call.in(1)->known || !call.in(2)->known || (call.has(3) && !call.in(3)->known))
@@ -234,21 +234,27 @@ Cell cell_of(const Recurrent& node, int d) {
     cell.lengths = node.lengths;
     cell.couples_forget = node.couples_forget;
     cell.linear_before_reset = node.linear_before_reset;
-    cell.quantizes = node.quantizes;
+    if (!node.hidden_integers.empty()) cell.integers = node.hidden_integers[at];
     return cell;
 }
 
 /// The input's share of all steps' gates: one product, as [batch, gates * hidden] for each step.
 std::vector<Ref> projections(Builder& build, const Recurrent& node, int d) {
-    const Weights& weights = node.weights[static_cast<std::size_t>(d)];
-    std::vector<Ref> inputs{node.x, weights.input};
-    if (weights.input_bias)
-        inputs.push_back(
-            node.linear_before_reset
-                ? weights.input_bias
-                : build.pointwise("y0 = x0 + x1", {weights.input_bias, weights.hidden_bias}));
-    const Ref all = build.add1("MatMul", inputs,
-                               {{"transpose_b", true}, {"bias", weights.input_bias != nullptr}});
+    const auto at = static_cast<std::size_t>(d);
+    const Weights& weights = node.weights[at];
+    Ref bias = weights.input_bias;
+    if (bias && !node.linear_before_reset)
+        bias = build.pointwise("y0 = x0 + x1", {bias, weights.hidden_bias});
+    Ref all = nullptr;
+    if (!node.input_integers.empty()) {
+        const IntegerWeights& integers = node.input_integers[at];
+        all = scaled_matmul(build, dynamically_quantized(build, node.x), integers.values,
+                            integers.scale, bias);
+    } else {
+        std::vector<Ref> inputs{node.x, weights.input};
+        if (bias) inputs.push_back(bias);
+        all = build.add1("MatMul", inputs, {{"transpose_b", true}, {"bias", bias != nullptr}});
+    }
     std::vector<Ref> steps =
         node.steps == 1
             ? std::vector<Ref>{all}
@@ -307,10 +313,11 @@ std::vector<Ref> run_steps(Builder& build, const Recurrent& node) {
     return made;
 }
 
-void recurrent(Call& call, Cell::Kind kind, bool quantizes = false) {
+void recurrent(Call& call, Cell::Kind kind, std::vector<IntegerWeights> input = {},
+               std::vector<IntegerWeights> hidden = {}) {
     Recurrent node = read_node(call, kind);
-    node.quantizes = quantizes;
-    if (quantizes) node.x = dequantized(call.build, dynamically_quantized(call.build, node.x));
+    node.input_integers = std::move(input);
+    node.hidden_integers = std::move(hidden);
     call.check(node.steps >= 1 && node.batch >= 1, "the input has shape ", call.shape(0).str(),
                ", which has no steps");
     call.supports(node.steps <= call.graphs.max_iterations(), "there are more than ",
@@ -325,21 +332,40 @@ void recurrent(Call& call, Cell::Kind kind, bool quantizes = false) {
     }
 }
 
-/// Weights [directions, features, gates * hidden] of integers as ONNX's LSTM takes them. Scale and
-/// zero point are numbers for each direction, or for each of its columns.
-Ref dequantized_weights(Call& call, int i, int scale) {
+/// Weights [directions, features, gates * hidden] of integers, by direction. Scale and zero point
+/// are numbers for each direction, or for each of its columns.
+std::vector<IntegerWeights> integer_weights(Call& call, int i, int scale) {
     const Shape& weights = call.shape(i);
     call.check(weights.rank() == 3, "input ", i, " has shape ", weights.str(),
                "; it must be [directions, features, 4 * hidden]");
-    const auto over = [&](int at) {
+    const auto checked = [&](int at) {
         const Shape& given = call.shape(at);
-        const std::int64_t columns = given.rank() == 2 ? given[1] : 1;
         call.check(given == Shape{weights[0]} || given == Shape{weights[0], weights[2]}, "input ",
                    at, " has shape ", given.str(), " for weights of shape ", weights.str());
-        return call.build.reshape(call.in(at), {weights[0], 1, columns});
+        return call.in(at);
     };
-    const Ref numbers = dequantized(call.build, {call.in(i), over(scale), over(scale + 1)});
-    return call.build.transpose(numbers, {0, 2, 1});
+    const Ref zero = checked(scale + 1);
+    const std::int64_t columns = zero->spec.shape.rank() == 2 ? weights[2] : 1;
+    const Factor all =
+        shifted(call, call.in(i), call.build.reshape(zero, {weights[0], 1, columns}));
+    const std::int64_t each = weights[1] * weights[2];
+    std::vector<IntegerWeights> made;
+    for (int d = 0; d < static_cast<int>(weights[0]); ++d) {
+        Factor own{direction_of(call.build, all.value, d), {}};
+        if (!all.known.empty())
+            own.known.assign(all.known.begin() + d * each, all.known.begin() + (d + 1) * each);
+        made.push_back({settled(std::move(own)), direction_of(call.build, checked(scale), d)});
+    }
+    return made;
+}
+
+/// Zeros of the shape of such weights as ONNX's LSTM takes them: products read the integers alone.
+Ref stand_in(Call& call, int i) {
+    const Shape& weights = call.shape(i);
+    return call.build.add1("Pointwise", {},
+                           {{"code", std::string("y0 = 0")},
+                            {"shape", Ints{weights[0], weights[2], weights[1]}},
+                            {"dtypes", Strings{"float"}}});
 }
 
 /// LSTM whose products are those of integers: of the weights, and of the input and the state by
@@ -348,10 +374,12 @@ void dynamic_quantized_lstm(Call& call) {
     constexpr std::int64_t lstm_opset = 14;
     std::vector<AnyValue> inputs;
     for (int i = 0; i < 8; ++i) inputs.push_back(call.value(i));
-    inputs[1] = dequantized_weights(call, 1, 8);
-    inputs[2] = dequantized_weights(call, 2, 10);
+    std::vector<IntegerWeights> input = integer_weights(call, 1, 8),
+                                hidden = integer_weights(call, 2, 10);
+    inputs[1] = stand_in(call, 1);
+    inputs[2] = stand_in(call, 2);
     Call inner(call.build, call.graphs, call.node(), lstm_opset, std::move(inputs));
-    recurrent(inner, Cell::Kind::lstm, true);
+    recurrent(inner, Cell::Kind::lstm, std::move(input), std::move(hidden));
     inner.check_all_read();
     for (const auto& item : call.node().attributes) call.ignore(item.first);
     for (std::size_t i = 0; i < inner.results().size(); ++i)

@@ -2,10 +2,6 @@
 // Steps of recurrent operators; see recurrent_cells.hpp.
 #include "formats/onnx/rules/recurrent_cells.hpp"
 
-#include "formats/onnx/rules/quantization.hpp"
-
-#include <optional>
-
 namespace dlprim::onnx {
 
 namespace {
@@ -132,11 +128,12 @@ Ref rnn_step(Builder& build, const Cell& cell, Ref projected, std::int64_t t, Ce
 
 Ref lstm_step(Builder& build, const Cell& cell, Ref projected, std::int64_t t, CellState& state) {
     Program program;
-    const Ref h = state.h && cell.quantizes
-                      ? dequantized(build, dynamically_quantized(build, state.h))
-                      : state.h;
-    const auto gate =
-        program.parts(build, gates_of(build, projected, h, cell.weights), 4);  // i o f c
+    const bool quantizes = state.h && cell.integers;
+    const Ref gates = quantizes
+                          ? scaled_matmul(build, dynamically_quantized(build, state.h),
+                                          cell.integers->values, cell.integers->scale, projected)
+                          : gates_of(build, projected, state.h, cell.weights);
+    const auto gate = program.parts(build, gates, 4);  // i o f c
     const std::string old_c = state.c ? program.name(state.c) : "0";
     const auto peephole = [&](std::size_t i, std::string_view c) {
         return cell.peepholes.empty() || c == "0"

@@ -3,8 +3,9 @@
 // and peepholes, as operators of the network.
 #pragma once
 
-#include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/exact_products.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ std::vector<GateFunction> read_gate_functions(Call& call, std::vector<std::strin
 /// The function of a name in the program.
 std::string applied(const GateFunction& function, std::string_view name);
 
+/// Weights [features, gates * hidden] as integers of a scale, for all columns or for each.
+struct IntegerWeights {
+    Factor values;
+    Ref scale;
+};
+
 /// What all steps of a direction share. Weights are [gates * hidden, hidden].
 struct Cell {
     enum class Kind { rnn, lstm, gru };
@@ -32,7 +39,8 @@ struct Cell {
     std::vector<Ref> peepholes;  ///< LSTM: of i, o and f, [hidden] each; or none
     Ref lengths = nullptr;       ///< [batch, 1]: steps from a sequence's length on change nothing
     bool couples_forget = false, linear_before_reset = false;
-    bool quantizes = false;  ///< products take the state as integers (dynamically_quantized())
+    /// LSTM with weights of integers: the state is quantised by its own range, too.
+    std::optional<IntegerWeights> integers;
 
     int gates() const { return kind == Kind::rnn ? 1 : kind == Kind::lstm ? 4 : 3; }
 };
