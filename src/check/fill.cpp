@@ -28,7 +28,7 @@ std::vector<double> shuffled(std::int64_t count, double first, std::mt19937& ran
     return values;
 }
 
-double draw_value(const FilledTensor& tensor, std::mt19937& random) {
+double draw_value(const CaseTensor& tensor, std::mt19937& random) {
     const std::string& fill = tensor.fill;
     const auto classes = static_cast<std::uint64_t>(tensor.classes);
     if (fill == "uniform") return tensor.min + (tensor.max - tensor.min) * draw_unit(random);
@@ -49,7 +49,7 @@ double draw_normal(std::mt19937& random) {
     return radius * std::cos(6.283185307179586 * draw_unit(random));
 }
 
-HostArray filled(const FilledTensor& tensor, std::mt19937& random) {
+HostArray filled(const CaseTensor& tensor, std::mt19937& random) {
     HostArray array{tensor.shape, {}, tensor.dtype};
     const std::int64_t count = tensor.shape.numel();
     if (tensor.fill == "distinct") {

@@ -13,8 +13,8 @@ namespace dlprim {
 /// A number of a normal distribution. The standard library's distributions differ among compilers.
 double draw_normal(std::mt19937& random);
 
-/// A tensor and how it is filled.
-struct FilledTensor {
+/// An input or parameter of a case: its type and shape, and how it is filled.
+struct CaseTensor {
     Shape shape = {};
     DType dtype = DType::f32;
     /// "normal", "uniform", "positive", "distinct", "equal"; "labels": below `classes`; "indices":
@@ -26,6 +26,6 @@ struct FilledTensor {
 
 /// Values that the tensor's type can hold. They depend on the state of `random` alone. Throws Error
 /// on an unknown kind.
-HostArray filled(const FilledTensor& tensor, std::mt19937& random);
+HostArray filled(const CaseTensor& tensor, std::mt19937& random);
 
 }  // namespace dlprim

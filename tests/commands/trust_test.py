@@ -78,7 +78,7 @@ class Trust(CommandTest):
         (row,) = found["devices"][0]["self_test"]["rows"]
         self.assertEqual((row["operator"], row["outcome"]), ("Embedding", "wrong"))
         self.assertTrue(any(engine.startswith("embedding.") for engine in row["ran"]))
-        self.assertRegex(found["summary"], "is wrong: result 0 of shape")
+        self.assertRegex(found["summary"], "is wrong: output 0 of shape")
 
     def test_a_cache_that_cannot_be_written(self):
         spoilt = self.spoil() | dict(DLPRIM_CACHE_DIR="/proc/cache")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compares the oracles with PyTorch in float64, by the files of tests/golden, which make_golden.py
 // makes.
+#include "check/compare.hpp"
 #include "support/cases.hpp"
 
 #include <dlprim/tensor_file.hpp>

@@ -15,7 +15,6 @@
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
 // DLPRIM_TEST_SHARED: runtimes of one processor all try the first case of each operator, and each
 //   tries its share of the others. Which engines are forced is shared, too (support/turns.hpp).
-#include "base/hash.hpp"
 #include "support/cases.hpp"
 #include "support/check_case.hpp"
 #include "support/devices.hpp"
@@ -151,11 +150,6 @@ std::vector<Case> collect(const Arguments& arguments, const Context& device,
         all = std::move(kept);
     }
     return all;
-}
-
-/// The seed of a case's data, which does not depend on other cases.
-unsigned seed_of(const Case& one) {
-    return static_cast<unsigned>(hash64(one.title()));
 }
 
 /// Checks that every engine of a device has run. If an engine could not run, the table has a gap.

@@ -11,7 +11,7 @@
 // A case is put between two negations, which are exact. So lower_precision may store the results of
 // the first negation and of the operator in 16 bits. Skipped on devices that store only float; with
 // DLPRIM_TRAITS=wide_vectors=0 a CPU stores 16 bits too.
-#include "base/hash.hpp"
+#include "check/compare.hpp"
 #include "exec/executor.hpp"
 #include "formats/json_net.hpp"
 #include "graph/passes/passes.hpp"
@@ -70,12 +70,6 @@ struct Tally {
     Turns turns;
 };
 
-void round_to(DType dtype, std::vector<double>& values) {
-    std::vector<std::uint16_t> bits(values.size());
-    convert(values.data(), DType::f64, bits.data(), dtype, values.size());
-    convert(bits.data(), dtype, values.data(), DType::f64, values.size());
-}
-
 std::vector<double> negated(std::vector<double> values) {
     for (double& value : values) value = -value;
     return values;
@@ -90,8 +84,7 @@ class Checker {
           precision_(precision),
           dtype_(precision == Precision::fp16 ? DType::f16 : DType::bf16),
           tally_(tally),
-          seed_(static_cast<unsigned>(hash64(one.title()))),
-          data_(make_case_data(one, seed_)) {
+          data_(make_case_data(one, seed_of(one))) {
         for (HostArray& input : data_.inputs) round_to(dtype_, input.data);
         ask_oracle();
     }
@@ -105,25 +98,15 @@ class Checker {
 
   private:
     void ask_oracle() {
-        std::vector<HostArray> operands = data_.inputs;
-        operands.insert(operands.end(), data_.params.begin(), data_.params.end());
-        std::vector<TensorSpec> specs;
-        specs.reserve(operands.size());
-        for (const HostArray& operand : operands) specs.push_back({operand.shape, operand.dtype});
-        made_ = op_.infer(data_.attrs, specs);
+        const std::vector<HostArray> operands = data_.operands();
+        made_ = op_.infer(data_.attrs, data_.specs());
         OracleCall call{
             data_.attrs, one_.training, operands, std::vector<HostArray>(made_.size()), {}, 1, 1};
         op_.oracle(call);
         outputs_ = call.outputs;
         if (!one_.gradient) return;
-        std::mt19937 random(seed_ + 1);
-        for (const TensorSpec& spec : made_) {
-            CaseTensor tensor;
-            tensor.shape = spec.shape;
-            tensor.dtype = spec.dtype;
-            output_gradients_.push_back(make_data(tensor, random));
-            round_to(dtype_, output_gradients_.back().data);
-        }
+        output_gradients_ = output_gradients_of(one_, data_, seed_of(one_));
+        for (HostArray& gradient : output_gradients_) round_to(dtype_, gradient.data);
         OracleBackwardCall back{data_.attrs,
                                 one_.training,
                                 operands,
@@ -289,12 +272,12 @@ class Checker {
                bool backward) {
         std::vector<float> values(static_cast<std::size_t>(found.shape().numel()));
         if (!values.empty()) found.copy_to_host(values.data(), values.size() * sizeof(float));
-        const double unit = dtype_ == DType::f16 ? 0x1p-11 : 0x1p-8;
         const double error =
-            relative_error(std::vector<double>(values.begin(), values.end()), wanted, 1e-30);
+            relative_error(std::vector<double>(values.begin(), values.end()), wanted);
         const bool curved = one_.options.find("tanh") != std::string::npos ||
                             one_.options.find("sigmoid") != std::string::npos;
-        if (!(error <= (backward ? curved ? 8 : 4 : 1) * unit + 1e-5))
+        const int roundings = backward ? curved ? 8 : 4 : 1;
+        if (!(error <= allowed_error(DType::f32, {precision_, roundings})))
             fail(what + " is off by " + std::to_string(error));
     }
 
@@ -310,7 +293,6 @@ class Checker {
     const Precision precision_;
     const DType dtype_;
     Tally& tally_;
-    const unsigned seed_;
     CaseData data_;
     std::vector<TensorSpec> made_;
     std::vector<HostArray> outputs_, output_gradients_, gradients_;

@@ -3,12 +3,11 @@
 // may be from the oracle's.
 #pragma once
 
+#include "check/compare.hpp"
 #include "engine/engine.hpp"
 #include "runtime/access.hpp"
 
 #include <dlprim/tensor.hpp>
-
-#include <algorithm>
 
 namespace dlprim::testing {
 
@@ -17,17 +16,11 @@ inline BufferRef ref(const Tensor& tensor) {
     return {Access::buffer(tensor).get(), tensor.byte_offset()};
 }
 
-/// Relative to the L2 norm: the error of float sums, or the rounding of a matrix or weights and of
-/// values that are added and stored, each by up to half a unit in the last place of the problem's
-/// types.
-inline double tolerance(const Problem& problem) {
-    double most = 1e-5;
-    for (const auto* operands : {&problem.inputs, &problem.outputs})
-        for (const Operand& operand : *operands) {
-            if (operand.dtype == DType::f16) most = std::max(most, 3 * 0x1p-11);
-            if (operand.dtype == DType::bf16) most = std::max(most, 3 * 0x1p-8);
-        }
-    return most;
+/// The tolerance for a problem with operands of these types. It leaves no room for the problem's
+/// precision, since 6x6 tiles, which tf32 allows, must be as exact as float.
+inline double tolerance(Problem problem) {
+    problem.precision = Precision::fp32;
+    return allowed_engine_error(problem, DType::f32);
 }
 
 }  // namespace dlprim::testing

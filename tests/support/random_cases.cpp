@@ -57,11 +57,7 @@ Case random_case(const std::string& type, unsigned number) {
         try {
             const Operator& op = OperatorRegistry::instance().get(type);
             const CaseData data = make_case_data(one, 1);
-            std::vector<TensorSpec> specs;
-            for (const auto* list : {&data.inputs, &data.params})
-                for (const HostArray& operand : *list)
-                    specs.push_back({operand.shape, operand.dtype});
-            for (const TensorSpec& output : op.infer(data.attrs, specs))
+            for (const TensorSpec& output : op.infer(data.attrs, data.specs()))
                 if (output.shape.empty()) throw std::runtime_error("an empty output");
             return one;
         } catch (const std::exception& error) {

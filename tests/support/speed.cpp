@@ -3,10 +3,12 @@
 #include "support/speed.hpp"
 
 #include "base/text.hpp"
+#include "check/compare.hpp"
 #include "exec/eager.hpp"
+#include "exec/operator_check.hpp"
 #include "formats/json_net.hpp"
 #include "plan/choose.hpp"
-#include "support/check_case.hpp"
+#include "support/turns.hpp"
 
 #include <dlprim/ops.hpp>
 
@@ -44,18 +46,10 @@ class Measurement {
           out_(out),
           failures_(failures) {
         const Operator& op = OperatorRegistry::instance().get(one.type);
-        for (const auto* arrays : {&data_.inputs, &data_.params})
-            for (const HostArray& array : *arrays) specs_.push_back({array.shape, array.dtype});
+        specs_ = data_.specs();
         made_ = op.infer(data_.attrs, specs_);
         flops_ = op.flops(data_.attrs, specs_, made_);
-        std::mt19937 random(seed + 1);
-        if (one.gradient)
-            for (const TensorSpec& spec : made_) {
-                CaseTensor tensor;
-                tensor.shape = spec.shape;
-                tensor.dtype = spec.dtype;
-                output_gradients_.push_back(make_data(tensor, random));
-            }
+        if (one.gradient) output_gradients_ = output_gradients_of(one, data_, seed);
     }
 
     void direction(bool backward) {
@@ -129,7 +123,8 @@ class Measurement {
             for (const HostArray& array : backward_ ? answers.gradients : answers.outputs)
                 expected_.push_back(array.data);
             if (backward_)
-                for (const HostArray& array : answers.terms) sizes_.push_back(norm(array.data));
+                for (std::size_t i = 0; i < expected_.size(); ++i)
+                    sizes_.push_back(answers.least_norm(i));
             source_ = "the oracle";
         } else if (!device_.traits().host) {
             expected_ = download(Caller(*this, Context("cpu"), {})()).values;
@@ -156,7 +151,7 @@ class Measurement {
         std::sort(times.begin(), times.end());
         const Plan& plan = call.plan();
         report(times[times.size() / 2], plan, forced.empty());
-        compare(result, forced, plan);
+        compare(result, forced);
         if (others == nullptr) return;
         std::set<const Engine*> chosen;
         std::set<std::string> seen;
@@ -207,7 +202,7 @@ class Measurement {
         out_ << line << engines << (free ? "  <- the planner's choice" : "") << std::endl;
     }
 
-    void compare(Result& result, const Engines& forced, const Plan& plan) {
+    void compare(Result& result, const Engines& forced) {
         if (expected_.empty()) {
             expected_ = std::move(result.values);
             source_ = "the planner's choice";
@@ -216,11 +211,11 @@ class Measurement {
         for (std::size_t i = 0; i < expected_.size(); ++i) {
             if (i >= result.values.size() || expected_[i].empty() || result.values[i].empty())
                 continue;
-            const double size = i < sizes_.size() ? std::max(sizes_[i], 1e-30) : 1e-30;
-            const double error = relative_error(result.values[i], expected_[i], size);
+            const double error = relative_error(result.values[i], expected_[i],
+                                                i < sizes_.size() ? sizes_[i] : 1e-30);
             // The errors of two engines may have opposite signs.
-            const double allowed = tolerance(result.dtypes[i], Precision::fp32, plan) *
-                                   (source_ == "the oracle" ? 1 : 2);
+            const double allowed =
+                allowed_error(result.dtypes[i]) * (source_ == "the oracle" ? 1 : 2);
             if (error <= allowed) continue;
             failures_.push_back(cat(
                 one_.title(), backward_ ? " backward" : " forward", forced.empty() ? "" : " by ",

@@ -182,8 +182,7 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
                     choice.outputs[0].is_plain()
                         ? output
                         : reordered(context, output, shape, choice.outputs[0], Layout::plain());
-                CHECK(testing::relative_error(plain.to_doubles(), wanted, 1e-15) <
-                      tolerance(problem));
+                CHECK(relative_error(plain.to_doubles(), wanted, 1e-15) < tolerance(problem));
                 // Padding lanes must be zero, as in a reordered plain output.
                 if (!choice.outputs[0].is_plain()) {
                     const Tensor again =

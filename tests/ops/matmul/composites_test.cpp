@@ -2,6 +2,7 @@
 // Compares Embedding, Attention, LSTM, GRU and Split in eager calls, forward and backward, with
 // their oracles, and the oracles' gradients with finite differences, over the tables of cases on
 // every device.
+#include "check/compare.hpp"
 #include "graph/operator.hpp"
 #include "support/cases.hpp"
 #include "support/catch.hpp"
@@ -122,7 +123,7 @@ struct Example {
         for (std::size_t i = 0; i < made.size(); ++i) {
             INFO("output " << i);
             CHECK(made[i].shape() == outputs[i].shape);
-            CHECK(testing::relative_error(made[i].to_doubles(), outputs[i].data, 1e-15) < 1e-5);
+            CHECK(relative_error(made[i].to_doubles(), outputs[i].data, 1e-15) < 1e-5);
         }
         const std::vector<Tensor> found = ops::backward(op.type(), options, in, params, dy);
         for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -132,7 +133,7 @@ struct Example {
                     CHECK(found[i].to_doubles() == std::vector<double>(inputs[i].data.size(), 0));
             } else {
                 REQUIRE(found[i].defined());
-                CHECK(testing::relative_error(found[i].to_doubles(), wanted[i].data, 1e-15) < 1e-5);
+                CHECK(relative_error(found[i].to_doubles(), wanted[i].data, 1e-15) < 1e-5);
             }
         }
     }

@@ -141,7 +141,7 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
         const auto launch = engine.build(impl, problem, tuning);
         launch->enqueue(impl.queue(), bound);
         const std::vector<double> first = output.to_doubles();
-        CHECK(testing::relative_error(first, wanted, 1e-15) < tolerance(problem));
+        CHECK(relative_error(first, wanted, 1e-15) < tolerance(problem));
         launch->enqueue(impl.queue(), bound);
         CHECK(output.to_doubles() == first);
         CHECK(engine.estimate(impl.traits(), problem, tuning) > 0);

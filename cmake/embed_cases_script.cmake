@@ -1,0 +1,17 @@
+# Run with -P: writes OUTPUT, C++ with the cases of FILES that are marked "self_test", as one list in JSON.
+set(cases "")
+foreach(file IN LISTS FILES)
+    file(READ ${file} body)
+    string(JSON count LENGTH "${body}")
+    math(EXPR last "${count} - 1")
+    foreach(i RANGE ${last})
+        string(JSON one GET "${body}" ${i})
+        string(JSON marked ERROR_VARIABLE unmarked GET "${one}" self_test)
+        if(marked STREQUAL "ON")
+            string(APPEND cases ",\n${one}")
+        endif()
+    endforeach()
+endforeach()
+string(SUBSTRING "${cases}" 1 -1 cases)
+file(WRITE ${OUTPUT} "// Generated from tests/cases/. Do not edit.\n#include \"check/cases.hpp\"\n\nnamespace dlprim {\n"
+    "const char* const embedded_cases_json = R\"dlprim_cases([${cases}])dlprim_cases\";\n}  // namespace dlprim\n")
