@@ -14,13 +14,14 @@ ROOMS = ["base", "runtime", "collective", "engine", "graph", "ops", "formats", "
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
-    "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "precision": "base",
+    "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "op_options": "base",
+    "option_table": "base", "precision": "base",
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
     "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",
     "tensor": "runtime",
     "tuning": "engine",
     "memory_map": "plan",
-    "op_options": "exec", "ops": "exec", "pointwise_many": "exec", "selection": "exec",
+    "ops": "exec", "pointwise_many": "exec", "selection": "exec",
     "image": "formats", "onnx_value": "formats", "preprocessing": "formats", "tensor_file": "formats",
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "dlprim": "api", "host_group": "api", "net": "api", "onnx": "api", "onnx_session": "api",

@@ -3,12 +3,12 @@
 // follow each other alone and keep the shape, such as an activation after a convolution, share a box.
 "use strict";
 
-const KINDS = [
-  ["convolutions", /conv/i, 0], ["products", /innerproduct|matmul|attention|recurrent|embedding/i, 1], ["pooling, resizing", /pool|interpol|resize/i, 2],
-  ["normalisation", /norm|squeeze(?!.*un)/i, 3], ["losses", /loss/i, 7], ["activations", /activation|softmax|prelu|hardtanh|threshold|abs/i, 4],
-  ["joining, moving", /concat|elementwise|split|fork|reshape|flatten|transpose|slice|gather|pad/i, 5],
-];
-function kindOf(type) { return KINDS.find(([, pattern]) => pattern.test(type)) ?? ["other", null, 6]; }
+// The groups that operators declare: what the legend calls each, and its colour.
+const KINDS = {
+  convolution: ["convolutions", 0], product: ["products", 1], pooling: ["pooling, resizing, reductions", 2], normalisation: ["normalisation", 3],
+  elementwise: ["elementwise", 4], movement: ["joining, moving", 5], loss: ["losses", 7], other: ["other", 6],
+};
+function kindOf(op) { return KINDS[op.group] ?? KINDS.other; }
 
 /** Boxes of operators, [{operators, from}], where `from` are the boxes that feed it, and inputs of the network as boxes. */
 function boxesOf(network) {
@@ -123,7 +123,7 @@ function drawNetwork() {
   svg.append(...flows);
   const clip = (text) => (text.length > 29 ? `${text.slice(0, 14)}…${text.slice(-14)}` : text);
   for (const box of layers.flat().filter((one) => !one.place)) {
-    const first = box.operators[0], kind = box.input ? 6 : kindOf(first.type)[2];
+    const first = box.operators[0], kind = box.input ? 6 : kindOf(first)[1];
     const group = make("g", {tabindex: 0}, make("rect", {class: "box", x: box.x, y: box.y, width: box.w, height: box.h, rx: 7}),
       make("rect", {x: box.x, y: box.y, width: 5, height: box.h, rx: 2, style: `fill: var(--s${kind})`}));
     if (box.input) {
@@ -141,8 +141,8 @@ function drawNetwork() {
         op.options && op.options !== "{}" ? op.options : null].filter((line) => line !== null).join("\n")).join("\n\n"));
     svg.append(group);
   }
-  const used = new Set(network.operators.map((op) => kindOf(op.type)[0]));
-  element.append(make("div", {class: "row"}, [...KINDS, ["other", null, 6]].filter(([name]) => used.has(name)).map(([name, , index]) =>
+  const used = new Set(network.operators.map((op) => kindOf(op)[0]));
+  element.append(make("div", {class: "row"}, Object.values(KINDS).filter(([name]) => used.has(name)).map(([name, index]) =>
     make("span", {class: "legend"}, make("i", {style: `background: var(--s${index})`}), name))),
   make("div", {class: "net", tabindex: 0, role: "group", "aria-label": "Picture of the network, to scroll"}, svg));
 }

@@ -2,439 +2,743 @@
 // The options of operators as typed values, for eager calls (dlprim/ops.hpp):
 //   ops::call(ops::Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
 //
-// There is a struct for each operator of docs/json.md. Its fields have the names, meanings and
-// defaults of the options in JSON, and docs/json.md has the operators' inputs, outputs and
-// parameters. A field that is marked "required" has no default: without it a call throws
-// Error(invalid_argument), as it does for values that do not fit.
+// There is a struct for each operator. It is the declaration of the operator's options: the fields
+// have the options' types and defaults, and the table in fields() has their names, what they mean,
+// and which values they take. JSON is read and checked by it, and docs/json.md lists it. A field
+// that is `required()` has no default: without it a call throws Error(invalid_argument), as it does
+// for values that do not fit.
+//
+// `takes` says what the operator's inputs, outputs and parameters are. `group` is the kind of work
+// that it does, by which plots choose colours.
 //
 // The structs are plain values. They hold no memory of a device, and any thread may use them.
-// Images are NCHW. Sizes, strides and paddings count elements.
+// Images are NCHW. Sizes, strides and paddings count elements. A negative dimension counts from the
+// end.
 #pragma once
 
 #include <dlprim/dtype.hpp>
-#include <dlprim/error.hpp>
 #include <dlprim/namespace.hpp>
+#include <dlprim/option_table.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace dlprim::ops {
 
-/// One integer or a list: `2`, or `{2, 1}`. For a kernel, stride, padding or dilation one integer
-/// means both dimensions, a list of two is height and width, and a padding may also be
-/// `{top, left, bottom, right}`. Empty means that the option is not given.
-class IntList {
-  public:
-    static constexpr std::size_t most = 16;
-
-    constexpr IntList() = default;
-    constexpr IntList(std::int64_t value) : values_{value}, size_(1) {}
-    /// Throws Error(invalid_argument) for more than `most` integers.
-    IntList(std::initializer_list<std::int64_t> values)
-        : IntList(std::span(values.begin(), values.size())) {}
-    explicit IntList(std::span<const std::int64_t> values) : size_(values.size()) {
-        if (values.size() > most)
-            throw Error(ErrorKind::invalid_argument,
-                        "a list in an operator's options has at most 16 integers, not " +
-                            std::to_string(values.size()));
-        std::copy(values.begin(), values.end(), values_.begin());
-    }
-
-    std::span<const std::int64_t> values() const noexcept { return {values_.data(), size_}; }
-    bool empty() const noexcept { return size_ == 0; }
-    bool operator==(const IntList&) const = default;
-
-  private:
-    std::array<std::int64_t, most> values_{};
-    std::size_t size_ = 0;
-};
-
 // Convolutions and products.
 
+/// The rows that all convolutions have. `T` is one of the structs below.
+template <typename T>
+constexpr auto convolution_fields(std::string_view stride, std::string_view pad,
+                                  double least_pad = 0) {
+    constexpr double most = 1 << 28;  // kernels count in 32 bits, and add a few such sizes
+    return option_table(
+        required<&T::channels_out>("channels of the output").at_least(1),
+        option<&T::channels_in>("channels of the input; -1: as it has"),
+        option<&T::groups>("groups of channels, each convolved on its own").at_least(1),
+        option<&T::bias>("whether a bias is added to each channel"),
+        required<&T::kernel>("size of the window").between(1, most),
+        option<&T::stride>(stride).between(1, most), option<&T::pad>(pad).between(least_pad, most),
+        option<&T::dilate>("distance between the kernel's elements").between(1, most));
+}
+
+template <typename T>
+constexpr auto transposed_convolution_fields() {
+    constexpr double most = 1 << 28;
+    return std::tuple_cat(
+        convolution_fields<T>("factor by which images grow", "cut off around the output"),
+        option_table(
+            option<&T::output_pad>("added to the output's size at the end of each dimension")
+                .between(0, most)));
+}
+
 struct Convolution2D {
-    static constexpr std::string_view type = "Convolution2D";
-    std::int64_t channels_out = 0;        ///< required
-    std::int64_t channels_in = -1;        ///< -1: the input's
-    std::int64_t groups = 1;              ///< groups of channels, each convolved on its own
-    bool bias = true;                     ///< whether a bias is added to each channel
-    IntList kernel = {};                  ///< required: size of the window
-    IntList stride = 1;                   ///< step of the window
-    IntList pad = 0;                      ///< zeros around the image
-    IntList dilate = 1;                   ///< distance between the kernel's elements
-    std::string activation = "identity";  ///< applied to the result
+    static constexpr std::string_view type = "Convolution2D", group = "convolution";
+    static constexpr std::string_view takes =
+        "NCHW -> NCHW; weight [out, in/groups, kh, kw], bias [out]";
+    std::int64_t channels_out = 0, channels_in = -1, groups = 1;
+    bool bias = true;
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    std::string activation = "identity";
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            // Gradients of a transposed convolution have negative pads, which crop.
+            convolution_fields<Convolution2D>("step of the window", "zeros around the image",
+                                              -(1 << 28)),
+            option_table(option<&Convolution2D::activation>("applied to the result")));
+    }
 };
 
 struct TransposedConvolution2D {
-    static constexpr std::string_view type = "TransposedConvolution2D";
-    std::int64_t channels_out = 0;        ///< required
-    std::int64_t channels_in = -1;        ///< -1: the input's
-    std::int64_t groups = 1;              ///< groups of channels, each convolved on its own
-    bool bias = true;                     ///< whether a bias is added to each channel
-    IntList kernel = {};                  ///< required: size of the window
-    IntList stride = 1;                   ///< factor by which the image grows
-    IntList pad = 0;                      ///< cut off around the output
-    IntList dilate = 1;                   ///< distance between the kernel's elements
-    IntList output_pad = 0;               ///< added to the output's size at the bottom and right
-    std::string activation = "identity";  ///< applied to the result
+    static constexpr std::string_view type = "TransposedConvolution2D", group = "convolution";
+    static constexpr std::string_view takes =
+        "NCHW -> NCHW; weight [in, out/groups, kh, kw], bias [out]";
+    std::int64_t channels_out = 0, channels_in = -1, groups = 1;
+    bool bias = true;
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1, output_pad = 0;
+    std::string activation = "identity";
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            transposed_convolution_fields<TransposedConvolution2D>(),
+            option_table(option<&TransposedConvolution2D::activation>("applied to the result")));
+    }
 };
 
-/// Images of one to three dimensions, [N, C, ...]. Lists have one entry for each.
 struct ConvolutionND {
-    static constexpr std::string_view type = "ConvolutionND";
-    std::int64_t channels_out = 0;  ///< required
-    std::int64_t channels_in = -1;  ///< -1: the input's
-    std::int64_t groups = 1;        ///< groups of channels, each convolved on its own
-    bool bias = true;               ///< whether a bias is added to each channel
-    IntList kernel = {};            ///< required: size of the window
-    IntList stride = 1;             ///< step of the window
-    IntList pad = 0;                ///< zeros in front and behind, or first all in front
-    IntList dilate = 1;             ///< distance between the kernel's elements
+    static constexpr std::string_view type = "ConvolutionND", group = "convolution";
+    static constexpr std::string_view takes =
+        "[N, C, ...] with one to three dimensions of images; a list has an entry for each; "
+        "weight [out, in/groups, kernel...], bias [out]";
+    std::int64_t channels_out = 0, channels_in = -1, groups = 1;
+    bool bias = true;
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    static constexpr auto fields() {
+        return convolution_fields<ConvolutionND>(
+            "step of the window",
+            "zeros in front and behind, or first all in front and then all behind");
+    }
 };
 
 struct TransposedConvolutionND {
-    static constexpr std::string_view type = "TransposedConvolutionND";
-    std::int64_t channels_out = 0;  ///< required
-    std::int64_t channels_in = -1;  ///< -1: the input's
-    std::int64_t groups = 1;        ///< groups of channels, each convolved on its own
-    bool bias = true;               ///< whether a bias is added to each channel
-    IntList kernel = {};            ///< required: size of the window
-    IntList stride = 1;             ///< factor by which images grow
-    IntList pad = 0;                ///< cut off around the output
-    IntList dilate = 1;             ///< distance between the kernel's elements
-    IntList output_pad = 0;         ///< added to the ends of the output
+    static constexpr std::string_view type = "TransposedConvolutionND", group = "convolution";
+    static constexpr std::string_view takes =
+        "[N, C, ...] as ConvolutionND; weight [in, out/groups, kernel...], bias [out]";
+    std::int64_t channels_out = 0, channels_in = -1, groups = 1;
+    bool bias = true;
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1, output_pad = 0;
+    static constexpr auto fields() {
+        return transposed_convolution_fields<TransposedConvolutionND>();
+    }
 };
 
 /// y = x W^T + b, of rows of features.
 struct InnerProduct {
-    static constexpr std::string_view type = "InnerProduct";
-    std::int64_t outputs = 0;             ///< required: features of the output
-    std::int64_t inputs = -1;             ///< features of the input; -1: the input's
-    bool bias = true;                     ///< whether a bias is added
-    std::string activation = "identity";  ///< applied to the result
-    /// The first dimension of the features; those before it are kept. -1: the last dimension.
+    static constexpr std::string_view type = "InnerProduct", group = "product";
+    static constexpr std::string_view takes =
+        "[N, ...] -> [N, outputs], or with axis -1 [N, ..., inputs] -> [N, ..., outputs]; "
+        "weight [outputs, inputs], bias [outputs]";
+    std::int64_t outputs = 0, inputs = -1;
+    bool bias = true;
+    std::string activation = "identity";
     std::int64_t axis = 1;
+    static constexpr auto fields() {
+        return option_table(required<&InnerProduct::outputs>("features of the output").at_least(1),
+                            option<&InnerProduct::inputs>("features of the input; -1: as it has"),
+                            option<&InnerProduct::bias>("whether a bias is added"),
+                            option<&InnerProduct::activation>("applied to the result"),
+                            option<&InnerProduct::axis>(
+                                "the first dimension of the features; those before it are kept"));
+    }
 };
 
-/// The product of two tensors' matrices, with numpy's broadcasting of leading dimensions.
+/// The product of two tensors' matrices.
 struct MatMul {
-    static constexpr std::string_view type = "MatMul";
-    bool transpose_a = false;
-    bool transpose_b = false;
-    double alpha = 1;   ///< factor of the product
-    bool bias = false;  ///< whether a third input is added
+    static constexpr std::string_view type = "MatMul", group = "product";
+    static constexpr std::string_view takes =
+        "two tensors, with numpy's broadcasting of leading "
+        "dimensions; with `bias` a third of one "
+        "row";
+    bool transpose_a = false, transpose_b = false;
+    double alpha = 1;
+    bool bias = false;
+    static constexpr auto fields() {
+        return option_table(option<&MatMul::transpose_a>(
+                                "whether the first tensor's last two dimensions are swapped"),
+                            option<&MatMul::transpose_b>("the same of the second"),
+                            option<&MatMul::alpha>("factor of the product"),
+                            option<&MatMul::bias>("whether a third input is added to every row"));
+    }
 };
 
 /// alpha * op(a) op(b) + beta * c, where c is broadcast.
 struct MatMulAdd {
-    static constexpr std::string_view type = "MatMulAdd";
-    bool transpose_a = false;
-    bool transpose_b = false;
-    double alpha = 1;  ///< factor of the product
-    double beta = 1;   ///< factor of the third input, which is not read if this is 0
+    static constexpr std::string_view type = "MatMulAdd", group = "product";
+    static constexpr std::string_view takes =
+        "tensors a, b and c -> alpha a b + beta c, where c is broadcast to the product's shape";
+    bool transpose_a = false, transpose_b = false;
+    double alpha = 1, beta = 1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&MatMulAdd::transpose_a>("whether the last two dimensions of a are swapped"),
+            option<&MatMulAdd::transpose_b>("the same of b"),
+            option<&MatMulAdd::alpha>("factor of the product"),
+            option<&MatMulAdd::beta>("factor of c, which is not read if this is 0"));
+    }
 };
 
 // Normalisations.
 
 struct BatchNorm {
-    static constexpr std::string_view type = "BatchNorm";
-    std::int64_t features = -1;     ///< channels; -1: the input's
-    double eps = 1e-5;              ///< added to the variance
-    double momentum = 0.1;          ///< share of the new batch in the running statistics
-    bool affine = true;             ///< whether it has a scale and an offset for each channel
-    bool use_global_stats = false;  ///< whether it uses running statistics in training, too
-    /// Whether two more outputs have the mean by which it normalised and 1 / sqrt(variance + eps).
-    bool return_statistics = false;
-    bool sync = false;  ///< whether a team takes statistics of all shards; no matter in calls
+    static constexpr std::string_view type = "BatchNorm", group = "normalisation";
+    static constexpr std::string_view takes =
+        "running mean, running variance, then scale and offset when `affine`";
+    std::int64_t features = -1;
+    double eps = 1e-5, momentum = 0.1;
+    bool affine = true, use_global_stats = false, return_statistics = false, sync = false;
+    static constexpr auto fields() {
+        return option_table(
+            option<&BatchNorm::features>("channels; -1: as the input has"),
+            option<&BatchNorm::eps>("added to the variance"),
+            option<&BatchNorm::momentum>("share of the new batch in the running statistics"),
+            option<&BatchNorm::affine>("whether there are a scale and an offset for each channel"),
+            option<&BatchNorm::use_global_stats>(
+                "whether the running statistics are used in training, too"),
+            option<&BatchNorm::return_statistics>(
+                "whether two more outputs have the mean by which it normalised and "
+                "1 / sqrt(variance + eps)"),
+            option<&BatchNorm::sync>(
+                "when trained in [shards](training.md#shards): whether statistics are of the "
+                "whole batch"));
+    }
 };
 
 struct LayerNorm {
-    static constexpr std::string_view type = "LayerNorm";
-    IntList normalized_shape = {};   ///< the last dimensions' sizes; empty: as `dims` says
-    std::int64_t dims = 1;           ///< number of last dimensions that are normalised together
-    double eps = 1e-5;               ///< added to the variance
-    bool elementwise_affine = true;  ///< whether it has a weight
-    bool bias = true;                ///< with elementwise_affine: whether it has a bias, too
-    /// Whether two more outputs have the mean and 1 / sqrt(variance + eps).
-    bool return_statistics = false;
+    static constexpr std::string_view type = "LayerNorm", group = "normalisation";
+    static constexpr std::string_view takes = "weight, bias, of the normalised dimensions' shape";
+    IntList normalized_shape = {};
+    std::int64_t dims = 1;
+    double eps = 1e-5;
+    bool elementwise_affine = true, bias = true, return_statistics = false;
+    static constexpr auto fields() {
+        return option_table(
+            option<&LayerNorm::normalized_shape>(
+                "the last dimensions' sizes; empty: as `dims` says"),
+            option<&LayerNorm::dims>("how many last dimensions are normalised together"),
+            option<&LayerNorm::eps>("added to the variance"),
+            option<&LayerNorm::elementwise_affine>("whether there is a weight"),
+            option<&LayerNorm::bias>("with a weight: whether there is a bias, too"),
+            option<&LayerNorm::return_statistics>(
+                "whether two more outputs have the mean and 1 / sqrt(variance + eps)"));
+    }
 };
 
 struct GroupNorm {
-    static constexpr std::string_view type = "GroupNorm";
-    std::int64_t num_groups = 0;     ///< required: groups of channels
-    std::int64_t num_channels = -1;  ///< -1: the input's
-    double eps = 1e-5;               ///< added to the variance
-    bool affine = true;              ///< whether it has a weight and a bias for each channel
-    /// Whether two more outputs, of shape [N, groups], have the mean and 1 / sqrt(variance + eps).
-    bool return_statistics = false;
+    static constexpr std::string_view type = "GroupNorm", group = "normalisation";
+    static constexpr std::string_view takes = "weight, bias, one for each channel";
+    std::int64_t num_groups = 0, num_channels = -1;
+    double eps = 1e-5;
+    bool affine = true, return_statistics = false;
+    static constexpr auto fields() {
+        return option_table(required<&GroupNorm::num_groups>("groups of channels").at_least(1),
+                            option<&GroupNorm::num_channels>("channels; -1: as the input has"),
+                            option<&GroupNorm::eps>("added to the variance"),
+                            option<&GroupNorm::affine>("whether there are a weight and a bias"),
+                            option<&GroupNorm::return_statistics>(
+                                "whether two more outputs, [N, groups], have the mean and "
+                                "1 / sqrt(variance + eps)"));
+    }
 };
 
 // Pooling and sizes of images.
 
+/// The rows that poolings with a window have.
+template <typename T>
+constexpr auto window_fields(std::string_view pad = "padding around the image") {
+    constexpr double most = (1 << 24) - 1;
+    return option_table(required<&T::kernel>("the window").between(1, most),
+                        option<&T::stride>("step of the window").between(1, most),
+                        option<&T::pad>(pad).between(0, most),
+                        option<&T::ceil_mode>("whether output sizes round up"));
+}
+
+template <typename T>
+constexpr auto pooling_mode_field() {
+    return option<&T::mode>("what an output is of its window").one_of("max", "avg");
+}
+
 struct Pooling2D {
-    static constexpr std::string_view type = "Pooling2D";
-    std::string mode = "max";        ///< "max" or "avg"
-    IntList kernel = {};             ///< required: the window
-    IntList stride = 1;              ///< step of the window
-    IntList pad = 0;                 ///< padding around the image
-    bool count_include_pad = false;  ///< whether "avg" counts the padding as elements
-    bool ceil_mode = false;          ///< whether output sizes round up
-    bool return_indices = false;     ///< for "max": a second output has the maxima's positions
+    static constexpr std::string_view type = "Pooling2D", group = "pooling";
+    static constexpr std::string_view takes = "NCHW -> NCHW";
+    std::string mode = "max";
+    IntList kernel = {}, stride = 1, pad = 0;
+    bool count_include_pad = false, ceil_mode = false, return_indices = false;
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            option_table(pooling_mode_field<Pooling2D>()), window_fields<Pooling2D>(),
+            option_table(
+                option<&Pooling2D::count_include_pad>("whether avg counts the padding as elements"),
+                option<&Pooling2D::return_indices>(
+                    "of max: whether a second output has each maximum's position in "
+                    "its window, row * width + column")));
+    }
 };
 
-/// Pooling2D with mode "max", whose second output has the positions of the maxima in their planes,
-/// row * width + column, as int64.
+/// Pooling2D with mode max and PyTorch's positions.
 struct MaxPooling2D {
-    static constexpr std::string_view type = "MaxPooling2D";
-    IntList kernel = {};     ///< required: the window
-    IntList stride = 1;      ///< step of the window
-    IntList pad = 0;         ///< padding around the image
-    bool ceil_mode = false;  ///< whether output sizes round up
+    static constexpr std::string_view type = "MaxPooling2D", group = "eager";
+    static constexpr std::string_view takes =
+        "NCHW -> NCHW, and as int64 each maximum's position in its plane, row * width + column";
+    IntList kernel = {}, stride = 1, pad = 0;
+    bool ceil_mode = false;
+    static constexpr auto fields() { return window_fields<MaxPooling2D>(); }
 };
 
-/// Images of one to three dimensions, [N, C, ...]. Lists have one entry for each.
 struct PoolingND {
-    static constexpr std::string_view type = "PoolingND";
-    std::string mode = "max";           ///< "max" or "avg"
-    IntList kernel = {};                ///< required: the window
-    IntList stride = 1;                 ///< step of the window
-    IntList pad = 0;                    ///< padding: in front and behind, or first all in front
-    IntList dilate = 1;                 ///< for "max": distance between the window's elements
-    bool count_include_pad = false;     ///< whether "avg" counts the padding as elements
-    bool ceil_mode = false;             ///< whether output sizes round up
-    std::int64_t divisor_override = 0;  ///< what "avg" divides by; 0: the number of elements
-    bool return_indices = false;        ///< for "max": a second output, int64, has the positions of
-                                        ///< the maxima in their image, flattened
+    static constexpr std::string_view type = "PoolingND", group = "pooling";
+    static constexpr std::string_view takes =
+        "[N, C, ...] with one to three dimensions of images; a list has an entry for each";
+    std::string mode = "max";
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    bool count_include_pad = false, ceil_mode = false;
+    std::int64_t divisor_override = 0;
+    bool return_indices = false;
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            option_table(pooling_mode_field<PoolingND>()),
+            window_fields<PoolingND>(
+                "padding in front and behind, or first all in front and then all behind"),
+            option_table(
+                option<&PoolingND::dilate>("of max: distance between the window's elements")
+                    .between(1, (1 << 24) - 1),
+                option<&PoolingND::count_include_pad>("whether avg counts the padding as elements"),
+                option<&PoolingND::divisor_override>(
+                    "what avg divides by; 0: the number of elements")
+                    .at_least(0),
+                option<&PoolingND::return_indices>(
+                    "of max: whether a second output, int64, has each maximum's position in "
+                    "its image, flattened")));
+    }
 };
 
-/// Divides images of one to three dimensions, [N, C, ...], into parts as nn.AdaptiveAvgPool2d does.
+/// Divides images into parts as nn.AdaptiveAvgPool2d does.
 struct AdaptivePooling {
-    static constexpr std::string_view type = "AdaptivePooling";
-    std::string mode = "max";     ///< "max" or "avg"
-    IntList output = {};          ///< required: sizes of the result; -1 keeps the input's
-    bool return_indices = false;  ///< as for PoolingND
+    static constexpr std::string_view type = "AdaptivePooling", group = "pooling";
+    static constexpr std::string_view takes =
+        "[N, C, ...] with one to three dimensions of images; a list has an entry for each";
+    std::string mode = "max";
+    IntList output = {};
+    bool return_indices = false;
+    static constexpr auto fields() {
+        return option_table(
+            pooling_mode_field<AdaptivePooling>(),
+            required<&AdaptivePooling::output>("sizes of the result; -1 keeps the input's")
+                .between(-1, (1 << 24) - 1),
+            option<&AdaptivePooling::return_indices>("as PoolingND"));
+    }
 };
 
 struct GlobalPooling {
-    static constexpr std::string_view type = "GlobalPooling";
-    std::string mode = "max";  ///< "max" or "avg"
+    static constexpr std::string_view type = "GlobalPooling", group = "pooling";
+    static constexpr std::string_view takes = "[N, C, H, W] -> [N, C, 1, 1]";
+    std::string mode = "max";
+    static constexpr auto fields() { return option_table(pooling_mode_field<GlobalPooling>()); }
 };
 
-/// Images of one to three dimensions, [N, C, ...], in another size. Lists have one entry for each.
 struct Resize {
-    static constexpr std::string_view type = "Resize";
-    std::string method = "nearest";   ///< "nearest", "nearest-exact", "linear" or "cubic"
-    IntList output = {};              ///< sizes of the result; empty: from the scales
-    std::vector<double> scales = {};  ///< output size over input size; empty: from the sizes
-    bool align_corners = false;       ///< whether corner elements fall on corner elements
-    bool antialias = false;           ///< whether a filter as wide as the step shrinks images
+    static constexpr std::string_view type = "Resize", group = "pooling";
+    static constexpr std::string_view takes =
+        "[N, C, ...] with one to three dimensions of images; a list has an entry for each. "
+        "Give "
+        "sizes or scales, or both: positions then come from the scales";
+    std::string method = "nearest";
+    IntList output = {};
+    std::vector<double> scales = {};
+    bool align_corners = false, antialias = false;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Resize::method>("how elements are mixed")
+                .one_of("nearest", "nearest-exact", "linear", "cubic"),
+            option<&Resize::output>("sizes of the result; empty: from the scales")
+                .between(1, 2147483647),
+            option<&Resize::scales>("output size over input size; empty: from the sizes"),
+            option<&Resize::align_corners>(
+                "of linear and cubic: whether corner elements fall on corner elements"),
+            option<&Resize::antialias>(
+                "of linear and cubic: whether a filter as wide as the step shrinks images"));
+    }
 };
 
-/// Takes images [N, C, H, W] and places [N, h, w, 2], x before y, from -1 to 1 -> [N, C, h, w].
 struct GridSample {
-    static constexpr std::string_view type = "GridSample";
-    std::string mode = "bilinear";       ///< "bilinear", "nearest" or "bicubic"
-    std::string padding_mode = "zeros";  ///< "zeros", "border" or "reflection"
-    bool align_corners = false;          ///< whether -1 and 1 are the centers of corner pixels
+    static constexpr std::string_view type = "GridSample", group = "pooling";
+    static constexpr std::string_view takes =
+        "images [N, C, H, W] and places [N, h, w, 2], x before y, from -1 to 1 -> [N, C, h, w]";
+    std::string mode = "bilinear", padding_mode = "zeros";
+    bool align_corners = false;
+    static constexpr auto fields() {
+        return option_table(
+            option<&GridSample::mode>("how pixels are mixed")
+                .one_of("bilinear", "nearest", "bicubic"),
+            option<&GridSample::padding_mode>("what lies outside of images")
+                .one_of("zeros", "border", "reflection"),
+            option<&GridSample::align_corners>(
+                "whether -1 and 1 are the centers of corner pixels, not their edges"));
+    }
 };
 
-/// Sizes come from the scales or from out_h and out_w.
 struct Interpolation {
-    static constexpr std::string_view type = "Interpolation";
-    std::string method = "nearest";  ///< "nearest", "nearest-exact" or "bilinear"
-    double scale_y = -1;             ///< -1: not given
-    double scale_x = -1;             ///< -1: not given
-    std::int64_t out_h = -1;         ///< -1: not given
-    std::int64_t out_w = -1;         ///< -1: not given
+    static constexpr std::string_view type = "Interpolation", group = "pooling";
+    static constexpr std::string_view takes =
+        "NCHW -> NCHW. Give scale_y and scale_x, or out_h and out_w";
+    std::string method = "nearest";
+    double scale_y = -1, scale_x = -1;
+    std::int64_t out_h = -1, out_w = -1;
     bool align_corners = false;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Interpolation::method>("how pixels are mixed")
+                .one_of("nearest", "nearest-exact", "bilinear"),
+            option<&Interpolation::scale_y>("output height over input height; -1: not given"),
+            option<&Interpolation::scale_x>("output width over input width; -1: not given"),
+            option<&Interpolation::out_h>("output height; -1: not given"),
+            option<&Interpolation::out_w>("output width; -1: not given"),
+            option<&Interpolation::align_corners>(
+                "of bilinear: whether corner pixels fall on corner pixels"));
+    }
 };
 
 // One element at a time.
 
-/// docs/json.md lists the activations and says what alpha and beta mean for each of them. The other
-/// fields are PyTorch's names for these two. A field without a value means the activation's own
-/// default.
+template <typename T>
+constexpr auto activation_fields() {
+    return option_table(required<&T::activation>("one of [these](#activations)"),
+                        option<&T::alpha>("its first parameter; not given: the function's default"),
+                        option<&T::beta>("its second parameter, likewise"),
+                        option<&T::negative_slope>("alpha of leaky_relu"),
+                        option<&T::min_val>("alpha of hardtanh"),
+                        option<&T::max_val>("beta of hardtanh"),
+                        option<&T::lambd>("alpha of softshrink and hardshrink"),
+                        option<&T::threshold>("alpha of threshold, beta of softplus"),
+                        option<&T::value>("beta of threshold"));
+}
+
 struct Activation {
-    static constexpr std::string_view type = "Activation";
-    std::string activation = {};  ///< required
-    std::optional<double> alpha = {};
-    std::optional<double> beta = {};
-    std::optional<double> negative_slope = {};  ///< alpha of leaky_relu
-    std::optional<double> min_val = {};         ///< alpha of hardtanh
-    std::optional<double> max_val = {};         ///< beta of hardtanh
-    std::optional<double> lambd = {};           ///< alpha of softshrink and hardshrink
-    std::optional<double> threshold = {};       ///< alpha of threshold, beta of softplus
-    std::optional<double> value = {};           ///< beta of threshold
+    static constexpr std::string_view type = "Activation", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor";
+    std::string activation = {};
+    std::optional<double> alpha = {}, beta = {}, negative_slope = {}, min_val = {}, max_val = {},
+                          lambd = {}, threshold = {}, value = {};
+    static constexpr auto fields() { return activation_fields<Activation>(); }
 };
 
 struct PReLU {
-    static constexpr std::string_view type = "PReLU";
-    std::int64_t num_parameters = 1;  ///< 1, or the number of channels
-    double init = 0.25;               ///< the weight's first value, in a network
+    static constexpr std::string_view type = "PReLU", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor -> x > 0 ? x : weight x; weight";
+    std::int64_t num_parameters = 1;
+    double init = 0.25;
+    static constexpr auto fields() {
+        return option_table(option<&PReLU::num_parameters>("1, or the number of channels"),
+                            option<&PReLU::init>("the weight's first value, in a network"));
+    }
 };
 
-/// activation(operation(coef1 x, coef2 y)) of two tensors that are broadcast.
 struct Elementwise {
-    static constexpr std::string_view type = "Elementwise";
-    std::string operation = "sum";  ///< "sum", "prod" or "max"
-    double coef1 = 1;
-    double coef2 = 1;
+    static constexpr std::string_view type = "Elementwise", group = "elementwise";
+    static constexpr std::string_view takes =
+        "two tensors, broadcast -> activation(operation(coef1 x, coef2 y))";
+    std::string operation = "sum";
+    double coef1 = 1, coef2 = 1;
     std::string activation = "identity";
+    static constexpr auto fields() {
+        return option_table(
+            option<&Elementwise::operation>("how the two are joined").one_of("sum", "prod", "max"),
+            option<&Elementwise::coef1>("factor of the first tensor"),
+            option<&Elementwise::coef2>("factor of the second tensor"),
+            option<&Elementwise::activation>("applied to the result"));
+    }
 };
 
-/// x > threshold ? 1 : 0.
 struct Threshold {
-    static constexpr std::string_view type = "Threshold";
+    static constexpr std::string_view type = "Threshold", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor -> x > threshold ? 1 : 0";
     double threshold = 0;
+    static constexpr auto fields() {
+        return option_table(option<&Threshold::threshold>("what elements are compared with"));
+    }
 };
 
-/// min(max(x, min_val), max_val).
 struct Hardtanh {
-    static constexpr std::string_view type = "Hardtanh";
-    double min_val = -1;
-    double max_val = 1;
+    static constexpr std::string_view type = "Hardtanh", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor -> min(max(x, min_val), max_val)";
+    double min_val = -1, max_val = 1;
+    static constexpr auto fields() {
+        return option_table(option<&Hardtanh::min_val>("smallest output"),
+                            option<&Hardtanh::max_val>("largest output"));
+    }
 };
 
 struct Abs {
-    static constexpr std::string_view type = "Abs";
+    static constexpr std::string_view type = "Abs", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor";
+    static constexpr auto fields() { return option_table(); }
 };
 
 struct Cast {
-    static constexpr std::string_view type = "Cast";
-    std::optional<DType> dtype = {};  ///< required
-    bool reinterpret = false;         ///< whether it keeps the bits; the types must be of one size
+    static constexpr std::string_view type = "Cast", group = "movement";
+    static constexpr std::string_view takes = "a tensor";
+    std::optional<DType> dtype = {};
+    bool reinterpret = false;
+    static constexpr auto fields() {
+        return option_table(required<&Cast::dtype>("the type of the result"),
+                            option<&Cast::reinterpret>(
+                                "whether elements keep their bits, in a type of the same size"));
+    }
 };
 
 struct Dropout {
-    static constexpr std::string_view type = "Dropout";
-    double p = 0.5;  ///< share of the elements that become 0 in training
-    /// The number of its stream of random numbers; -1: a number made from the operator's name.
+    static constexpr std::string_view type = "Dropout", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor; changes nothing outside training";
+    double p = 0.5;
     std::int64_t stream = -1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Dropout::p>("share of the elements that become 0 in training").between(0, 1),
+            option<&Dropout::stream>(
+                "number of its stream of random numbers, up to 2^24 - 1; two operators with "
+                "the same number drop the same elements. -1: made from the operator's name")
+                .between(-1, (1 << 24) - 1));
+    }
 };
 
 /// One generated kernel; docs/pointwise.md has the language.
 struct Pointwise {
-    static constexpr std::string_view type = "Pointwise";
-    std::string code = {};             ///< required
-    std::vector<double> scalars = {};  ///< values of p0, p1, ...
-    std::vector<DType> dtypes = {};    ///< of the outputs: one for all, or one each; empty: float
-    bool keep_dim = true;              ///< whether reduced dimensions stay, with size 1
-    IntList shape = {};                ///< a shape to which the inputs are broadcast, too
+    static constexpr std::string_view type = "Pointwise", group = "elementwise";
+    static constexpr std::string_view takes =
+        "any tensors, broadcast -> y0, y1, ...: one kernel from an expression, see "
+        "[below](#pointwise)";
+    std::string code = {};
+    std::vector<double> scalars = {};
+    std::vector<DType> dtypes = {};
+    bool keep_dim = true;
+    IntList shape = {};
+    static constexpr auto fields() {
+        return option_table(
+            required<&Pointwise::code>("the program"),
+            option<&Pointwise::scalars>("values of p0, p1, ..."),
+            option<&Pointwise::dtypes>(
+                "types of the outputs: one for all, or one each; empty: float, or the inputs'"),
+            option<&Pointwise::keep_dim>("whether reduced dimensions stay, with size 1"),
+            option<&Pointwise::shape>("a shape to which the inputs are broadcast, too"));
+    }
 };
 
 // Reductions, softmax and losses.
 
 struct Reduction {
-    static constexpr std::string_view type = "Reduction";
-    std::string method = "sum";   ///< "sum", "sumsq", "abssum" or "mean"
-    bool keep_dim = true;         ///< whether reduced dimensions stay, with size 1
-    double output_scale = 1;      ///< factor of the result
-    IntList dims = {};            ///< dimensions to reduce; empty: all from start_axis on
-    std::int64_t start_axis = 0;  ///< used without dims
+    static constexpr std::string_view type = "Reduction", group = "pooling";
+    static constexpr std::string_view takes = "a tensor";
+    std::string method = "sum";
+    bool keep_dim = true;
+    double output_scale = 1;
+    IntList dims = {};
+    std::int64_t start_axis = 0;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Reduction::method>("sumsq adds squares, abssum absolute values")
+                .one_of("sum", "sumsq", "abssum", "mean"),
+            option<&Reduction::keep_dim>("whether reduced dimensions stay, with size 1"),
+            option<&Reduction::output_scale>("factor of the result"),
+            option<&Reduction::dims>("dimensions to reduce; empty: all from `start_axis` on"),
+            option<&Reduction::start_axis>("used without `dims`"));
+    }
 };
+
+template <typename T>
+constexpr auto softmax_fields() {
+    return option_table(option<&T::log>("whether the result is the logarithm of the softmax"),
+                        option<&T::axis>("the dimension along which results sum to 1").also("dim"));
+}
 
 struct Softmax {
-    static constexpr std::string_view type = "Softmax";
-    bool log = false;       ///< whether the result is the logarithm of the softmax
-    std::int64_t axis = 1;  ///< negative: counts from the end
+    static constexpr std::string_view type = "Softmax", group = "elementwise";
+    static constexpr std::string_view takes = "a tensor";
+    bool log = false;
+    std::int64_t axis = 1;
+    static constexpr auto fields() { return softmax_fields<Softmax>(); }
 };
 
+template <typename T>
+constexpr auto ignore_index_field() {
+    return option<&T::ignore_index>("a label that does not count");
+}
+
+template <typename T>
+constexpr auto reduce_field() {
+    return option<&T::reduce>("how the loss joins its terms").one_of("mean", "sum", "none");
+}
+
 struct SoftmaxWithLoss {
-    static constexpr std::string_view type = "SoftmaxWithLoss";
-    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
+    static constexpr std::string_view type = "SoftmaxWithLoss", group = "loss";
+    static constexpr std::string_view takes =
+        "logits [N, C, ...], label [N, ...] -> [1], the mean over the labels that count; as "
+        "PyTorch's cross entropy. NaN if none counts";
+    std::optional<std::int64_t> ignore_index = {};
+    static constexpr auto fields() { return option_table(ignore_index_field<SoftmaxWithLoss>()); }
 };
 
 struct NLLLoss {
-    static constexpr std::string_view type = "NLLLoss";
-    std::string reduce = "mean";                    ///< "mean", "sum" or "none"
-    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
-    bool return_weight = false;  ///< whether a second output has the sum of the labels' weights
+    static constexpr std::string_view type = "NLLLoss", group = "loss";
+    static constexpr std::string_view takes =
+        "log probabilities [N, C, ...], labels [N, ...], and "
+        "optionally a weight for each class, "
+        "by which the mean divides, too";
+    std::string reduce = "mean";
+    std::optional<std::int64_t> ignore_index = {};
+    bool return_weight = false;
+    static constexpr auto fields() {
+        return option_table(reduce_field<NLLLoss>(), ignore_index_field<NLLLoss>(),
+                            option<&NLLLoss::return_weight>(
+                                "whether a second output has the labels' total weight"));
+    }
 };
 
 struct MSELoss {
-    static constexpr std::string_view type = "MSELoss";
-    std::string reduce = "mean";  ///< "mean", "sum" or "none"
+    static constexpr std::string_view type = "MSELoss", group = "loss";
+    static constexpr std::string_view takes = "two tensors";
+    std::string reduce = "mean";
+    static constexpr auto fields() { return option_table(reduce_field<MSELoss>()); }
 };
 
-// Shapes and copies. A negative dimension counts from the end.
+// Shapes and copies.
 
 struct Concat {
-    static constexpr std::string_view type = "Concat";
+    static constexpr std::string_view type = "Concat", group = "movement";
+    static constexpr std::string_view takes = "any number of tensors";
     std::int64_t dim = 1;
+    static constexpr auto fields() {
+        return option_table(option<&Concat::dim>("the dimension that grows"));
+    }
 };
 
-/// Elements [begin, end) of a dimension.
 struct Slice {
-    static constexpr std::string_view type = "Slice";
-    std::int64_t dim = 1;
-    std::int64_t begin = 0;  ///< negative: counts from the end
-    std::int64_t end = -1;   ///< -1: the dimension's end; below -1: counts from the end
+    static constexpr std::string_view type = "Slice", group = "movement";
+    static constexpr std::string_view takes = "a tensor -> its elements [begin, end) of `dim`";
+    std::int64_t dim = 1, begin = 0, end = -1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Slice::dim>("the dimension to cut"),
+            option<&Slice::begin>("the first element; negative: counts from the end"),
+            option<&Slice::end>(
+                "the element behind the last; -1: the dimension's end, below -1: counts from "
+                "the end"));
+    }
 };
 
-/// Cuts a tensor into equal parts.
 struct Split {
-    static constexpr std::string_view type = "Split";
-    std::int64_t dim = 1;
-    std::int64_t parts = 0;  ///< required: number of parts
+    static constexpr std::string_view type = "Split", group = "movement";
+    static constexpr std::string_view takes = "a tensor -> `parts` equal ones";
+    std::int64_t dim = 1, parts = 0;
+    static constexpr auto fields() {
+        return option_table(option<&Split::dim>("the dimension to cut"),
+                            required<&Split::parts>("number of parts").between(1, 100000));
+    }
 };
 
 struct Flatten {
-    static constexpr std::string_view type = "Flatten";
+    static constexpr std::string_view type = "Flatten", group = "movement";
+    static constexpr std::string_view takes = "[N, ...] -> [N, the product of the others]";
+    static constexpr auto fields() { return option_table(); }
 };
 
 struct Reshape {
-    static constexpr std::string_view type = "Reshape";
-    IntList dims = {};  ///< required; 0 keeps the input's size, and one -1 is deduced
+    static constexpr std::string_view type = "Reshape", group = "movement";
+    static constexpr std::string_view takes = "a tensor";
+    IntList dims = {};
+    static constexpr auto fields() {
+        return option_table(
+            required<&Reshape::dims>("the new sizes; 0 keeps the input's, and one -1 is deduced"));
+    }
 };
 
 struct Squeeze {
-    static constexpr std::string_view type = "Squeeze";
-    IntList dims = {};  ///< the dimensions to drop where their size is 1; empty: as `all`
-    bool all = false;   ///< whether every dimension of size 1 is dropped
+    static constexpr std::string_view type = "Squeeze", group = "movement";
+    static constexpr std::string_view takes = "a tensor";
+    IntList dims = {};
+    bool all = false;
+    static constexpr auto fields() {
+        return option_table(option<&Squeeze::dims>("the dimensions to drop where their size is 1"),
+                            option<&Squeeze::all>("whether every dimension of size 1 is dropped"));
+    }
 };
 
 struct Transpose {
-    static constexpr std::string_view type = "Transpose";
-    IntList dims = {};  ///< a permutation: output dimension i is input dimension dims[i]
-    std::int64_t dim0 = -2, dim1 = -1;  ///< used without dims: the two that are exchanged
+    static constexpr std::string_view type = "Transpose", group = "movement";
+    static constexpr std::string_view takes = "a tensor";
+    IntList dims = {};
+    std::int64_t dim0 = -2, dim1 = -1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Transpose::dims>(
+                "a permutation: output dimension i is input dimension dims[i]"),
+            option<&Transpose::dim0>("without `dims`: the dimension that changes places"),
+            option<&Transpose::dim1>("with this one"));
+    }
 };
 
-/// Reverses the order of the elements along dimensions. (Pad in mode "circular" with pads {n, -n}
-/// moves them by n places, as torch.roll does.)
+/// (Pad in mode circular with pads {n, -n} moves elements by n places, as torch.roll does.)
 struct Flip {
-    static constexpr std::string_view type = "Flip";
-    IntList dims = {};  ///< negative counts from the end
+    static constexpr std::string_view type = "Flip", group = "movement";
+    static constexpr std::string_view takes = "a tensor";
+    IntList dims = {};
+    static constexpr auto fields() {
+        return option_table(option<&Flip::dims>("the dimensions to reverse"));
+    }
 };
 
 struct Pad {
-    static constexpr std::string_view type = "Pad";
-    IntList pads = {};  ///< required: {before, after} of the last dimension, then of the one before
-    std::string mode = "constant";  ///< "constant", "reflect", "replicate" or "circular"
-    double value = 0;               ///< the value of "constant"
+    static constexpr std::string_view type = "Pad", group = "movement";
+    static constexpr std::string_view takes = "a tensor";
+    IntList pads = {};
+    std::string mode = "constant";
+    double value = 0;
+    static constexpr auto fields() {
+        return option_table(
+            required<&Pad::pads>(
+                "in front and behind, from the last dimension backward; negative crops")
+                .also("pad"),
+            option<&Pad::mode>("what is added")
+                .one_of("constant", "reflect", "replicate", "circular"),
+            option<&Pad::value>("the value of constant"));
+    }
 };
 
-/// A parameter as an output. In a network the output is the parameter itself; an eager call copies
-/// it.
+/// In a network the output is the parameter itself; an eager call copies it.
 struct Parameter {
-    static constexpr std::string_view type = "Parameter";
-    IntList shape = {};  ///< required
+    static constexpr std::string_view type = "Parameter", group = "source";
+    static constexpr std::string_view takes = "no input; its parameter is its output";
+    IntList shape = {};
     DType dtype = DType::f32;
-    bool is_trainable = true;  ///< whether a solver changes it
-    double value = 0;          ///< its first value, in a network
+    bool is_trainable = true;
+    double value = 0;
+    static constexpr auto fields() {
+        return option_table(required<&Parameter::shape>("its sizes"),
+                            option<&Parameter::dtype>("its type"),
+                            option<&Parameter::is_trainable>("whether a solver changes it"),
+                            option<&Parameter::value>("its first value, where no file gives one"));
+    }
 };
 
 struct Embedding {
-    static constexpr std::string_view type = "Embedding";
-    std::int64_t num_embeddings = 0;               ///< required: rows of the table
-    std::int64_t embedding_dim = 0;                ///< required: features of a row
-    std::optional<std::int64_t> padding_idx = {};  ///< a row that gets no gradient; -1: the last
+    static constexpr std::string_view type = "Embedding", group = "product";
+    static constexpr std::string_view takes =
+        "integer indices from 0 on -> a last dimension more; weight [num_embeddings, "
+        "embedding_dim]";
+    std::int64_t num_embeddings = 0, embedding_dim = 0;
+    std::optional<std::int64_t> padding_idx = {};
+    static constexpr auto fields() {
+        return option_table(
+            required<&Embedding::num_embeddings>("rows of the table").at_least(1),
+            required<&Embedding::embedding_dim>("features of a row").at_least(1),
+            option<&Embedding::padding_idx>("a row that gets no gradient; -1 is the last"));
+    }
 };
+
+template <typename T>
+constexpr auto index_fields() {
+    return option_table(
+        option<&T::mode>("what an index names, see [below](#gather-and-scatter)")
+            .one_of("rows", "elements", "tuples", "dims"),
+        option<&T::dim>("of rows and elements: the dimension that is indexed"),
+        option<&T::batch_dims>(
+            "of tuples: leading dimensions that data and indices have in common"),
+        option<&T::dims>(
+            "of dims: the dimensions that are indexed, in rising order, counted from 0"),
+        option<&T::from_end>(
+            "whether an index below 0 counts from the end; false: it is an error"));
+}
 
 /// Copies the parts of a tensor that indices (int32 or int64) name. "rows": index i names row i of
 /// dimension `dim`, as in torch.index_select. "elements": the indices have the tensor's rank and
@@ -444,181 +748,298 @@ struct Embedding {
 /// positions in the dimensions `dims`; in the result the dimensions of the indices replace these
 /// where they lie side by side, and else come first, as in PyTorch's x[:, i, j].
 struct Gather {
-    static constexpr std::string_view type = "Gather";
-    std::string mode = "rows";    ///< "rows", "elements", "tuples" or "dims"
-    std::int64_t dim = 0;         ///< of rows and elements; negative counts from the end
-    std::int64_t batch_dims = 0;  ///< of tuples
-    IntList dims = {};            ///< of dims: in rising order, counted from 0
-    bool from_end = true;  ///< whether an index below 0 counts from the end; false: it is an error
+    static constexpr std::string_view type = "Gather", group = "movement";
+    static constexpr std::string_view takes =
+        "data of any type, int32 or int64 indices -> the parts of data that they name";
+    std::string mode = "rows";
+    std::int64_t dim = 0, batch_dims = 0;
+    IntList dims = {};
+    bool from_end = true;
+    static constexpr auto fields() { return index_fields<Gather>(); }
 };
 
 /// A copy of a tensor in which updates change the parts that indices name, in the order of the
-/// indices: if several replace a part, the last one counts. The tensor may be left out; then
-/// `shape` is required, and the updates change zeros. In a call it may also be the result
-/// (CallOptions::out), which saves a copy.
+/// indices: if several replace a part, the last one counts. In a call the tensor may also be the
+/// result (CallOptions::out), which saves a copy.
 struct Scatter {
-    static constexpr std::string_view type = "Scatter";
-    std::string mode = "rows";    ///< as in Gather
-    std::int64_t dim = 0;         ///< as in Gather
-    std::int64_t batch_dims = 0;  ///< as in Gather
-    IntList dims = {};            ///< as in Gather
-    bool from_end = true;         ///< as in Gather
-    /// "none" (replaces), "add", "mul", "max", "min", or "mean", of integers rounded down.
+    static constexpr std::string_view type = "Scatter", group = "movement";
+    static constexpr std::string_view takes =
+        "data, or nothing, then indices, updates -> data with updates";
+    std::string mode = "rows";
+    std::int64_t dim = 0, batch_dims = 0;
+    IntList dims = {};
+    bool from_end = true;
     std::string reduction = "none";
-    bool include_self = true;  ///< whether the tensor's own element is combined with the updates
-    IntList shape = {};        ///< of the result, where the tensor is left out
+    bool include_self = true;
+    IntList shape = {};
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            index_fields<Scatter>(),
+            option_table(option<&Scatter::reduction>(
+                             "how updates change data; none replaces it, and a mean of integers is "
+                             "rounded down")
+                             .one_of("none", "add", "mul", "max", "min", "mean"),
+                         option<&Scatter::include_self>(
+                             "whether data's own element is combined with the updates"),
+                         option<&Scatter::shape>("of zeros in the place of data")));
+    }
 };
 
-/// The k largest or smallest values along a dimension, in order, and their positions (int64). Of
-/// equal values the one with the lower position comes first.
+template <typename T>
+constexpr auto line_field() {
+    return option<&T::dim>("the dimension along which lines lie");
+}
+
 struct TopK {
-    static constexpr std::string_view type = "TopK";
-    std::int64_t k = 0;  ///< required
-    std::int64_t dim = -1;
-    bool largest = true;  ///< whether the largest values are taken; false: the smallest
-    bool sorted = true;   ///< without effect: values always come in order
+    static constexpr std::string_view type = "TopK", group = "movement";
+    static constexpr std::string_view takes =
+        "a tensor -> values in order and their int64 positions; "
+        "of equal values the one with the "
+        "lower position comes first";
+    std::int64_t k = 0, dim = -1;
+    bool largest = true, sorted = true;
+    static constexpr auto fields() {
+        return option_table(required<&TopK::k>("how many elements of each line"),
+                            line_field<TopK>(), option<&TopK::largest>("false: the smallest"),
+                            option<&TopK::sorted>("without effect: values always come in order"));
+    }
 };
 
-/// All values along a dimension in order, and their positions (int64). Equal values keep their
-/// order.
 struct Sort {
-    static constexpr std::string_view type = "Sort";
+    static constexpr std::string_view type = "Sort", group = "movement";
+    static constexpr std::string_view takes =
+        "a tensor -> values and their int64 positions; equal values keep their order";
     std::int64_t dim = -1;
     bool descending = false;
+    static constexpr auto fields() {
+        return option_table(line_field<Sort>(),
+                            option<&Sort::descending>("whether the largest come first"));
+    }
 };
 
-/// The largest or smallest value of each line along a dimension, or of all elements, and its
-/// position (int64). Of equal values the first counts, and a NaN is more extreme than every number.
 struct ArgReduce {
-    static constexpr std::string_view type = "ArgReduce";
-    std::string method = "max";  ///< "max" or "min"
-    IntList dim = {};            ///< one dimension; empty: all elements are one line
-    bool keep_dim = false;       ///< whether that dimension stays, with size 1
-    bool values = true;          ///< whether the first output has the values; false: positions only
+    static constexpr std::string_view type = "ArgReduce", group = "pooling";
+    static constexpr std::string_view takes =
+        "a tensor -> the extreme value of each line and its "
+        "int64 position; of equal values the "
+        "first, and a NaN before all numbers";
+    std::string method = "max";
+    IntList dim = {};
+    bool keep_dim = false, values = true;
+    static constexpr auto fields() {
+        return option_table(
+            option<&ArgReduce::method>("which value of a line").one_of("max", "min"),
+            option<&ArgReduce::dim>(
+                "one dimension along which lines lie; empty: all elements are one line"),
+            option<&ArgReduce::keep_dim>("whether that dimension stays, with size 1"),
+            option<&ArgReduce::values>(
+                "whether the first output has the values; false: positions only"));
+    }
 };
 
-/// Of each element the sum (or another method) of the elements of its line up to itself. "max" and
-/// "min" have a second output: their positions (int64), of equal values the last. A NaN is more
-/// extreme than every number.
 struct Scan {
-    static constexpr std::string_view type = "Scan";
-    std::string method = "sum";  ///< "sum", "prod", "max", "min" or "logsumexp"
+    static constexpr std::string_view type = "Scan", group = "pooling";
+    static constexpr std::string_view takes =
+        "a tensor -> for each element the sum, ... of its line up to itself; of max and min "
+        "also "
+        "the int64 positions, of equal values the last, and a NaN before all numbers";
+    std::string method = "sum";
     std::int64_t dim = -1;
-    bool reverse = false;    ///< whether lines are walked from their end
-    bool exclusive = false;  ///< of "sum" and "prod": whether the element itself is left out
-    /// Of "sum" and "prod" of integers and bool: the integer type of the results. Without it the
-    /// input's.
+    bool reverse = false, exclusive = false;
     std::optional<DType> dtype = {};
+    static constexpr auto fields() {
+        return option_table(
+            option<&Scan::method>("what is taken of the elements up to each")
+                .one_of("sum", "prod", "max", "min", "logsumexp"),
+            line_field<Scan>(), option<&Scan::reverse>("whether lines are walked from their end"),
+            option<&Scan::exclusive>("of sum and prod: whether the element itself is left out"),
+            option<&Scan::dtype>(
+                "of sum and prod of integers and bool: the results' integer type; not given: "
+                "the input's"));
+    }
 };
 
-/// The positions of the elements that are not 0, in row-major order, as rows of an int64 tensor of
-/// `size` rows, and their number (int64 [1]). dlprim/selection.hpp has calls whose result has as
-/// many rows as there are such elements.
+/// dlprim/selection.hpp has calls whose result has as many rows as there are such elements.
 struct Nonzero {
-    static constexpr std::string_view type = "Nonzero";
-    std::int64_t size = -1;  ///< rows of the result; -1: as many as elements
-    bool flat = false;       ///< one number for each element, its position among all
-    std::int64_t fill = -1;  ///< what rows behind the last element hold
+    static constexpr std::string_view type = "Nonzero", group = "movement";
+    static constexpr std::string_view takes =
+        "a tensor -> the int64 positions [size, rank] of the "
+        "elements that are not 0, in row-major "
+        "order, and their number [1]";
+    std::int64_t size = -1;
+    bool flat = false;
+    std::int64_t fill = -1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Nonzero::size>("rows of the result; -1: as many as elements"),
+            option<&Nonzero::flat>("whether a position is one number, that among all elements"),
+            option<&Nonzero::fill>("what stands behind the last position"));
+    }
 };
 
 // Sequences.
 
+template <typename T>
+constexpr auto stream_field() {
+    return option<&T::stream>("as of Dropout");
+}
+
 struct Attention {
-    static constexpr std::string_view type = "Attention";
-    double scale = 0;          ///< factor of q k^T; 0: 1 / sqrt(features)
-    bool is_causal = false;    ///< whether position i attends only to positions up to i
-    bool enable_gqa = false;   ///< whether several query heads share one head of keys and values
-    double dropout_p = 0;      ///< share of the weights that become 0 in training
-    std::int64_t stream = -1;  ///< as in Dropout
+    static constexpr std::string_view type = "Attention", group = "product";
+    static constexpr std::string_view takes =
+        "query, key, value, and perhaps a mask: of floats to "
+        "add, of bool true where a position "
+        "takes part";
+    double scale = 0;
+    bool is_causal = false, enable_gqa = false;
+    double dropout_p = 0;
+    std::int64_t stream = -1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&Attention::scale>("factor of q k^T; 0: 1 / sqrt(features)"),
+            option<&Attention::is_causal>("whether position i attends only to positions up to i"),
+            option<&Attention::enable_gqa>(
+                "whether several query heads share one head of keys and values"),
+            option<&Attention::dropout_p>("share of the weights that become 0 in training")
+                .between(0, 1),
+            stream_field<Attention>());
+    }
 };
 
+template <typename T>
+constexpr auto recurrent_fields() {
+    return option_table(
+        required<&T::hidden_size>("features of the state").between(1, 2147483647),
+        option<&T::num_layers>("layers, each of which reads the one below").between(1, 1000),
+        option<&T::bidirectional>("whether a second run goes from the last step to the first"),
+        option<&T::bias>("whether there are biases"),
+        option<&T::batch_first>("[N, T, features] in place of [T, N, features]"),
+        option<&T::dropout>("share dropped after each layer but the last, in training")
+            .between(0, 1),
+        stream_field<T>());
+}
+
 struct LSTM {
-    static constexpr std::string_view type = "LSTM";
-    std::int64_t hidden_size = 0;  ///< required: features of the state
-    std::int64_t num_layers = 1;
-    bool bidirectional = false;
-    bool bias = true;
-    bool batch_first = false;  ///< [N, T, features] in place of [T, N, features]
-    double dropout = 0;        ///< share dropped after each layer but the last, in training
-    std::int64_t stream = -1;  ///< as in Dropout
+    static constexpr std::string_view type = "LSTM", group = "product";
+    static constexpr std::string_view takes =
+        "[T, N, features] and the first states -> output and the last states; parameters in "
+        "PyTorch's order";
+    std::int64_t hidden_size = 0, num_layers = 1;
+    bool bidirectional = false, bias = true, batch_first = false;
+    double dropout = 0;
+    std::int64_t stream = -1;
+    static constexpr auto fields() { return recurrent_fields<LSTM>(); }
 };
 
 struct GRU {
-    static constexpr std::string_view type = "GRU";
-    std::int64_t hidden_size = 0;  ///< required: features of the state
-    std::int64_t num_layers = 1;
-    bool bidirectional = false;
-    bool bias = true;
-    bool batch_first = false;  ///< [N, T, features] in place of [T, N, features]
-    double dropout = 0;        ///< share dropped after each layer but the last, in training
-    std::int64_t stream = -1;  ///< as in Dropout
+    static constexpr std::string_view type = "GRU", group = "product";
+    static constexpr std::string_view takes = LSTM::takes;
+    std::int64_t hidden_size = 0, num_layers = 1;
+    bool bidirectional = false, bias = true, batch_first = false;
+    double dropout = 0;
+    std::int64_t stream = -1;
+    static constexpr auto fields() { return recurrent_fields<GRU>(); }
 };
 
 // Gradients from what forward calls returned, for programs that keep that themselves. Where nothing
 // is kept, ops::backward() computes it again.
 
-/// dx of Softmax from dy and the result.
 struct SoftmaxBackward {
-    static constexpr std::string_view type = "SoftmaxBackward";
-    bool log = false;       ///< as of Softmax, like the next
-    std::int64_t axis = 1;  ///< negative: counts from the end
+    static constexpr std::string_view type = "SoftmaxBackward", group = "eager";
+    static constexpr std::string_view takes = "dy, Softmax's result -> dx";
+    bool log = false;
+    std::int64_t axis = 1;
+    static constexpr auto fields() { return softmax_fields<SoftmaxBackward>(); }
 };
 
-/// dx of Activation from dy and the result, for relu, relu6, sigmoid, tanh, and leaky_relu and elu
-/// with alpha above 0.
 struct ActivationBackward {
-    static constexpr std::string_view type = "ActivationBackward";
-    std::string activation = {};  ///< required; as of Activation, like the rest
-    std::optional<double> alpha = {};
-    std::optional<double> beta = {};
-    std::optional<double> negative_slope = {};
-    std::optional<double> min_val = {};
-    std::optional<double> max_val = {};
-    std::optional<double> lambd = {};
-    std::optional<double> threshold = {};
-    std::optional<double> value = {};
+    static constexpr std::string_view type = "ActivationBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "dy, the activation's result -> dx, for relu, relu6, "
+        "sigmoid, tanh, and leaky_relu and elu "
+        "with alpha above 0";
+    std::string activation = {};
+    std::optional<double> alpha = {}, beta = {}, negative_slope = {}, min_val = {}, max_val = {},
+                          lambd = {}, threshold = {}, value = {};
+    static constexpr auto fields() { return activation_fields<ActivationBackward>(); }
 };
 
-/// The gradients of BatchNorm's x, scale and offset from dy, x, the two statistics that BatchNorm
-/// returned, and the scale where there is one. With CallOptions::training the statistics are the
-/// batch's, on which x has an influence.
+/// With CallOptions::training the statistics are the batch's, on which x has an influence.
 struct BatchNormBackward {
-    static constexpr std::string_view type = "BatchNormBackward";
-    bool use_global_stats = false;  ///< whether the statistics are constants, in training too
+    static constexpr std::string_view type = "BatchNormBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "dy, x, mean, 1 / sqrt(variance + eps), and optionally "
+        "the scale -> gradients of x, scale, "
+        "offset";
+    bool use_global_stats = false;
+    static constexpr auto fields() {
+        return option_table(option<&BatchNormBackward::use_global_stats>(
+            "whether the statistics are constants in training, too, as they are outside it"));
+    }
 };
 
-/// The gradients of LayerNorm's x, weight and bias from dy, x, the two statistics that LayerNorm
-/// returned, and the weight where there is one.
 struct LayerNormBackward {
-    static constexpr std::string_view type = "LayerNormBackward";
-    IntList normalized_shape = {};  ///< the last dimensions' sizes; empty: as `dims` says
-    std::int64_t dims = 1;          ///< number of last dimensions that are normalised together
+    static constexpr std::string_view type = "LayerNormBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "dy, x, mean, 1 / sqrt(variance + eps), and optionally the weight -> gradients of x, "
+        "weight, bias";
+    IntList normalized_shape = {};
+    std::int64_t dims = 1;
+    static constexpr auto fields() {
+        return option_table(option<&LayerNormBackward::normalized_shape>("as of LayerNorm"),
+                            option<&LayerNormBackward::dims>("likewise"));
+    }
 };
 
-/// The gradients of GroupNorm's x, weight and bias from dy, x, the two statistics that GroupNorm
-/// returned, and the weight where there is one.
 struct GroupNormBackward {
-    static constexpr std::string_view type = "GroupNormBackward";
-    std::int64_t num_groups = 0;  ///< required: groups of channels
+    static constexpr std::string_view type = "GroupNormBackward", group = "eager";
+    static constexpr std::string_view takes = LayerNormBackward::takes;
+    std::int64_t num_groups = 0;
+    static constexpr auto fields() {
+        return option_table(
+            required<&GroupNormBackward::num_groups>("groups of channels").at_least(1));
+    }
 };
 
-/// dx of MaxPooling2D from dy and the positions that it returned, as int64 or int32.
 struct MaxPooling2DBackward {
-    static constexpr std::string_view type = "MaxPooling2DBackward";
-    IntList kernel = {};     ///< required; as of MaxPooling2D, like the next
-    IntList stride = 1;      ///< step of the window
-    IntList pad = 0;         ///< padding around the image
-    bool ceil_mode = false;  ///< whether output sizes round up
-    IntList sizes = {};      ///< required: height and width of x
+    static constexpr std::string_view type = "MaxPooling2DBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "dy, the positions that MaxPooling2D returned (int64 or int32) -> dx";
+    IntList kernel = {}, stride = 1, pad = 0;
+    bool ceil_mode = false;
+    IntList sizes = {};
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            window_fields<MaxPooling2DBackward>(),
+            option_table(required<&MaxPooling2DBackward::sizes>("height and width of x")));
+    }
 };
 
-/// dx of NLLLoss from dy, the labels, their total weight (which NLLLoss returned), and the weight
-/// of each class where there is one.
 struct NLLLossBackward {
-    static constexpr std::string_view type = "NLLLossBackward";
-    std::string reduce = "mean";                    ///< as of NLLLoss, like the next
-    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
-    std::int64_t classes = 0;                       ///< required: number of classes
+    static constexpr std::string_view type = "NLLLossBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "dy, labels, their total weight (which NLLLoss "
+        "returned), and optionally a weight for each "
+        "class -> dx";
+    std::string reduce = "mean";
+    std::optional<std::int64_t> ignore_index = {};
+    std::int64_t classes = 0;
+    static constexpr auto fields() {
+        return option_table(reduce_field<NLLLossBackward>(), ignore_index_field<NLLLossBackward>(),
+                            required<&NLLLossBackward::classes>("number of classes"));
+    }
 };
+
+/// Every struct of this header, in the order of docs/json.md.
+using AllOptions =
+    std::tuple<Convolution2D, TransposedConvolution2D, InnerProduct, MatMul, MatMulAdd,
+               ConvolutionND, TransposedConvolutionND, BatchNorm, LayerNorm, GroupNorm, Pooling2D,
+               PoolingND, AdaptivePooling, GlobalPooling, Activation, PReLU, Elementwise, Softmax,
+               SoftmaxWithLoss, NLLLoss, MSELoss, Dropout, Concat, Slice, Split, Flatten, Reshape,
+               Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
+               Interpolation, Resize, GridSample, Parameter, Embedding, Gather, Scatter, TopK, Sort,
+               ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, MaxPooling2D,
+               SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
+               GroupNormBackward, MaxPooling2DBackward, NLLLossBackward>;
 
 }  // namespace dlprim::ops

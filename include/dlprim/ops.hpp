@@ -122,6 +122,12 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
 /// options that do not fit it.
 std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json);
 
+/// What the structs of dlprim/op_options.hpp declare, as a JSON object by the operators' types: of
+/// each its `group`, what it `takes`, and `options`, a list of objects with `name`, `kind`
+/// ("boolean", "integer", "number", "text", "integers", "numbers", "texts"), `meaning`, `required`,
+/// and where they apply `default`, `also`, `choices`, `least` and `most`. Opens no device.
+std::string declarations();
+
 /// Runs one kernel that is generated from a program in the language of docs/pointwise.md, in which
 /// `inputs` are x0, x1, ... and are broadcast, and `scalars` are p0, p1, .... For example
 ///   pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0*x0)", {x})

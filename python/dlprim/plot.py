@@ -3,60 +3,30 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from . import _core
 from .errors import DlprimError, FileError, InvalidArgumentError
 from .summary import LayerRecord, TensorRecord, table
 
 __all__ = ["Drawing", "Shown", "dot_source", "draw"]
 
-# The kind of each operator of docs/json.md, and the colour of its box.
+# The colour of a box by the group that the operator declares.
 _COLOURS = {
-    "#d5e8d4": ("Input", "Parameter"),
-    "#dae8fc": (
-        "Convolution2D",
-        "TransposedConvolution2D",
-        "ConvolutionND",
-        "TransposedConvolutionND",
-        "InnerProduct",
-        "MatMul",
-        "MatMulAdd",
-        "Embedding",
-        "Attention",
-        "LSTM",
-        "GRU",
-    ),
-    "#ffe6cc": ("BatchNorm", "LayerNorm", "GroupNorm"),
-    "#fff2cc": (
-        "Activation",
-        "PReLU",
-        "Hardtanh",
-        "Threshold",
-        "Abs",
-        "Softmax",
-        "Dropout",
-        "Elementwise",
-        "Pointwise",
-    ),
-    "#e1d5e7": (
-        "Pooling2D",
-        "PoolingND",
-        "AdaptivePooling",
-        "GlobalPooling",
-        "Interpolation",
-        "Resize",
-        "GridSample",
-        "Reduction",
-        "ArgReduce",
-        "Scan",
-    ),
-    "#f8cecc": ("SoftmaxWithLoss", "NLLLoss", "MSELoss"),
+    "source": "#d5e8d4",
+    "convolution": "#dae8fc",
+    "product": "#dae8fc",
+    "normalisation": "#ffe6cc",
+    "elementwise": "#fff2cc",
+    "pooling": "#e1d5e7",
+    "loss": "#f8cecc",
 }
-_COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
 _LONG = 10_000  # operators that arrows may pass before dot becomes slow, because it makes a node for each
 _SECONDS = 120.0  # the time limit of dot
 _FORMATS = ("svg", "png", "pdf", "ps", "jpg", "gif", "dot", "gv")
@@ -219,8 +189,14 @@ def _size(tensor: TensorRecord) -> str:
     return sizes if tensor.dtype == "float32" else f"{sizes} {tensor.dtype}"
 
 
+@functools.cache
+def _groups() -> dict[str, str]:
+    declared = json.loads(_core.operator_declarations())
+    return {"Input": "source"} | {kind: one["group"] for kind, one in declared.items()}
+
+
 def _colour(layer: LayerRecord) -> str:
-    return _COLOUR_OF.get(layer.type, "#f5f5f5")
+    return _COLOURS.get(_groups().get(layer.type, ""), "#f5f5f5")
 
 
 def _quoted(text: str) -> str:

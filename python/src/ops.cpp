@@ -181,6 +181,11 @@ class Call {
 }  // namespace
 
 void bind_ops(nb::module_& module) {
+    module.def(
+        "operator_declarations", &ops::declarations,
+        "Return what operators declare as a JSON object by type: `group`, what each `takes`, "
+        "and its `options`, with kinds, defaults and meanings.");
+
     nb::class_<Gradient>(module, "Gradient",
                          "The gradients of a function's outputs, passed to it in place of `out`.")
         .def(nb::init<nb::object>(), nb::arg("output_gradients"),

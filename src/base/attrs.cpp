@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace dlprim {
 namespace {
@@ -154,22 +155,77 @@ std::string Attrs::str() const {
     return text;
 }
 
+std::size_t choice_of(const ops::OptionText& option, std::string_view value) {
+    std::vector<std::string> choices;
+    for (const std::string_view choice : option.choices) {
+        if (choice.empty()) break;
+        if (choice == value) return choices.size();
+        choices.emplace_back(choice);
+    }
+    fail(ErrorKind::invalid_argument, option.name, " '", value, "' is not one of ",
+         join(choices, ", "), did_you_mean(std::string(value), choices));
+}
+
+namespace {
+
+/// The value in the option's kind. Throws where it is of another, or not allowed.
+Attr value_of(const OptionSpec& option, const Attrs& given) {
+    const std::string_view name = option.text.name;
+    const auto in_range = [&](auto values) {
+        for (const auto value : values) {
+            const auto number = static_cast<double>(value);
+            if (option.text.least > -std::numeric_limits<double>::infinity())
+                require(number >= option.text.least, name, " must be at least ",
+                        text_of(option.text.least), ", not ", Printer()(value));
+            if (option.text.most < std::numeric_limits<double>::infinity())
+                require(number <= option.text.most, name, " must be at most ",
+                        text_of(option.text.most), ", not ", Printer()(value));
+        }
+        return values;
+    };
+    switch (option.kind) {
+        case OptionKind::boolean:
+            return given.boolean(name);
+        case OptionKind::integer:
+            return in_range(Ints{given.integer(name)})[0];
+        case OptionKind::number:
+            return in_range(Doubles{given.number(name)})[0];
+        case OptionKind::text:
+            if (!option.text.choices[0].empty()) choice_of(option.text, given.text(name));
+            return given.text(name);
+        case OptionKind::integers:
+            return in_range(given.ints(name));
+        case OptionKind::numbers:
+            return in_range(given.numbers(name));
+        case OptionKind::texts:
+            return given.texts(name);
+    }
+    return {};
+}
+
+}  // namespace
+
+void Schema::add(Attr value, const ops::OptionText& text) {
+    const auto kind = static_cast<OptionKind>(value.index());
+    options_.push_back({kind, std::move(value), text});
+}
+
 Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
     const std::string prefix = where.empty()         ? std::string()
                                : where.back() == ' ' ? std::string(where)
                                                      : cat(where, " ");
     Attrs result, given = as_written;
     std::vector<std::string> names;
-    for (const OptionSpec& option : options_) {
-        names.push_back(option.name);
-        if (option.also.empty()) continue;
-        names.push_back(option.also);
-        const auto other = as_written.items().find(option.also);
+    for (const auto& [kind, value, text] : options_) {
+        names.emplace_back(text.name);
+        if (text.other_name.empty()) continue;
+        names.emplace_back(text.other_name);
+        const auto other = as_written.items().find(text.other_name);
         if (other == as_written.items().end()) continue;
-        require(!as_written.has(option.name), prefix, "options '", option.name, "' and '",
-                option.also, "' are the same option; give it once");
-        given.set(option.name, other->second);
-        given.erase(option.also);
+        require(!as_written.has(text.name), prefix, "options '", text.name, "' and '",
+                text.other_name, "' are the same option; give it once");
+        given.set(text.name, other->second);
+        given.erase(text.other_name);
     }
     for (const auto& [name, value] : given.items()) {
         bool known = name == "fwd_algo" || name == "bwd_data_algo" || name == "bwd_filter_algo";
@@ -177,53 +233,17 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
         require(known, prefix, "there is no option '", name, "'", did_you_mean(name, names));
     }
     for (const OptionSpec& option : options_) {
-        if (!given.has(option.name)) {
-            require(!option.required, prefix, "option '", option.name, "' is missing");
-            result.set(option.name, option.value);
+        const std::string_view name = option.text.name;
+        if (!given.has(name)) {
+            require(!option.text.is_required, prefix, "option '", name, "' is missing");
+            result.set(name, option.value);
             continue;
         }
         try {
-            switch (option.kind) {
-                case OptionKind::boolean:
-                    result.set(option.name, given.boolean(option.name));
-                    break;
-                case OptionKind::integer:
-                    result.set(option.name, given.integer(option.name));
-                    break;
-                case OptionKind::number:
-                    result.set(option.name, given.number(option.name));
-                    break;
-                case OptionKind::text:
-                    result.set(option.name, given.text(option.name));
-                    break;
-                case OptionKind::integers:
-                    result.set(option.name, given.ints(option.name));
-                    break;
-                case OptionKind::numbers:
-                    result.set(option.name, given.numbers(option.name));
-                    break;
-                case OptionKind::texts:
-                    result.set(option.name, given.texts(option.name));
-                    break;
-            }
+            result.set(name, value_of(option, given));
         } catch (const Error& error) {
             fail(error.kind(), prefix, error.what());
         }
-    }
-    // Defaults may be written as a convenient kind (0 for a number). Convert them to the declared
-    // kind.
-    for (const OptionSpec& option : options_) {
-        if (given.has(option.name)) continue;
-        if (option.kind == OptionKind::number && !std::holds_alternative<double>(option.value))
-            result.set(option.name, result.number(option.name));
-        if (option.kind == OptionKind::integers && !std::holds_alternative<Ints>(option.value))
-            result.set(option.name, result.ints(option.name));
-        if (option.kind == OptionKind::boolean && !std::holds_alternative<bool>(option.value))
-            result.set(option.name, result.boolean(option.name));
-        if (option.kind == OptionKind::numbers && !std::holds_alternative<Doubles>(option.value))
-            result.set(option.name, result.numbers(option.name));
-        if (option.kind == OptionKind::texts && !std::holds_alternative<Strings>(option.value))
-            result.set(option.name, result.texts(option.name));
     }
     return result;
 }

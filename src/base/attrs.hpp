@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Attrs: an operator's options as parsed values, and Schema: which options an operator has.
 //
-// Attrs are what JSON options become and what a Problem's cache key is made of; an operator reads
-// them into a typed struct of its own (src/ops/<op>/options.hpp). A Schema fills in defaults and
-// rejects names and kinds that the operator does not have, so that typed readers can trust them.
+// Attrs are what JSON options become and what a Problem's cache key is made of. A Schema, which
+// base/schema.hpp makes of a struct, fills in defaults and rejects what the operator does not have,
+// so that readers of attributes can trust them.
 #pragma once
+
+#include <dlprim/option_table.hpp>
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,30 +56,37 @@ class Attrs {
 enum class OptionKind { boolean, integer, number, text, integers, numbers, texts };
 
 struct OptionSpec {
-    std::string name;
     OptionKind kind;
-    Attr value;             ///< the default
-    std::string help;       ///< one line for docs/json.md
-    bool required = false;  ///< there is no default, and its absence is an error
-    std::string also = {};  ///< another accepted name of the option (PyTorch's), or empty
+    Attr value;  ///< the default
+    ops::OptionText text;
 };
+
+/// The number of the choice that `value` is. Throws Error(invalid_argument), which offers the
+/// nearest one, if it is none.
+std::size_t choice_of(const ops::OptionText& option, std::string_view value);
 
 /// The options of one operator type.
 class Schema {
   public:
     Schema() = default;
-    Schema(std::initializer_list<OptionSpec> options) : options_(options) {}
+    /// Of an operator with a public struct: what it takes, and its kind of work.
+    Schema(std::string_view takes, std::string_view group) : takes_(takes), group_(group) {}
+    /// Adds an option, whose kind is that of its default.
+    void add(Attr value, const ops::OptionText& text);
     const std::vector<OptionSpec>& options() const { return options_; }
+    std::string_view takes() const { return takes_; }
+    std::string_view group() const { return group_; }
     /// Returns `given` with defaults filled in and every value converted to the declared kind. A
     /// boolean may be given as 0 or 1, a list of integers as one integer, and a number as an
     /// integer. An option given under its other name is returned under its own. fwd_algo,
     /// bwd_data_algo and bwd_filter_algo are dropped. Throws Error(invalid_argument), prefixed by
     /// `where`, if an option is unknown (the message offers the nearest name), is given under both
-    /// of its names, has the wrong kind, or is missing.
+    /// of its names, has the wrong kind or a value that is not allowed, or is missing.
     Attrs complete(const Attrs& given, std::string_view where) const;
 
   private:
     std::vector<OptionSpec> options_;
+    std::string_view takes_, group_;
 };
 
 }  // namespace dlprim

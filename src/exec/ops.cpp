@@ -62,73 +62,19 @@ std::vector<Tensor> backward(const T& options, const std::vector<Tensor>& inputs
     return eager_backward(T::type, *typed_options(options), inputs, params, output_gradients, how);
 }
 
-#define DLPRIM_CALLS_OF(T)                                                                        \
-    template std::vector<Tensor> call(const T&, const std::vector<Tensor>&,                       \
-                                      const std::vector<Tensor>&, const CallOptions&);            \
-    template std::vector<Tensor> backward(const T&, const std::vector<Tensor>&,                   \
-                                          const std::vector<Tensor>&, const std::vector<Tensor>&, \
-                                          const CallOptions&);
-DLPRIM_CALLS_OF(Convolution2D)
-DLPRIM_CALLS_OF(TransposedConvolution2D)
-DLPRIM_CALLS_OF(InnerProduct)
-DLPRIM_CALLS_OF(MatMul)
-DLPRIM_CALLS_OF(MatMulAdd)
-DLPRIM_CALLS_OF(ConvolutionND)
-DLPRIM_CALLS_OF(TransposedConvolutionND)
-DLPRIM_CALLS_OF(BatchNorm)
-DLPRIM_CALLS_OF(LayerNorm)
-DLPRIM_CALLS_OF(GroupNorm)
-DLPRIM_CALLS_OF(Pooling2D)
-DLPRIM_CALLS_OF(PoolingND)
-DLPRIM_CALLS_OF(AdaptivePooling)
-DLPRIM_CALLS_OF(GlobalPooling)
-DLPRIM_CALLS_OF(Resize)
-DLPRIM_CALLS_OF(GridSample)
-DLPRIM_CALLS_OF(Interpolation)
-DLPRIM_CALLS_OF(Activation)
-DLPRIM_CALLS_OF(PReLU)
-DLPRIM_CALLS_OF(Elementwise)
-DLPRIM_CALLS_OF(Threshold)
-DLPRIM_CALLS_OF(Hardtanh)
-DLPRIM_CALLS_OF(Abs)
-DLPRIM_CALLS_OF(Cast)
-DLPRIM_CALLS_OF(Dropout)
-DLPRIM_CALLS_OF(Pointwise)
-DLPRIM_CALLS_OF(Reduction)
-DLPRIM_CALLS_OF(Softmax)
-DLPRIM_CALLS_OF(SoftmaxWithLoss)
-DLPRIM_CALLS_OF(NLLLoss)
-DLPRIM_CALLS_OF(MSELoss)
-DLPRIM_CALLS_OF(Concat)
-DLPRIM_CALLS_OF(Slice)
-DLPRIM_CALLS_OF(Split)
-DLPRIM_CALLS_OF(Flatten)
-DLPRIM_CALLS_OF(Reshape)
-DLPRIM_CALLS_OF(Squeeze)
-DLPRIM_CALLS_OF(Transpose)
-DLPRIM_CALLS_OF(Pad)
-DLPRIM_CALLS_OF(Parameter)
-DLPRIM_CALLS_OF(Embedding)
-DLPRIM_CALLS_OF(Gather)
-DLPRIM_CALLS_OF(Scatter)
-DLPRIM_CALLS_OF(TopK)
-DLPRIM_CALLS_OF(Sort)
-DLPRIM_CALLS_OF(ArgReduce)
-DLPRIM_CALLS_OF(Scan)
-DLPRIM_CALLS_OF(Nonzero)
-DLPRIM_CALLS_OF(Flip)
-DLPRIM_CALLS_OF(Attention)
-DLPRIM_CALLS_OF(LSTM)
-DLPRIM_CALLS_OF(GRU)
-DLPRIM_CALLS_OF(MaxPooling2D)
-DLPRIM_CALLS_OF(SoftmaxBackward)
-DLPRIM_CALLS_OF(ActivationBackward)
-DLPRIM_CALLS_OF(BatchNormBackward)
-DLPRIM_CALLS_OF(LayerNormBackward)
-DLPRIM_CALLS_OF(GroupNormBackward)
-DLPRIM_CALLS_OF(MaxPooling2DBackward)
-DLPRIM_CALLS_OF(NLLLossBackward)
-#undef DLPRIM_CALLS_OF
+namespace {
+
+/// Whoever takes a function's address has it compiled, so these are call() and backward() of all
+/// structs.
+template <typename... Options>
+constexpr auto calls_of(const std::tuple<Options...>*) {
+    return std::tuple(std::pair(&call<Options>, &backward<Options>)...);
+}
+
+}  // namespace
+
+extern const decltype(calls_of(static_cast<const AllOptions*>(nullptr))) calls_of_all;
+const decltype(calls_of_all) calls_of_all = calls_of(static_cast<const AllOptions*>(nullptr));
 
 std::vector<Tensor> call(std::string_view type, std::string_view options_json,
                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,

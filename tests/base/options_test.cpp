@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Options of operators: kinds, defaults, misspellings; text helpers.
-#include "base/attrs.hpp"
 #include "base/hash.hpp"
+#include "base/schema.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
 
+#include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +15,25 @@ using namespace dlprim;
 
 namespace {
 
-const Schema schema{
-    {"kernel", OptionKind::integers, Ints{}, "size", true},
-    {"stride", OptionKind::integers, std::int64_t{1}, "step"},
-    {"bias", OptionKind::boolean, true, "adds a bias"},
-    {"eps", OptionKind::number, std::int64_t{0}, "a small number"},
-    {"mode", OptionKind::text, std::string("max"), "how", false, "method"},
+struct Window {
+    static constexpr std::string_view type = "Window";
+    ops::IntList kernel = {}, stride = 1;
+    bool bias = true;
+    double eps = 0;
+    std::string mode = "max";
+    std::optional<DType> dtype = {};
+    static constexpr auto fields() {
+        return ops::option_table(
+            ops::required<&Window::kernel>("size").between(1, 100),
+            ops::option<&Window::stride>("step"),
+            ops::option<&Window::bias>("whether it adds a bias"),
+            ops::option<&Window::eps>("a small number").at_least(0),
+            ops::option<&Window::mode>("how").also("method").one_of("max", "avg"),
+            ops::option<&Window::dtype>("of the result"));
+    }
 };
+
+const Schema& schema = schema_of<Window>();
 
 std::string complaint(const Attrs& given) {
     try {
@@ -35,7 +49,7 @@ std::string complaint(const Attrs& given) {
 TEST_CASE("a schema completes and converts") {
     const Attrs attrs = schema.complete(
         {{"kernel", 3.0}, {"bias", std::int64_t{0}}, {"fwd_algo", std::int64_t{7}}}, "x");
-    CHECK(attrs.str() == "bias=0 eps=0 kernel=3 mode=max stride=1");
+    CHECK(attrs.str() == "bias=0 dtype= eps=0 kernel=3 mode=max stride=1");
     CHECK(std::holds_alternative<double>(attrs.items().at("eps")));
     CHECK(std::holds_alternative<Ints>(attrs.items().at("stride")));
     CHECK(attrs.ints("kernel") == Ints{3});
@@ -56,11 +70,35 @@ TEST_CASE("a schema's complaints help") {
                      {"method", std::string("avg")}}) ==
           "[Pooling2D 'p'] options 'mode' and 'method' are the same option; give it once");
     CHECK(complaint({{"kernel", 2.5}}).find("'kernel' must be an integer") != std::string::npos);
+    const Attr three = std::int64_t{3};
+    CHECK(complaint({{"kernel", Ints{3, 0}}}) ==
+          "[Pooling2D 'p'] kernel must be at least 1, not 0");
+    CHECK(complaint({{"kernel", std::int64_t{101}}}) ==
+          "[Pooling2D 'p'] kernel must be at most 100, not 101");
+    CHECK(complaint({{"kernel", three}, {"eps", -0.5}}) ==
+          "[Pooling2D 'p'] eps must be at least 0, not -0.5");
+    CHECK(complaint({{"kernel", three}, {"eps", std::nan("")}}).find("not nan") !=
+          std::string::npos);
+    CHECK(complaint({{"kernel", three}, {"mode", std::string("avgs")}}) ==
+          "[Pooling2D 'p'] mode 'avgs' is not one of max, avg; did you mean 'avg'?");
     CHECK(
         complaint({{"kernel", std::int64_t{1}}, {"bias", std::int64_t{2}}}).find("true or false") !=
         std::string::npos);
     CHECK(complaint({{"kernel", std::int64_t{1}}, {"mode", true}}).find("a text") !=
           std::string::npos);
+}
+
+TEST_CASE("a struct and its attributes say the same") {
+    const Window window{.kernel = {3, 2}, .mode = "avg", .dtype = DType::i32};
+    const Attrs attrs = attrs_of(window);
+    CHECK(attrs.str() == "dtype=int32 kernel=3,2 mode=avg");
+    const auto same = read<Window>(schema.complete(attrs, "x"));
+    CHECK(same.kernel == window.kernel);
+    CHECK(same.dtype == DType::i32);
+    CHECK_FALSE(read<Window>(schema.complete({{"kernel", Ints{3}}}, "x")).dtype);
+    enum class Mode { max, avg };
+    CHECK(chosen<Mode, &Window::mode>(attrs) == Mode::avg);
+    CHECK_THROWS_AS((chosen<Mode, &Window::mode>({{"mode", std::string("sum")}})), Error);
 }
 
 TEST_CASE("canonical text tells texts apart") {

@@ -4,7 +4,7 @@
 #include "graph/passes/passes.hpp"
 
 #include "engine/small_integers.hpp"
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -13,14 +13,17 @@ using namespace dlprim;
 
 namespace {
 
-/// A linear layer of [N, C] without other features.
-class Linear : public Operator {
-  public:
-    std::string_view type() const override { return "TestLinear"; }
-    const Schema& schema() const override {
-        static const Schema schema{{"bias", OptionKind::boolean, true, "adds a bias"}};
-        return schema;
+struct LinearOptions {
+    static constexpr std::string_view type = "TestLinear";
+    bool bias = true;
+    static constexpr auto fields() {
+        return ops::option_table(ops::option<&LinearOptions::bias>("whether it adds a bias"));
     }
+};
+
+/// A linear layer of [N, C] without other features.
+class Linear : public DeclaredOperator<LinearOptions> {
+  public:
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> in) const override {
         return {{Shape{in[0].shape[0], in[1].shape[0]}, in[0].dtype}};
     }

@@ -257,7 +257,7 @@ TEST_CASE("networks that cannot be say why", "[errors]") {
             // Four times either size is 0 in 64 bits, or more than these hold.
             for (const char* const size : {"4611686018427387904", "9223372036854775807"})
                 refused(memory(type, std::string(R"("hidden_size": )") + size),
-                        {"'memory'", "hidden_size must be in 1..2147483647", size});
+                        {"'memory'", "hidden_size must be at most 2147483647", size});
             refused(memory(type, R"("hidden_size": 2147483647)"), {"'memory'", "2^60 elements"});
             refused(memory(type, R"("hidden_size": 4, "num_layers": 1000, "bidirectional": true)"),
                     {"'memory'", "60000 steps for 2000 runs", "at most 100000"});

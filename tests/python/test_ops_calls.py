@@ -445,7 +445,7 @@ def test_shapes_dtypes_and_values_that_do_not_fit(on_host: Made) -> None:
         (lambda: ops.conv_nd(x, w, padding="same", stride=[1, 2]), "padding 'same' goes with stride 1"),
         (lambda: ops.conv_transpose_nd(x, on_host(random(4))), "conv_transpose_nd: the weight has shape [4]"),
         (lambda: ops.max_pool_nd(x, 9), "a window of 9 does not fit"),
-        (lambda: ops.avg_pool_nd(x, 2, divisor_override=-1), "divisor_override is -1"),
+        (lambda: ops.avg_pool_nd(x, 2, divisor_override=-1), "divisor_override must be at least 0, not -1"),
         (lambda: ops.adaptive_avg_pool(x, (1, 2, 3)), "output"),
         (lambda: ops.resize(x), "output"),
         (lambda: ops.resize(x, 3, mode="bicubic"), "'bicubic' is not one of nearest, nearest-exact, linear, cubic"),

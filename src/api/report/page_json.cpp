@@ -2,6 +2,7 @@
 // What a page shows, as JSON.
 #include "api/report/page.hpp"
 #include "base/text.hpp"
+#include "graph/operator.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -51,14 +52,17 @@ Json operator_json(const OperatorDescription& op) {
         if (!param.shared) params += param.shape.numel();
     std::string options(std::string_view(op.options).substr(0, most_text));
     if (op.options.size() > most_text) options += " ...";
-    return {{"name", op.name},
-            {"type", op.type},
-            {"options", std::move(options)},
-            {"frozen", op.frozen},
-            {"gflop", short_number(op.gflop)},
-            {"params", params},
-            {"inputs", tensors_json(op.inputs)},
-            {"outputs", tensors_json(op.outputs)}};
+    const Operator* declared = OperatorRegistry::instance().find(op.type);
+    return {
+        {"name", op.name},
+        {"type", op.type},
+        {"group", declared == nullptr ? std::string() : std::string(declared->schema().group())},
+        {"options", std::move(options)},
+        {"frozen", op.frozen},
+        {"gflop", short_number(op.gflop)},
+        {"params", params},
+        {"inputs", tensors_json(op.inputs)},
+        {"outputs", tensors_json(op.outputs)}};
 }
 
 }  // namespace

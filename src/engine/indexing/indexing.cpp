@@ -2,26 +2,17 @@
 // Indexing: the common form of its modes; see indexing.hpp.
 #include "engine/indexing/indexing.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
+
+#include <dlprim/op_options.hpp>
 
 #include <string>
 
 namespace dlprim {
 
-namespace {
-
-Indexing::Mode mode_of(const std::string& name) {
-    if (name == "rows") return Indexing::Mode::rows;
-    if (name == "elements") return Indexing::Mode::elements;
-    if (name == "tuples") return Indexing::Mode::tuples;
-    require(name == "dims", "mode '", name, "' is not one of rows, elements, tuples, dims");
-    return Indexing::Mode::dims;
-}
-
-}  // namespace
-
 Indexing::Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, DType index_type)
-    : mode(mode_of(attrs.text("mode"))), from_end(attrs.boolean("from_end")) {
+    : mode(chosen<Mode, &ops::Gather::mode>(attrs)), from_end(attrs.boolean("from_end")) {
     require(index_type == DType::i32 || index_type == DType::i64, "indices are ",
             name_of(index_type), ", they must be int32 or int64");
     const std::int64_t rank = data.rank(), given = attrs.integer("dim");

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/element.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/arg_reduce/options.hpp"
 #include "ops/arg_reduce/oracle.hpp"
 
@@ -11,21 +12,10 @@ namespace dlprim::arg_reduce {
 
 namespace {
 
-class ArgReduce : public Operator {
+class ArgReduce : public DeclaredOperator<ops::ArgReduce> {
   public:
-    std::string_view type() const override { return arg_reduce::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     int outputs(const Attrs& attrs) const override { return attrs.boolean("values") ? 2 : 1; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"method", OptionKind::text, std::string("max"), "max or min"},
-            {"dim", OptionKind::integers, Ints{},
-             "the dimension along which lines lie; empty: all elements are one line"},
-            {"keep_dim", OptionKind::boolean, false, "whether that dimension stays, with size 1"},
-            {"values", OptionKind::boolean, true,
-             "whether the first output has the values; otherwise there are positions only"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         require_comparable(inputs[0].dtype);

@@ -10,19 +10,6 @@
 
 namespace dlprim::attention {
 
-const Schema& Operator::schema() const {
-    static const Schema schema{
-        {"scale", OptionKind::number, 0.0, "factor of q k^T; 0: 1/sqrt(D)"},
-        {"is_causal", OptionKind::boolean, false, "position i attends to positions up to i alone"},
-        {"enable_gqa", OptionKind::boolean, false,
-         "several heads of queries share one of keys and values"},
-        {"dropout_p", OptionKind::number, 0.0, "the share of weights that become 0 in training"},
-        {"stream", OptionKind::integer, std::int64_t{-1},
-         "number of dropout's random stream; default: from the operator's name"},
-    };
-    return schema;
-}
-
 namespace {
 
 Shape without_last_two(const Shape& x) {
@@ -86,8 +73,6 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
             given[0].str(), ", k ", given[1].str(), " and v ", given[2].str(),
             " must have at least two dimensions");
     const Options options = Options::read(attrs, given[0]);
-    require(options.dropout_p >= 0 && options.dropout_p <= 1, "dropout_p is ", options.dropout_p,
-            ", a share between 0 and 1 is needed");
     const std::vector<Shape> shapes = operand_shapes(attrs, given);
     const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
     require(q[-1] == k[-1], "q ", given[0].str(), " and k ", given[1].str(),

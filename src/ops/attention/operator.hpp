@@ -2,14 +2,12 @@
 // Attention: scaled dot-product attention, a composite.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::attention {
 
-class Operator : public dlprim::Operator {
+class Operator : public DeclaredOperator<ops::Attention> {
   public:
-    std::string_view type() const override { return "Attention"; }
-    const Schema& schema() const override;
     int min_inputs() const override { return 3; }
     int max_inputs() const override { return 4; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

@@ -2,26 +2,21 @@
 // Options of Attention.
 #pragma once
 
-#include "base/attrs.hpp"
+#include "base/schema.hpp"
 
+#include <dlprim/op_options.hpp>
 #include <dlprim/shape.hpp>
 
 #include <cmath>
 
 namespace dlprim::attention {
 
-struct Options {
-    double scale = 1;  ///< resolved
-    bool is_causal = false;
-    bool enable_gqa = false;
-    double dropout_p = 0;
-    std::int64_t stream = -1;
-
+struct Options : ops::Attention {
+    /// `scale` is resolved.
     static Options read(const Attrs& attrs, const Shape& q) {
-        const double given = attrs.number("scale");
-        return {given != 0 ? given : 1 / std::sqrt(static_cast<double>(q[-1])),
-                attrs.boolean("is_causal"), attrs.boolean("enable_gqa"), attrs.number("dropout_p"),
-                attrs.integer("stream")};
+        Options options{dlprim::read<ops::Attention>(attrs)};
+        if (options.scale == 0) options.scale = 1 / std::sqrt(static_cast<double>(q[-1]));
+        return options;
     }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // BatchNormBackward: the gradients of BatchNorm from the statistics that its forward call returned.
+#include "graph/declared_operator.hpp"
 #include "graph/lowering.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/batchnorm/operator.hpp"
@@ -10,15 +11,9 @@ namespace {
 
 /// Inputs: dy, x, the mean and r = 1 / sqrt(variance + eps) of each channel, and the scale where
 /// there is one. Outputs: the gradients of x, of the scale and of the offset.
-class BatchNormBackward final : public Operator {
+class BatchNormBackward final : public DeclaredOperator<ops::BatchNormBackward> {
   public:
-    std::string_view type() const override { return "BatchNormBackward"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override {
-        static const Schema schema{{"use_global_stats", OptionKind::boolean, false,
-                                    "the statistics are constants, in training too"}};
-        return schema;
-    }
     int min_inputs() const override { return 4; }
     int max_inputs() const override { return 5; }
     int outputs(const Attrs&) const override { return 3; }

@@ -4,13 +4,12 @@
 #include "ops/batchnorm/operator.hpp"
 
 #include "graph/lowering.hpp"
-#include "ops/batchnorm/options.hpp"
 
 namespace dlprim::batchnorm {
 
 namespace {
 
-std::int64_t channels_of(const Options& options, const TensorSpec& x) {
+std::int64_t channels_of(const ops::BatchNorm& options, const TensorSpec& x) {
     require(x.shape.rank() >= 2, "input of shape ", x.shape.str(),
             " has no channels: [N, C, ...] is needed");
     require(is_float(x.dtype), "input has dtype ", name_of(x.dtype), ", a float type is needed");
@@ -39,7 +38,7 @@ void assign(Graph& graph, ValueId target, ValueId source) {
 
 /// scale / sqrt(variance + eps), of shape [1, C, 1, ...].
 ValueId factor(Graph& graph, const Node& node, int rank) {
-    const Options options(node.attrs);
+    const auto options = read<ops::BatchNorm>(node.attrs);
     const ValueId variance = node.inputs[2];
     const std::string at = node.name + "/factor";
     const ValueId k = options.affine
@@ -55,25 +54,9 @@ DType statistic_type(DType x) {
     return x == DType::f64 ? DType::f64 : DType::f32;
 }
 
-const Schema& BatchNorm::schema() const {
-    static const Schema schema{
-        {"features", OptionKind::integer, std::int64_t{-1},
-         "number of channels; default: the input's"},
-        {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"},
-        {"affine", OptionKind::boolean, true, "has scale and offset"},
-        {"use_global_stats", OptionKind::boolean, false,
-         "uses the running statistics in training too"},
-        {"return_statistics", OptionKind::boolean, false,
-         "two more outputs: the mean by which it normalised, and 1 / sqrt(variance + eps)"},
-        {"sync", OptionKind::boolean, false,
-         "in training in shards: statistics of the whole batch, not of each shard"}};
-    return schema;
-}
-
 std::vector<ParamSpec> BatchNorm::params(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
-    const Options options(attrs);
+    const auto options = read<ops::BatchNorm>(attrs);
     const TensorSpec spec{Shape{channels_of(options, inputs[0])}, inputs[0].dtype};
     std::vector<ParamSpec> result{{spec, Init::constant(0), false},
                                   {spec, Init::constant(1), false}};
@@ -85,13 +68,13 @@ std::vector<ParamSpec> BatchNorm::params(const Attrs& attrs,
 }
 
 std::vector<std::size_t> BatchNorm::written_params(const Attrs& attrs) const {
-    return Options(attrs).use_global_stats ? std::vector<std::size_t>{}
-                                           : std::vector<std::size_t>{0, 1};
+    return attrs.boolean("use_global_stats") ? std::vector<std::size_t>{}
+                                             : std::vector<std::size_t>{0, 1};
 }
 
 std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
-    const Options options(attrs);
+    const auto options = read<ops::BatchNorm>(attrs);
     const std::int64_t channels = channels_of(options, inputs[0]);
     const std::size_t wanted = options.affine ? 5 : 3;
     require(inputs.size() == wanted, "has ", inputs.size() - 1, " parameters, ", wanted - 1,
@@ -106,7 +89,7 @@ std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
 }
 
 bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
-    const Options options(node.attrs);
+    const auto options = read<ops::BatchNorm>(node.attrs);
     if (!graph.training || node.frozen || options.use_global_stats) return false;
     const Shape shape = graph.shape(node.inputs[0]);
     const std::int64_t channels = shape[1];
@@ -137,7 +120,7 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
 void BatchNorm::gradient(GradientContext& context) const {
     Graph& graph = context.graph;
     const Node& node = context.node;
-    const Options options(node.attrs);
+    const auto options = read<ops::BatchNorm>(node.attrs);
     const ValueId dy = context.output_gradients[0], x = node.inputs[0];
     if (dy == no_value) return;  // statistics that are outputs have no gradient
     const Shape shape = graph.shape(x);
@@ -170,7 +153,7 @@ bool BatchNorm::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
         code += " + x3";
     }
     outputs = {graph.pointwise1(node.name, code, inputs)};
-    if (const Options options(node.attrs); options.return_statistics) {
+    if (const auto options = read<ops::BatchNorm>(node.attrs); options.return_statistics) {
         const auto made = graph.pointwise(node.name + "/statistics", "y0 = x0; y1 = rsqrt(x1 + p0)",
                                           {node.inputs[1], node.inputs[2]}, {options.eps});
         outputs.insert(outputs.end(), made.begin(), made.end());

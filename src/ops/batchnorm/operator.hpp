@@ -6,15 +6,13 @@
 // statistics, and into assignments of the running statistics.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::batchnorm {
 
-class BatchNorm : public Operator {
+class BatchNorm : public DeclaredOperator<ops::BatchNorm> {
   public:
-    std::string_view type() const override { return "BatchNorm"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     int outputs(const Attrs& attrs) const override {
@@ -35,6 +33,20 @@ class BatchNorm : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+struct TrainingOptions {
+    static constexpr std::string_view type = "BatchNormTraining";
+    double eps = 1e-5, momentum = 0.1;
+    std::int64_t shards = 1;
+    static constexpr auto fields() {
+        return ops::option_table(
+            ops::option<&TrainingOptions::eps>("added to the variance"),
+            ops::option<&TrainingOptions::momentum>(
+                "share of the new batch in the running statistics"),
+            ops::option<&TrainingOptions::shards>(
+                "of so many shards of a batch, of which this is one, are the statistics"));
+    }
+};
+
 /// Inputs: x, the running mean and variance [C], then scale [C] and offset [C] when affine.
 /// Outputs:
 /// - y
@@ -44,11 +56,8 @@ class BatchNorm : public Operator {
 /// - of shape [C]: the running mean and variance after this batch
 /// Differences from the mean are computed as (x - shift) - rest, which is accurate also if the mean
 /// is large compared with the deviation.
-class BatchNormTraining : public Operator {
+class BatchNormTraining : public InternalOperator<TrainingOptions> {
   public:
-    std::string_view type() const override { return "BatchNormTraining"; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override;
     int max_inputs() const override { return 5; }
     int outputs(const Attrs&) const override { return 7; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

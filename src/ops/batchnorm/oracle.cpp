@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/batchnorm/operator.hpp"
-#include "ops/batchnorm/options.hpp"
 
 #include <cmath>
 
@@ -42,7 +41,7 @@ Statistics statistics(const std::vector<HostArray>& inputs, bool batch) {
 }  // namespace
 
 void BatchNorm::oracle(OracleCall& call) const {
-    const Options options(call.attrs);
+    const auto options = read<ops::BatchNorm>(call.attrs);
     const HostArray& x = call.inputs[0];
     const bool batch = call.training && !options.use_global_stats;
     const Statistics by = statistics(call.inputs, batch);
@@ -76,7 +75,7 @@ void BatchNorm::oracle(OracleCall& call) const {
 }
 
 void BatchNorm::oracle_backward(OracleBackwardCall& call) const {
-    const Options options(call.attrs);
+    const auto options = read<ops::BatchNorm>(call.attrs);
     const HostArray& x = call.inputs[0];
     const HostArray& dy = call.output_gradients[0];
     const bool batch = call.training && !options.use_global_stats;

@@ -5,6 +5,7 @@
 #include "base/shard_tree.hpp"
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/batchnorm/operator.hpp"
 #include "runtime/shard_meeting.hpp"
 
@@ -17,19 +18,22 @@ namespace dlprim::batchnorm {
 
 namespace {
 
-/// Options: `what` says in errors which values these are. `moments`: the three inputs are a shift,
-/// the mean of x minus the shift, and the mean of its square; the outputs are the same of all
-/// shards, with the first one's shift. Otherwise the outputs are sums of the inputs over shards.
-class ShardSum final : public Operator {
-  public:
-    std::string_view type() const override { return shard_sum_type; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"what", OptionKind::text, std::string(), "which values these are, in errors"},
-            {"moments", OptionKind::boolean, false, "they are moments about a shift"}};
-        return schema;
+struct ShardSumOptions {
+    static constexpr std::string_view type = shard_sum_type;
+    std::string what = {};
+    bool moments = false;
+    static constexpr auto fields() {
+        return ops::option_table(
+            ops::option<&ShardSumOptions::what>("which values these are, in errors"),
+            ops::option<&ShardSumOptions::moments>("whether they are moments about a shift"));
     }
+};
+
+/// With `moments` the three inputs are a shift, the mean of x minus the shift, and the mean of its
+/// square; the outputs are the same of all shards, with the first one's shift. Otherwise the
+/// outputs are sums of the inputs over shards.
+class ShardSum final : public InternalOperator<ShardSumOptions> {
+  public:
     int max_inputs() const override { return 3; }
     int outputs(const Attrs& attrs) const override { return attrs.boolean("moments") ? 3 : 2; }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {

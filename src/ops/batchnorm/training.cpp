@@ -89,15 +89,6 @@ std::vector<ValueId> of_all_shards(Graph& graph, const std::string& name,
 
 }  // namespace
 
-const Schema& BatchNormTraining::schema() const {
-    static const Schema schema{
-        {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"},
-        {"shards", OptionKind::integer, std::int64_t{1},
-         "of so many shards of a batch, of which this is one, are the statistics"}};
-    return schema;
-}
-
 std::vector<TensorSpec> BatchNormTraining::infer(const Attrs&,
                                                  std::span<const TensorSpec> inputs) const {
     const Shape& shape = inputs[0].shape;

@@ -6,14 +6,6 @@
 
 namespace dlprim::cast {
 
-const Schema& Cast::schema() const {
-    static const Schema schema{{"dtype", OptionKind::text, std::string("float"),
-                                "the output's type, as inputs declare theirs", true},
-                               {"reinterpret", OptionKind::boolean, false,
-                                "keeps the bits of elements, in a type of the same size"}};
-    return schema;
-}
-
 std::vector<TensorSpec> Cast::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
     const DType from = inputs[0].dtype, to = parse_dtype(attrs.text("dtype"));
     require(!attrs.boolean("reinterpret") || size_of(from) == size_of(to), "elements of ",

@@ -5,17 +5,15 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
-#include "graph/operator.hpp"
 
 namespace dlprim::cast {
 
-class Cast : public Operator, public DefinesEdges {
+class Cast : public DeclaredOperator<ops::Cast>, public DefinesEdges {
   public:
-    std::string_view type() const override { return "Cast"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
-    const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }

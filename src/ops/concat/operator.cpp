@@ -3,6 +3,7 @@
 #include "ops/concat/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "ops/concat/options.hpp"
 
@@ -21,16 +22,10 @@ void visit(const Shape& input, const Shape& output, int dim, std::int64_t positi
                   static_cast<std::size_t>((o * output[dim] + position + i) * inner + k));
 }
 
-class Concat : public Operator, public DefinesEdges {
+class Concat : public DeclaredOperator<ops::Concat>, public DefinesEdges {
   public:
-    std::string_view type() const override { return "Concat"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
-                                    "the dimension that grows; negative counts from the end"}};
-        return schema;
-    }
     int max_inputs() const override { return 1 << 20; }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,

@@ -5,6 +5,7 @@
 #include "ops/constant/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,23 @@ namespace {
 
 /// A literal is held in host memory while the graph is; one value may stand for all elements.
 constexpr std::int64_t largest = std::int64_t{1} << 28;
+
+struct ConstantOptions {
+    static constexpr std::string_view type = "Constant", group = "source";
+    static constexpr std::string_view takes = "no input; its output is a literal";
+    std::vector<std::int64_t> shape = {};
+    DType dtype = DType::f32;
+    std::vector<double> values = {};
+    std::vector<std::int64_t> integers = {};
+    static constexpr auto fields() {
+        return ops::option_table(
+            ops::required<&ConstantOptions::shape>("its sizes; none: a single number"),
+            ops::option<&ConstantOptions::dtype>("its type"),
+            ops::option<&ConstantOptions::values>("its elements, or one for all"),
+            ops::option<&ConstantOptions::integers>(
+                "the same of integers, exact to 64 bits, and of bool"));
+    }
+};
 
 struct Options {
     TensorSpec spec;
@@ -58,19 +76,9 @@ std::vector<std::byte> stored(const Options& options) {
     return data;
 }
 
-class Constant : public Operator {
+class Constant : public DeclaredOperator<ConstantOptions> {
   public:
-    std::string_view type() const override { return "Constant"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"shape", OptionKind::integers, Ints{}, "its sizes; none: a single number", true},
-            {"dtype", OptionKind::text, std::string("float"), "its element type"},
-            {"values", OptionKind::numbers, Doubles{}, "its elements, or one for all"},
-            {"integers", OptionKind::integers, Ints{},
-             "the same of integers, exact to 64 bits, and of bool"}};
-        return schema;
-    }
     int min_inputs() const override { return 0; }
     int max_inputs() const override { return 0; }
     std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec>) const override {

@@ -2,6 +2,7 @@
 // Convolution2DBackwardData and Convolution2DBackwardFilter: shapes and gradient rules. Each of the
 // three convolution operators is linear in both of its inputs, so its gradients are the other two.
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
 
@@ -9,16 +10,36 @@ namespace dlprim::conv2d {
 
 namespace {
 
-Schema gradient_schema(const char* shape_name, const char* help) {
-    return Schema{
-        {"groups", OptionKind::integer, std::int64_t(1), "the convolution's"},
-        {"kernel", OptionKind::integers, Ints{1}, "the convolution's", true},
-        {"stride", OptionKind::integers, Ints{1}, "the convolution's"},
-        {"pad", OptionKind::integers, Ints{0}, "the convolution's"},
-        {"dilate", OptionKind::integers, Ints{1}, "the convolution's"},
-        {shape_name, OptionKind::integers, Ints{}, help, true},
-    };
-}
+/// The convolution's options, as far as gradients need them.
+struct GradientOptions {
+    std::int64_t groups = 1;
+    ops::IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    static constexpr auto fields() {
+        return ops::option_table(ops::option<&GradientOptions::groups>("the convolution's"),
+                                 ops::required<&GradientOptions::kernel>("likewise"),
+                                 ops::option<&GradientOptions::stride>("likewise"),
+                                 ops::option<&GradientOptions::pad>("likewise"),
+                                 ops::option<&GradientOptions::dilate>("likewise"));
+    }
+};
+struct BackwardDataOptions : GradientOptions {
+    static constexpr std::string_view type = "Convolution2DBackwardData";
+    ops::IntList input_shape = {};
+    static constexpr auto fields() {
+        return std::tuple_cat(GradientOptions::fields(),
+                              ops::option_table(ops::required<&BackwardDataOptions::input_shape>(
+                                  "shape of the convolution's input")));
+    }
+};
+struct BackwardFilterOptions : GradientOptions {
+    static constexpr std::string_view type = "Convolution2DBackwardFilter";
+    ops::IntList weight_shape = {};
+    static constexpr auto fields() {
+        return std::tuple_cat(GradientOptions::fields(),
+                              ops::option_table(ops::required<&BackwardFilterOptions::weight_shape>(
+                                  "shape of the convolution's weight")));
+    }
+};
 
 // Throws unless x, weight and dy are shapes of the same convolution.
 void check_shapes(const Conv2dOptions& options, const Shape& x, const Shape& weight,
@@ -47,18 +68,10 @@ ValueId add_forward(Graph& graph, const std::string& name, ValueId x, ValueId we
     return graph.add1(forward_type, name, {x, weight}, attrs);
 }
 
-class BackwardData : public Operator {
+class BackwardData : public InternalOperator<BackwardDataOptions> {
   public:
-    std::string_view type() const override { return backward_data_type; }
-    bool internal() const override { return true; }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
-
-    const Schema& schema() const override {
-        static const Schema schema =
-            gradient_schema("input_shape", "shape of the convolution's input");
-        return schema;
-    }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
@@ -102,18 +115,10 @@ class BackwardData : public Operator {
     }
 };
 
-class BackwardFilter : public Operator {
+class BackwardFilter : public InternalOperator<BackwardFilterOptions> {
   public:
-    std::string_view type() const override { return backward_filter_type; }
-    bool internal() const override { return true; }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
-
-    const Schema& schema() const override {
-        static const Schema schema =
-            gradient_schema("weight_shape", "shape of the convolution's weight");
-        return schema;
-    }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

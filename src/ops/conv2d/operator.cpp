@@ -2,6 +2,7 @@
 // Convolution2D: options, shapes, parameters and gradient rule.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
@@ -42,30 +43,9 @@ std::vector<ParamSpec> conv2d_params(const Conv2dOptions& options, const TensorS
     return params;
 }
 
-class Convolution2D : public Operator {
+class Convolution2D : public DeclaredOperator<ops::Convolution2D> {
   public:
-    std::string_view type() const override { return forward_type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"channels_out", OptionKind::integer, std::int64_t(0), "number of output channels",
-             true},
-            {"channels_in", OptionKind::integer, std::int64_t(-1),
-             "number of input channels; deduced when not given"},
-            {"groups", OptionKind::integer, std::int64_t(1),
-             "groups of channels that are convolved apart"},
-            {"bias", OptionKind::boolean, true, "whether a bias is added to each channel"},
-            {"kernel", OptionKind::integers, Ints{1}, "one integer or [height, width]", true},
-            {"stride", OptionKind::integers, Ints{1}, "one integer or [height, width]"},
-            {"pad", OptionKind::integers, Ints{0},
-             "zeros around the input: one integer, [height, width] or [top, left, bottom, right]"},
-            {"dilate", OptionKind::integers, Ints{1}, "one integer or [height, width]"},
-            {"activation", OptionKind::text, std::string("identity"),
-             "activation applied to the output"},
-        };
-        return schema;
-    }
 
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

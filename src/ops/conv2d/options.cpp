@@ -14,17 +14,11 @@ const char* const backward_filter_type = "Convolution2DBackwardFilter";
 
 namespace {
 
-// Kernels use 32-bit integers for sizes, and sums of a few sizes must fit as well.
-constexpr std::int64_t size_limit = std::int64_t(1) << 28;
-
-std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name, std::int64_t otherwise) {
-    if (!attrs.has(name)) return {otherwise, otherwise};
+std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name) {
+    if (!attrs.has(name)) return {1, 1};
     const Ints given = attrs.ints(name);
     require(given.size() == 1 || given.size() == 2, name,
             " must be one integer or [height, width], not a list of ", given.size());
-    for (const std::int64_t size : given)
-        require(size >= 1 && size <= size_limit, name, " must be at least 1 and at most ",
-                size_limit, ", not ", size);
     return {given.front(), given.back()};
 }
 
@@ -37,9 +31,8 @@ std::array<std::int64_t, 4> pad_of(const Attrs& attrs) {
         given.size());
     std::array<std::int64_t, 4> pad{};
     for (std::size_t i = 0; i < 4; ++i) pad[i] = given[i % given.size()];
-    for (std::size_t i = 0; i < 4; ++i)
-        require(pad[i] >= (i < 2 ? 0 : -size_limit) && pad[i] <= size_limit,
-                "pad must be at least 0 and at most ", size_limit, ", not ", pad[i]);
+    for (std::size_t i = 0; i < 2; ++i)
+        require(pad[i] >= 0, "pad must be at least 0, not ", pad[i]);
     return pad;
 }
 
@@ -47,18 +40,13 @@ std::array<std::int64_t, 4> pad_of(const Attrs& attrs) {
 
 Conv2dOptions Conv2dOptions::read(const Attrs& attrs) {
     Conv2dOptions options;
-    if (attrs.has("channels_out")) {
-        options.channels_out = attrs.integer("channels_out");
-        require(options.channels_out >= 1, "channels_out must be at least 1, not ",
-                options.channels_out);
-    }
+    if (attrs.has("channels_out")) options.channels_out = attrs.integer("channels_out");
     if (attrs.has("channels_in")) options.channels_in = attrs.integer("channels_in");
     if (attrs.has("groups")) options.groups = attrs.integer("groups");
-    require(options.groups >= 1, "groups must be at least 1, not ", options.groups);
     options.bias = attrs.has("bias") && attrs.boolean("bias");
-    options.kernel = pair_of(attrs, "kernel", 1);
-    options.stride = pair_of(attrs, "stride", 1);
-    options.dilate = pair_of(attrs, "dilate", 1);
+    options.kernel = pair_of(attrs, "kernel");
+    options.stride = pair_of(attrs, "stride");
+    options.dilate = pair_of(attrs, "dilate");
     options.pad = pad_of(attrs);
     if (attrs.has("activation")) options.activation = attrs.text("activation");
     return options;

@@ -3,34 +3,39 @@
 #include "ops/conv_nd/depth_taps.hpp"
 
 #include "engine/element_types.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/conv_nd/operators.hpp"
 
 namespace dlprim::conv_nd {
 
 namespace {
 
-class Taps : public Operator {
-  public:
-    explicit Taps(bool backward) : backward_(backward) {}
-    std::string_view type() const override { return backward_ ? taps_backward_type : taps_type; }
-    bool internal() const override { return true; }
-    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"kernel", OptionKind::integer, std::int64_t{1}, "the convolution's along the depth"},
-            {"stride", OptionKind::integer, std::int64_t{1}, "likewise"},
-            {"pad", OptionKind::integer, std::int64_t{0}, "likewise, in front"},
-            {"dilate", OptionKind::integer, std::int64_t{1}, "likewise"},
-            {"size", OptionKind::integer, std::int64_t{1}, "of the result's depth", true}};
-        return schema;
+/// Sizes along the depth. Kernel, stride, pad and dilation are the convolution's.
+template <bool backward>
+struct TapsOptions {
+    static constexpr std::string_view type = backward ? taps_backward_type : taps_type;
+    std::int64_t kernel = 1, stride = 1, pad = 0, dilate = 1, size = 0;
+    static constexpr auto fields() {
+        return ops::option_table(
+            ops::option<&TapsOptions::kernel>("size of the window"),
+            ops::option<&TapsOptions::stride>("its step"),
+            ops::option<&TapsOptions::pad>("zeros in front"),
+            ops::option<&TapsOptions::dilate>("distance between the kernel's elements"),
+            ops::required<&TapsOptions::size>("of the result"));
     }
+};
+
+template <bool backward>
+class Taps : public InternalOperator<TapsOptions<backward>> {
+  public:
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& from = inputs[0].shape;
         const std::int64_t size = attrs.integer("size");
         const Shape to =
-            backward_ ? Shape{from[0], from[2], size, from[4], from[5]}
-                      : Shape{from[0], size, from[1], attrs.integer("kernel"), from[3], from[4]};
+            backward ? Shape{from[0], from[2], size, from[4], from[5]}
+                     : Shape{from[0], size, from[1], attrs.integer("kernel"), from[3], from[4]};
         return {{to, inputs[0].dtype}};
     }
     bool differentiable() const override { return true; }
@@ -39,14 +44,11 @@ class Taps : public Operator {
         if (dy == no_value || !context.wanted[0]) return;
         const Shape& from = context.graph.shape(context.node.inputs[0]);
         Attrs attrs = context.node.attrs;
-        attrs.set("size", from[backward_ ? 1 : 2]);
+        attrs.set("size", from[backward ? 1 : 2]);
         context.input_gradients[0] =
-            context.graph.add1(backward_ ? taps_type : taps_backward_type,
+            context.graph.add1(backward ? taps_type : taps_backward_type,
                                context.node.name + "/backward", {dy}, attrs);
     }
-
-  private:
-    bool backward_;
 };
 
 }  // namespace
@@ -76,7 +78,8 @@ Verdict DepthTapsEngine::is_applicable(const Traits& device, const Problem& prob
 }
 
 std::unique_ptr<Operator> make_depth_taps(bool backward) {
-    return std::make_unique<Taps>(backward);
+    if (backward) return std::make_unique<Taps<true>>();
+    return std::make_unique<Taps<false>>();
 }
 
 }  // namespace dlprim::conv_nd

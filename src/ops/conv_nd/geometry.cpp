@@ -10,17 +10,12 @@ namespace dlprim::conv_nd {
 
 namespace {
 
-constexpr std::int64_t most = std::int64_t{1} << 28;  // Convolution2D's limit
-
 /// One size for each of `dims` dimensions, from one or `dims` entries.
-Ints sizes(const Attrs& attrs, const char* name, int dims, std::int64_t least) {
+Ints sizes(const Attrs& attrs, const char* name, int dims) {
     Ints given = attrs.ints(name);
     require(given.size() == 1 || given.size() == static_cast<std::size_t>(dims), name, " has ",
             given.size(), " entries; it is one size or one for each of the ", dims,
             " dimensions of images");
-    for (const std::int64_t size : given)
-        require(size >= least && size <= most, name, " has ", size, "; it must be at least ",
-                least);
     if (given.size() == 1) given.resize(static_cast<std::size_t>(dims), given[0]);
     return given;
 }
@@ -37,8 +32,6 @@ Geometry::Geometry(const Attrs& attrs, const Shape& x, bool is_transposed)
     groups = attrs.integer("groups");
     bias = attrs.boolean("bias");
     require(in >= 1, "input ", x.str(), " has no channels");
-    require(out >= 1 && groups >= 1, "channels_out and groups must be at least 1, got ", out,
-            " and ", groups);
     const std::int64_t wanted = attrs.integer("channels_in");
     require(wanted < 0 || wanted == in, "input ", x.str(), " has ", in,
             " channels, channels_in says ", wanted);
@@ -52,12 +45,12 @@ Geometry::Geometry(const Attrs& attrs, const Shape& x, bool is_transposed)
 }
 
 void Geometry::read(const Attrs& attrs) {
-    const Ints kernel = sizes(attrs, "kernel", dims, 1), stride = sizes(attrs, "stride", dims, 1),
-               dilate = sizes(attrs, "dilate", dims, 1);
+    const Ints kernel = sizes(attrs, "kernel", dims), stride = sizes(attrs, "stride", dims),
+               dilate = sizes(attrs, "dilate", dims);
     const auto count = static_cast<std::size_t>(dims);
     const bool two_sided = attrs.ints("pad").size() == 2 * count;
-    const Ints pad = two_sided ? attrs.ints("pad") : sizes(attrs, "pad", dims, 0);
-    const Ints added = transposed ? sizes(attrs, "output_pad", dims, 0) : Ints(count, 0);
+    const Ints pad = two_sided ? attrs.ints("pad") : sizes(attrs, "pad", dims);
+    const Ints added = transposed ? sizes(attrs, "output_pad", dims) : Ints(count, 0);
     for (std::size_t i = 0; i < count; ++i) {
         Axis& a = axes[3 - count + i];
         a.kernel = kernel[i];
@@ -66,8 +59,6 @@ void Geometry::read(const Attrs& attrs) {
         a.pad = pad[i];
         a.pad_end = pad[two_sided ? i + count : i];
         a.output_pad = added[i];
-        require(a.pad >= 0 && a.pad_end >= 0 && a.pad <= most && a.pad_end <= most,
-                "pad must be at least 0, not ", a.pad, " and ", a.pad_end);
         const std::int64_t reach = a.dilate * (a.kernel - 1) + 1;
         if (transposed) {
             require(added[i] == 0 || added[i] < std::max(a.stride, a.dilate), "output_pad is ",
@@ -121,31 +112,6 @@ std::vector<ParamSpec> params(const Geometry& geometry, DType dtype) {
     std::vector<ParamSpec> all{spec};
     if (geometry.bias) all.push_back({{Shape{geometry.out}, dtype}, Init::uniform(bound), true});
     return all;
-}
-
-const Schema& schema_of(bool transposed) {
-    static const OptionSpec channels_out{"channels_out", OptionKind::integer, std::int64_t{0},
-                                         "number of output channels", true};
-    static const OptionSpec channels_in{"channels_in", OptionKind::integer, std::int64_t{-1},
-                                        "number of input channels; deduced when not given"};
-    static const OptionSpec groups{"groups", OptionKind::integer, std::int64_t{1},
-                                   "groups of channels that are convolved apart"};
-    static const OptionSpec bias{"bias", OptionKind::boolean, true,
-                                 "whether a bias is added to each channel"};
-    static const OptionSpec kernel{"kernel", OptionKind::integers, Ints{1},
-                                   "one size, or one for each dimension of images", true};
-    static const OptionSpec stride{"stride", OptionKind::integers, Ints{1}, "likewise"};
-    static const OptionSpec pad{
-        "pad", OptionKind::integers, Ints{0},
-        "likewise, or the pads in front of all dimensions and then those behind them"};
-    static const OptionSpec dilate{"dilate", OptionKind::integers, Ints{1}, "as stride"};
-    static const OptionSpec output_pad{"output_pad", OptionKind::integers, Ints{0},
-                                       "elements added at the ends of the output, likewise"};
-    static const Schema forward{channels_out, channels_in, groups, bias,
-                                kernel,       stride,      pad,    dilate};
-    static const Schema backward{channels_out, channels_in, groups, bias,      kernel,
-                                 stride,       pad,         dilate, output_pad};
-    return transposed ? backward : forward;
 }
 
 }  // namespace dlprim::conv_nd

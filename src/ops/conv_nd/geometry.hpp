@@ -38,7 +38,6 @@ struct Geometry {
     void read(const Attrs& attrs);
 };
 
-const Schema& schema_of(bool transposed);
 std::vector<ParamSpec> params(const Geometry& geometry, DType dtype);
 
 void oracle(OracleCall& call, bool transposed);

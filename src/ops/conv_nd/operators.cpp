@@ -4,6 +4,7 @@
 #include "ops/conv_nd/operators.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/conv_nd/depth_taps.hpp"
 #include "ops/conv_nd/geometry.hpp"
 
@@ -127,22 +128,18 @@ class Builder {
     ValueId x_, weight_, bias_;
 };
 
-class ConvolutionND : public Operator {
+template <typename Options>
+class Convolution : public DeclaredOperator<Options> {
   public:
-    explicit ConvolutionND(bool transposed) : transposed_(transposed) {}
-    std::string_view type() const override {
-        return transposed_ ? "TransposedConvolutionND" : "ConvolutionND";
-    }
-    const Schema& schema() const override { return schema_of(transposed_); }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
 
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
-        return conv_nd::params(Geometry(attrs, inputs[0].shape, transposed_), inputs[0].dtype);
+        return conv_nd::params(Geometry(attrs, inputs[0].shape, is_transposed), inputs[0].dtype);
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
-        const Geometry g(attrs, inputs[0].shape, transposed_);
+        const Geometry g(attrs, inputs[0].shape, is_transposed);
         const std::vector<ParamSpec> wanted = conv_nd::params(g, inputs[0].dtype);
         require(is_float(inputs[0].dtype), "input must be of a float type, got ",
                 name_of(inputs[0].dtype));
@@ -158,7 +155,7 @@ class ConvolutionND : public Operator {
 
     bool expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const override {
         const Node node = given;
-        const Geometry geometry(node.attrs, graph.shape(node.inputs[0]), transposed_);
+        const Geometry geometry(node.attrs, graph.shape(node.inputs[0]), is_transposed);
         outputs = {Builder(graph, node, geometry).run()};
         return true;
     }
@@ -166,21 +163,22 @@ class ConvolutionND : public Operator {
     bool differentiable() const override { return true; }
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                  std::span<const TensorSpec>) const override {
-        return 2 * Geometry(attrs, inputs[0].shape, transposed_).products();
+        return 2 * Geometry(attrs, inputs[0].shape, is_transposed).products();
     }
-    void oracle(OracleCall& call) const override { conv_nd::oracle(call, transposed_); }
+    void oracle(OracleCall& call) const override { conv_nd::oracle(call, is_transposed); }
     void oracle_backward(OracleBackwardCall& call) const override {
-        conv_nd::oracle_backward(call, transposed_);
+        conv_nd::oracle_backward(call, is_transposed);
     }
 
   private:
-    bool transposed_;
+    static constexpr bool is_transposed = std::is_same_v<Options, ops::TransposedConvolutionND>;
 };
 
 }  // namespace
 
 std::unique_ptr<Operator> make_convolution(bool transposed) {
-    return std::make_unique<ConvolutionND>(transposed);
+    if (transposed) return std::make_unique<Convolution<ops::TransposedConvolutionND>>();
+    return std::make_unique<Convolution<ops::ConvolutionND>>();
 }
 
 }  // namespace dlprim::conv_nd

@@ -4,15 +4,13 @@
 // dropped, so the backward pass computes the mask again instead of storing it.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::dropout {
 
-class Dropout : public Operator {
+class Dropout : public DeclaredOperator<ops::Dropout> {
   public:
-    std::string_view type() const override { return "Dropout"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;

@@ -2,6 +2,7 @@
 // Embedding and EmbeddingBackward as operators, with Embedding's oracles.
 #include "base/text.hpp"
 #include "engine/element_types.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 
@@ -9,27 +10,16 @@ namespace dlprim::embedding {
 
 namespace {
 
-const Schema& the_schema() {
-    static const Schema schema{
-        {"num_embeddings", OptionKind::integer, std::int64_t{0}, "rows of the table", true},
-        {"embedding_dim", OptionKind::integer, std::int64_t{0}, "features of a row", true},
-        {"padding_idx", OptionKind::integer, Options::no_padding,
-         "a row that gets no gradient, counted from the end where negative; default: none"},
-    };
-    return schema;
-}
+struct BackwardOptions : ops::Embedding {
+    static constexpr std::string_view type = backward_type;
+};
 
-class Forward : public Operator {
+class Forward : public DeclaredOperator<ops::Embedding> {
   public:
-    std::string_view type() const override { return forward_type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override { return the_schema(); }
 
     std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {
         const Options options = Options::read(attrs);
-        require(options.num_embeddings >= 1 && options.embedding_dim >= 1,
-                "options num_embeddings and embedding_dim must be at least 1, got ",
-                options.num_embeddings, " and ", options.embedding_dim);
         require(options.padding_idx == Options::no_padding ||
                     (options.padding_idx >= 0 && options.padding_idx < options.num_embeddings),
                 "option padding_idx is ", attrs.integer("padding_idx"), ", the table has ",
@@ -103,11 +93,8 @@ class Forward : public Operator {
     }
 };
 
-class Backward : public Operator {
+class Backward : public InternalOperator<BackwardOptions> {
   public:
-    std::string_view type() const override { return backward_type; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override { return the_schema(); }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

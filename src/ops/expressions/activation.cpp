@@ -7,7 +7,6 @@
 #include "engine/activations.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace dlprim::expressions {
 
@@ -35,23 +34,6 @@ std::string gradient_from_output(const std::string& name, double alpha) {
 }
 
 }  // namespace
-
-const Schema& activation_schema() {
-    constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
-    static const Schema schema{
-        {"activation", OptionKind::text, std::string("identity"), "the function's name", true},
-        {"alpha", OptionKind::number, not_given,
-         "the function's first parameter (default: the function's)"},
-        {"beta", OptionKind::number, not_given,
-         "the function's second parameter (default: the function's)"},
-        {"negative_slope", OptionKind::number, not_given, "alpha of leaky_relu"},
-        {"min_val", OptionKind::number, not_given, "alpha of hardtanh"},
-        {"max_val", OptionKind::number, not_given, "beta of hardtanh"},
-        {"lambd", OptionKind::number, not_given, "alpha of softshrink and hardshrink"},
-        {"threshold", OptionKind::number, not_given, "alpha of threshold, beta of softplus"},
-        {"value", OptionKind::number, not_given, "beta of threshold"}};
-    return schema;
-}
 
 Attrs resolve_activation(const Attrs& attrs) {
     const Activation& function = find_activation(attrs.text("activation"));

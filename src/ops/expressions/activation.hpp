@@ -9,7 +9,6 @@
 
 namespace dlprim::expressions {
 
-const Schema& activation_schema();
 /// The options as activation, alpha and beta, with the function's defaults. Throws
 /// Error(invalid_argument) on a parameter that belongs to another function, or is given twice.
 Attrs resolve_activation(const Attrs& attrs);

@@ -31,7 +31,8 @@ Binding::Binding(const Row& row, const Attrs& attrs, std::int64_t count)
         scalars_.push_back(value);
     };
     for (const OptionSpec& option : row.schema().options())
-        if (option.kind == OptionKind::number) add(option.name, attrs.number(option.name));
+        if (option.kind == OptionKind::number)
+            add(std::string(option.text.name), attrs.number(option.text.name));
     for (const auto& [name, value] : formula_.numbers) add(name, value);
     if (reduced_)
         add("factor", attrs.text("reduce") == "mean" ? 1.0 / static_cast<double>(count) : 1.0);

@@ -5,8 +5,6 @@
 #include "graph/lowering.hpp"
 #include "ops/expressions/binding.hpp"
 
-#include <algorithm>
-
 namespace dlprim::expressions {
 
 namespace {
@@ -24,13 +22,6 @@ void check_count(const Row& row, std::int64_t count, const Shape& x) {
 
 bool sums(const Row& row, const Attrs& attrs) {
     return row.reduced && attrs.text("reduce") != "none";
-}
-
-void check_reduction(const Attrs& attrs) {
-    static const std::vector<std::string> names{"mean", "sum", "none"};
-    const std::string& name = attrs.text("reduce");
-    require(std::find(names.begin(), names.end(), name) != names.end(), "reduce '", name,
-            "' is not one of mean, sum, none", did_you_mean(name, names));
 }
 
 }  // namespace
@@ -60,7 +51,6 @@ std::vector<TensorSpec> ExpressionOperator::infer(const Attrs& attrs,
     const Attrs resolved = row_.resolved(attrs);
     if (row_.check != nullptr) row_.check(resolved);
     row_.formula(resolved);
-    if (row_.reduced) check_reduction(attrs);
     check_shapes(inputs);
     if (row_.parameter) {
         const std::int64_t count = attrs.integer(row_.parameter->count);

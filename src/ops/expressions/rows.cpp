@@ -4,51 +4,15 @@
 // kept.
 #include "ops/expressions/row.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
 #include "ops/expressions/activation.hpp"
+
+#include <dlprim/op_options.hpp>
 
 namespace dlprim::expressions {
 
 namespace {
-
-const Schema& no_options() {
-    static const Schema schema;
-    return schema;
-}
-
-const Schema& hardtanh_options() {
-    static const Schema schema{{"min_val", OptionKind::number, -1.0, "smallest output"},
-                               {"max_val", OptionKind::number, 1.0, "largest output"}};
-    return schema;
-}
-
-const Schema& threshold_options() {
-    static const Schema schema{{"threshold", OptionKind::number, 0.0,
-                                "the output is 1 where the input is greater, else 0"}};
-    return schema;
-}
-
-const Schema& prelu_options() {
-    static const Schema schema{
-        {"num_parameters", OptionKind::integer, std::int64_t{1}, "1, or the number of channels"},
-        {"init", OptionKind::number, 0.25, "the weight's first value"}};
-    return schema;
-}
-
-const Schema& elementwise_options() {
-    static const Schema schema{
-        {"operation", OptionKind::text, std::string("sum"), "sum, prod or max"},
-        {"coef1", OptionKind::number, 1.0, "factor of the first tensor"},
-        {"coef2", OptionKind::number, 1.0, "factor of the second tensor"},
-        {"activation", OptionKind::text, std::string("identity"), "applied to the result"}};
-    return schema;
-}
-
-const Schema& mse_loss_options() {
-    static const Schema schema{{"reduce", OptionKind::text, std::string("mean"),
-                                "mean or sum over the elements, or none"}};
-    return schema;
-}
 
 void check_limits(const Attrs& attrs) {
     require(attrs.number("min_val") <= attrs.number("max_val"), "min_val ", attrs.number("min_val"),
@@ -71,9 +35,6 @@ Formula elementwise(const Attrs& attrs) {
         const std::string by = product == 1 ? "" : " * product";
         return {a + " * (" + b + ")", {"dy * b" + by, "dy * a" + by}, {{"product", product}}};
     }
-    static const std::vector<std::string> names{"sum", "prod", "max"};
-    require(operation == "max", "operation '", operation, "' is not one of sum, prod, max",
-            did_you_mean(operation, names));
     // At ties each input gets half of the gradient, as in torch.maximum.
     return {"max(" + a + ", " + b + ")",
             {"a * coef1 > b * coef2 ? dy * coef1 : a * coef1 == b * coef2 ? dy * coef1 * 0.5 : 0",
@@ -91,28 +52,28 @@ std::optional<EpilogueStage> plain_sum(const Attrs& attrs) {
 
 const std::vector<Row>& rows() {
     static const std::vector<Row> table{
-        {.type = "Activation",
-         .schema = activation_schema,
+        {.type = ops::Activation::type,
+         .schema = schema_of<ops::Activation>,
          .inputs = {"x"},
          .formula = activation_formula,
          .resolve = resolve_activation,
          .epilogue = activation_epilogue},
         // For programs that keep the result of an activation themselves.
-        {.type = "ActivationBackward",
-         .schema = activation_schema,
+        {.type = ops::ActivationBackward::type,
+         .schema = schema_of<ops::ActivationBackward>,
          .inputs = {"dy", "y"},
          .formula = activation_backward_formula,
          .same_shape = true,
          .differentiable = false,
          .resolve = resolve_activation},
-        {.type = "Elementwise",
-         .schema = elementwise_options,
+        {.type = ops::Elementwise::type,
+         .schema = schema_of<ops::Elementwise>,
          .inputs = {"a", "b"},
          .formula = elementwise,
          .activated = true,
          .epilogue = plain_sum},
-        {.type = "PReLU",
-         .schema = prelu_options,
+        {.type = ops::PReLU::type,
+         .schema = schema_of<ops::PReLU>,
          .inputs = {"x"},
          .parameter = Parameter{"weight", "num_parameters", "init"},
          .formula =
@@ -121,8 +82,8 @@ const std::vector<Row>& rows() {
                                 {"x > 0 ? dy : dy * weight", "x > 0 ? 0 : dy * x"}};
              },
          .float_types = FloatTypes::wide},
-        {.type = "Threshold",
-         .schema = threshold_options,
+        {.type = ops::Threshold::type,
+         .schema = schema_of<ops::Threshold>,
          .inputs = {"x"},
          .formula =
              [](const Attrs&) {
@@ -130,8 +91,8 @@ const std::vector<Row>& rows() {
              }},
         // Comparisons in place of min and max, so that NaN propagates. Between the limits the
         // result is the input.
-        {.type = "Hardtanh",
-         .schema = hardtanh_options,
+        {.type = ops::Hardtanh::type,
+         .schema = schema_of<ops::Hardtanh>,
          .inputs = {"x"},
          .formula =
              [](const Attrs&) {
@@ -139,16 +100,16 @@ const std::vector<Row>& rows() {
                                 {"y > min_val && y < max_val ? dy : 0"}};
              },
          .check = check_limits},
-        {.type = "Abs",
-         .schema = no_options,
+        {.type = ops::Abs::type,
+         .schema = schema_of<ops::Abs>,
          .inputs = {"x"},
          .formula =
              [](const Attrs&) {
                  return Formula{"abs(x)", {"dy * sign(x)"}};
              },
          .integers = true},
-        {.type = "MSELoss",
-         .schema = mse_loss_options,
+        {.type = ops::MSELoss::type,
+         .schema = schema_of<ops::MSELoss>,
          .inputs = {"a", "b"},
          .formula =
              [](const Attrs&) {

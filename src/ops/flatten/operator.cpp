@@ -3,19 +3,15 @@
 #include "ops/flatten/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/view_operator.hpp"
 
 namespace dlprim::flatten {
 
 namespace {
 
-class Flatten : public ViewOperator {
+class Flatten : public DeclaredOperator<ops::Flatten, ViewOperator> {
   public:
-    std::string_view type() const override { return "Flatten"; }
-    const Schema& schema() const override {
-        static const Schema schema;
-        return schema;
-    }
     Shape view(const Attrs&, const Shape& input) const override {
         require(input.rank() >= 1, "input is a scalar; Flatten needs a batch dimension");
         return {input[0], input.product(1, input.rank())};

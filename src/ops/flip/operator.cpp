@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/lines.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "graph/oracle_loops.hpp"
 
@@ -37,16 +38,10 @@ void turn(const Attrs& attrs, const HostArray& x, HostArray& y) {
     });
 }
 
-class Flip : public Operator, public DefinesEdges {
+class Flip : public DeclaredOperator<ops::Flip>, public DefinesEdges {
   public:
-    std::string_view type() const override { return "Flip"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{{"dims", OptionKind::integers, Ints{},
-                                    "the dimensions to reverse; negative counts from the end"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         reversed(attrs, inputs[0].shape);

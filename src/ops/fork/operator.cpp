@@ -4,18 +4,19 @@
 // are computed, whereas a single sum would have to keep all of them.
 #include "ops/fork/operator.hpp"
 
+#include "graph/declared_operator.hpp"
+
 namespace dlprim::fork {
 
 namespace {
 
-class Fork : public Operator {
+struct ForkOptions {
+    static constexpr std::string_view type = "Fork";
+    static constexpr auto fields() { return ops::option_table(); }
+};
+
+class Fork : public InternalOperator<ForkOptions> {
   public:
-    std::string_view type() const override { return "Fork"; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema;
-        return schema;
-    }
     int outputs(const Attrs&) const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         return {inputs[0], inputs[0]};

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/indexing/indexing.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
 #include "ops/gather/oracle.hpp"
@@ -12,16 +13,10 @@ namespace dlprim::gather {
 
 namespace {
 
-class Gather : public IndexedOperator, public DefinesEdges {
+class Gather : public DeclaredOperator<ops::Gather, IndexedOperator>, public DefinesEdges {
   public:
-    std::string_view type() const override { return gather::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{mode_option(), dim_option(), batch_dims_option(), dims_option(),
-                                   from_end_option()};
-        return schema;
-    }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

@@ -7,11 +7,6 @@
 
 namespace dlprim::global_pooling {
 
-const Schema& GlobalPooling::schema() const {
-    static const Schema schema{{"mode", OptionKind::text, std::string("max"), "max or avg"}};
-    return schema;
-}
-
 std::vector<TensorSpec> GlobalPooling::infer(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const {
     const Options options(attrs);

@@ -2,15 +2,13 @@
 // GlobalPooling: the maximum or mean of each channel's plane.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::global_pooling {
 
-class GlobalPooling : public Operator {
+class GlobalPooling : public DeclaredOperator<ops::GlobalPooling> {
   public:
-    std::string_view type() const override { return "GlobalPooling"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }

@@ -10,13 +10,7 @@ namespace dlprim::global_pooling {
 struct Options {
     bool maximum = true;  ///< false: the mean
 
-    explicit Options(const Attrs& attrs) {
-        static const std::vector<std::string> names{"max", "avg"};
-        const std::string& name = attrs.text("mode");
-        require(name == "max" || name == "avg", "mode '", name, "' is not one of max, avg",
-                did_you_mean(name, names));
-        maximum = name == "max";
-    }
+    explicit Options(const Attrs& attrs) : maximum(attrs.text("mode") == "max") {}
 };
 
 }  // namespace dlprim::global_pooling

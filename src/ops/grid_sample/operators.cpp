@@ -3,29 +3,24 @@
 #include "ops/grid_sample/operators.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::grid_sample {
 
 namespace {
 
-const OptionSpec mode{"mode", OptionKind::text, std::string("bilinear"),
-                      "bilinear, nearest or bicubic"};
-const OptionSpec padding_mode{"padding_mode", OptionKind::text, std::string("zeros"),
-                              "what lies outside of images: zeros, border or reflection"};
-const OptionSpec align_corners{"align_corners", OptionKind::boolean, false,
-                               "-1 and 1 are the centers of corner pixels, not their edges"};
-const OptionSpec sizes{"sizes", OptionKind::integers, Ints{}, "the shape of the images", true};
+struct BackwardDataOptions : WithSizes<ops::GridSample> {
+    static constexpr std::string_view type = backward_data_type;
+};
+struct BackwardGridOptions : ops::GridSample {
+    static constexpr std::string_view type = backward_grid_type;
+};
 
-class Forward : public Operator {
+class Forward : public DeclaredOperator<ops::GridSample> {
   public:
-    std::string_view type() const override { return forward_type; }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override {
-        static const Schema schema{mode, padding_mode, align_corners};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Options options(attrs);
@@ -63,16 +58,10 @@ class Forward : public Operator {
 };
 
 /// dy, grid -> dx.
-class BackwardData : public Operator {
+class BackwardData : public InternalOperator<BackwardDataOptions> {
   public:
-    std::string_view type() const override { return backward_data_type; }
-    bool internal() const override { return true; }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
-    const Schema& schema() const override {
-        static const Schema schema{mode, padding_mode, align_corners, sizes};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
@@ -80,16 +69,10 @@ class BackwardData : public Operator {
 };
 
 /// dy, x, grid -> dgrid.
-class BackwardGrid : public Operator {
+class BackwardGrid : public InternalOperator<BackwardGridOptions> {
   public:
-    std::string_view type() const override { return backward_grid_type; }
-    bool internal() const override { return true; }
     int min_inputs() const override { return 3; }
     int max_inputs() const override { return 3; }
-    const Schema& schema() const override {
-        static const Schema schema{mode, padding_mode, align_corners};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         return {inputs[2]};
     }
@@ -97,17 +80,10 @@ class BackwardGrid : public Operator {
 
 }  // namespace
 
-Options::Options(const Attrs& attrs) : align_corners(attrs.boolean("align_corners")) {
-    const std::string &how = attrs.text("mode"), &outside = attrs.text("padding_mode");
-    require(how == "bilinear" || how == "nearest" || how == "bicubic", "mode '", how,
-            "' is not one of bilinear, nearest, bicubic");
-    require(outside == "zeros" || outside == "border" || outside == "reflection", "padding_mode '",
-            outside, "' is not one of zeros, border, reflection");
-    mode = how == "bilinear" ? Mode::bilinear : how == "nearest" ? Mode::nearest : Mode::bicubic;
-    padding = outside == "zeros"    ? Padding::zeros
-              : outside == "border" ? Padding::border
-                                    : Padding::reflection;
-}
+Options::Options(const Attrs& attrs)
+    : mode(chosen<Mode, &ops::GridSample::mode>(attrs)),
+      padding(chosen<Padding, &ops::GridSample::padding_mode>(attrs)),
+      align_corners(attrs.boolean("align_corners")) {}
 
 std::unique_ptr<Operator> make_forward() {
     return std::make_unique<Forward>();

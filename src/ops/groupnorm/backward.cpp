@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GroupNormBackward: the gradients of GroupNorm from the statistics that its forward call returned.
+#include "graph/declared_operator.hpp"
 #include "graph/lowering.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/groupnorm/operator.hpp"
@@ -11,15 +12,9 @@ namespace {
 
 /// Inputs: dy, x, the mean and r = 1 / sqrt(variance + eps) of shape [N, groups], and the weight of
 /// each channel where there is one. Outputs: the gradients of x, of the weight and of the bias.
-class GroupNormBackward final : public Operator {
+class GroupNormBackward final : public DeclaredOperator<ops::GroupNormBackward> {
   public:
-    std::string_view type() const override { return "GroupNormBackward"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override {
-        static const Schema schema{{"num_groups", OptionKind::integer, std::int64_t{1},
-                                    "number of groups of channels", true}};
-        return schema;
-    }
     int min_inputs() const override { return 4; }
     int max_inputs() const override { return 5; }
     int outputs(const Attrs&) const override { return 3; }

@@ -7,18 +7,6 @@
 
 namespace dlprim::groupnorm {
 
-const Schema& GroupNorm::schema() const {
-    static const Schema schema{
-        {"num_groups", OptionKind::integer, std::int64_t{1}, "number of groups of channels", true},
-        {"num_channels", OptionKind::integer, std::int64_t{-1},
-         "number of channels; default: the input's"},
-        {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"affine", OptionKind::boolean, true, "has a weight and a bias a channel"},
-        {"return_statistics", OptionKind::boolean, false,
-         "two more outputs of shape [N, groups]: the mean, and 1 / sqrt(variance + eps)"}};
-    return schema;
-}
-
 std::vector<ParamSpec> GroupNorm::params(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
     const Options options(attrs, inputs[0].shape);

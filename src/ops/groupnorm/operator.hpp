@@ -3,15 +3,13 @@
 // scale and offset per channel. It expands into NormalizeRows and a Pointwise.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::groupnorm {
 
-class GroupNorm : public Operator {
+class GroupNorm : public DeclaredOperator<ops::GroupNorm> {
   public:
-    std::string_view type() const override { return "GroupNorm"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     int outputs(const Attrs& attrs) const override {
         return attrs.boolean("return_statistics") ? 3 : 1;
     }

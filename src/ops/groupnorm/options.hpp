@@ -26,9 +26,8 @@ struct Options {
         require(declared == -1 || declared == channels, "input of shape ", input.str(), " has ",
                 channels, " channels, num_channels is ", declared);
         groups = attrs.integer("num_groups");
-        require(groups >= 1 && channels % groups == 0, "num_groups is ", groups,
-                ", the input of shape ", input.str(), " has ", channels,
-                " channels; a divisor is needed");
+        require(channels % groups == 0, "num_groups is ", groups, ", the input of shape ",
+                input.str(), " has ", channels, " channels; a divisor is needed");
         const std::int64_t plane = input.product(2, input.rank());
         matrix = Shape{input[0] * groups, channels / groups * plane};
         statistic = Shape{input[0], groups};

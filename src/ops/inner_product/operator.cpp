@@ -10,22 +10,9 @@
 
 namespace dlprim::inner_product {
 
-const Schema& Operator::schema() const {
-    static const Schema schema{
-        {"outputs", OptionKind::integer, std::int64_t{0}, "features of the output", true},
-        {"inputs", OptionKind::integer, std::int64_t{-1}, "features of the input; -1: deduced"},
-        {"bias", OptionKind::boolean, true, "adds a bias"},
-        {"activation", OptionKind::text, std::string("identity"), "activation behind it"},
-        {"axis", OptionKind::integer, std::int64_t{1},
-         "first dimension of the features; those before it are kept"},
-    };
-    return schema;
-}
-
 std::vector<ParamSpec> Operator::params(const Attrs& attrs,
                                         std::span<const TensorSpec> inputs) const {
     const Options options = Options::read(attrs);
-    require(options.outputs >= 1, "option outputs must be at least 1, got ", options.outputs);
     const Shape& x = inputs[0].shape;
     require(x.rank() >= 2, "input must be [N, ...], at least of two dimensions, got ", x.str());
     const std::int64_t features = options.rows(x)[1];

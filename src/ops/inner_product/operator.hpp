@@ -3,15 +3,13 @@
 // axis is the first dimension of the features; those before it are kept.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::inner_product {
 
-class Operator : public dlprim::Operator {
+class Operator : public DeclaredOperator<ops::InnerProduct> {
   public:
-    std::string_view type() const override { return "InnerProduct"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,

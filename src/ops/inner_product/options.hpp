@@ -2,9 +2,10 @@
 // Options of InnerProduct.
 #pragma once
 
-#include "base/attrs.hpp"
+#include "base/schema.hpp"
 #include "base/text.hpp"
 
+#include <dlprim/op_options.hpp>
 #include <dlprim/shape.hpp>
 
 #include <cstdint>
@@ -12,17 +13,8 @@
 
 namespace dlprim::inner_product {
 
-struct Options {
-    std::int64_t outputs = 0;
-    std::int64_t inputs = -1;  ///< -1: deduced
-    bool bias = true;
-    std::string activation;
-    std::int64_t axis = 1;  ///< the first dimension of the features; negative: from the end
-
-    static Options read(const Attrs& attrs) {
-        return {attrs.integer("outputs"), attrs.integer("inputs"), attrs.boolean("bias"),
-                attrs.text("activation"), attrs.integer("axis")};
-    }
+struct Options : ops::InnerProduct {
+    static Options read(const Attrs& attrs) { return {dlprim::read<ops::InnerProduct>(attrs)}; }
     /// The axis, counted from the front, for an input of this shape.
     int first_feature(const Shape& x) const {
         const std::int64_t first = axis < 0 ? axis + x.rank() : axis;

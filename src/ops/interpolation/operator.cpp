@@ -3,30 +3,20 @@
 // deterministic.
 #include "ops/interpolation/operator.hpp"
 
+#include "graph/declared_operator.hpp"
 #include "ops/interpolation/options.hpp"
 
 namespace dlprim::interpolation {
 
 namespace {
 
-/// dy -> dx. The option sizes is the shape of Interpolation's input; the other options are
-/// Interpolation's.
-class InterpolationBackward : public Operator {
+struct BackwardOptions : WithSizes<ops::Interpolation> {
+    static constexpr std::string_view type = "InterpolationBackward";
+};
+
+/// dy -> dx.
+class InterpolationBackward : public InternalOperator<BackwardOptions> {
   public:
-    std::string_view type() const override { return "InterpolationBackward"; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"method", OptionKind::text, std::string("nearest"),
-             "as of Interpolation, like the rest"},
-            {"scale_y", OptionKind::number, -1.0, ""},
-            {"scale_x", OptionKind::number, -1.0, ""},
-            {"out_h", OptionKind::integer, std::int64_t{-1}, ""},
-            {"out_w", OptionKind::integer, std::int64_t{-1}, ""},
-            {"align_corners", OptionKind::boolean, false, ""},
-            {"sizes", OptionKind::integers, Ints{}, "the shape of Interpolation's input", true}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
@@ -34,21 +24,6 @@ class InterpolationBackward : public Operator {
 };
 
 }  // namespace
-
-const Schema& Interpolation::schema() const {
-    static const Schema schema{
-        {"method", OptionKind::text, std::string("nearest"), "nearest, nearest-exact or bilinear"},
-        {"scale_y", OptionKind::number, -1.0,
-         "output height over input height; the size rounds down"},
-        {"scale_x", OptionKind::number, -1.0,
-         "output width over input width; the size rounds down"},
-        {"out_h", OptionKind::integer, std::int64_t{-1},
-         "output height, where no scales are given"},
-        {"out_w", OptionKind::integer, std::int64_t{-1}, "output width, where no scales are given"},
-        {"align_corners", OptionKind::boolean, false,
-         "bilinear: corner pixels fall on corner pixels"}};
-    return schema;
-}
 
 std::vector<TensorSpec> Interpolation::infer(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const {

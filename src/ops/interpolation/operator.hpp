@@ -2,14 +2,12 @@
 // The operator Interpolation; operator.cpp has its shapes and gradient, oracle.cpp its oracle.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::interpolation {
 
-class Interpolation : public Operator {
+class Interpolation : public DeclaredOperator<ops::Interpolation> {
   public:
-    std::string_view type() const override { return "Interpolation"; }
-    const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }

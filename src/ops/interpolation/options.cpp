@@ -2,25 +2,19 @@
 // Interpolation's options and geometry; see options.hpp.
 #include "ops/interpolation/options.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
+
+#include <dlprim/op_options.hpp>
 
 #include <algorithm>
 #include <cmath>
 
 namespace dlprim::interpolation {
 
-Options::Options(const Attrs& attrs) {
-    const std::string& name = attrs.text("method");
-    if (name == "nearest")
-        mode = Mode::nearest;
-    else if (name == "nearest-exact")
-        mode = Mode::nearest_exact;
-    else if (name == "bilinear")
-        mode = Mode::bilinear;
-    else
-        fail(ErrorKind::invalid_argument, "method '", name,
-             "' is not one of nearest, nearest-exact, bilinear");
-    align_corners = attrs.boolean("align_corners");
+Options::Options(const Attrs& attrs)
+    : mode(chosen<Mode, &ops::Interpolation::method>(attrs)),
+      align_corners(attrs.boolean("align_corners")) {
     require(!align_corners || mode == Mode::bilinear,
             "align_corners is supported for method bilinear only");
     const auto scale = [&](const char* option) -> std::optional<double> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // LayerNormBackward: the gradients of LayerNorm from the statistics that its forward call returned.
+#include "graph/declared_operator.hpp"
 #include "graph/lowering.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/layernorm/operator.hpp"
@@ -11,17 +12,9 @@ namespace {
 
 /// Inputs: dy, x, the mean and r = 1 / sqrt(variance + eps), and the weight where there is one.
 /// Outputs: the gradients of x, of the weight and of the bias.
-class LayerNormBackward final : public Operator {
+class LayerNormBackward final : public DeclaredOperator<ops::LayerNormBackward> {
   public:
-    std::string_view type() const override { return "LayerNormBackward"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override {
-        static const Schema schema{{"normalized_shape", OptionKind::integers, Ints{},
-                                    "the trailing dimensions; default: by dims"},
-                                   {"dims", OptionKind::integer, std::int64_t{1},
-                                    "number of trailing dimensions, without normalized_shape"}};
-        return schema;
-    }
     int min_inputs() const override { return 4; }
     int max_inputs() const override { return 5; }
     int outputs(const Attrs&) const override { return 3; }

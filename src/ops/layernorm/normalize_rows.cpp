@@ -5,13 +5,6 @@
 
 namespace dlprim::layernorm {
 
-const Schema& NormalizeRows::schema() const {
-    static const Schema schema{
-        {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"return_mean", OptionKind::boolean, false, "a third output: the mean of each row"}};
-    return schema;
-}
-
 std::vector<TensorSpec> NormalizeRows::infer(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const {
     require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape.str(),

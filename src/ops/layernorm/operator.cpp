@@ -7,21 +7,6 @@
 
 namespace dlprim::layernorm {
 
-const Schema& LayerNorm::schema() const {
-    static const Schema schema{
-        {"normalized_shape", OptionKind::integers, Ints{},
-         "the trailing dimensions; default: by dims"},
-        {"dims", OptionKind::integer, std::int64_t{1},
-         "number of trailing dimensions, without normalized_shape"},
-        {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"elementwise_affine", OptionKind::boolean, true,
-         "has a weight, and a bias unless bias is false"},
-        {"bias", OptionKind::boolean, true, "has a bias, with elementwise_affine"},
-        {"return_statistics", OptionKind::boolean, false,
-         "two more outputs: the mean, and 1 / sqrt(variance + eps)"}};
-    return schema;
-}
-
 std::vector<ParamSpec> LayerNorm::params(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
     const Options options(attrs, inputs[0].shape);

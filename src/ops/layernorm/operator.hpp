@@ -5,15 +5,13 @@
 // It expands into NormalizeRows, which GroupNorm uses too, and a Pointwise.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::layernorm {
 
-class LayerNorm : public Operator {
+class LayerNorm : public DeclaredOperator<ops::LayerNorm> {
   public:
-    std::string_view type() const override { return "LayerNorm"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     int outputs(const Attrs& attrs) const override {
         return attrs.boolean("return_statistics") ? 3 : 1;
     }
@@ -26,14 +24,22 @@ class LayerNorm : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+struct NormalizeRowsOptions {
+    static constexpr std::string_view type = "NormalizeRows";
+    double eps = 1e-5;
+    bool return_mean = false;
+    static constexpr auto fields() {
+        return ops::option_table(ops::option<&NormalizeRowsOptions::eps>("added to the variance"),
+                                 ops::option<&NormalizeRowsOptions::return_mean>(
+                                     "whether a third output has the mean of each row"));
+    }
+};
+
 /// Input: [rows, columns]. Outputs: (x - mean) / sqrt(variance + eps) for each row, and 1 /
 /// sqrt(variance + eps) of shape [rows, 1]; with return_mean the means of that shape, too. The
 /// gradient needs only the first two.
-class NormalizeRows : public Operator {
+class NormalizeRows : public InternalOperator<NormalizeRowsOptions> {
   public:
-    std::string_view type() const override { return "NormalizeRows"; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override;
     int outputs(const Attrs& attrs) const override { return attrs.boolean("return_mean") ? 3 : 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

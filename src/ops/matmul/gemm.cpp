@@ -2,11 +2,13 @@
 // The shape rule of MatMul, and the reduction of MatMul and InnerProduct problems to a Gemm.
 #include "ops/matmul/gemm.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
 #include "engine/activations.hpp"
 #include "engine/float_literal.hpp"
 #include "engine/storage.hpp"
-#include "ops/matmul/options.hpp"
+
+#include <dlprim/op_options.hpp>
 
 #include <limits>
 
@@ -103,7 +105,7 @@ Gemm gemm_of(const Problem& problem) {
         g.n = b[0];
         g.transpose_b = true;
     } else {
-        const Options options = Options::read(problem.attrs);
+        const auto options = read<ops::MatMul>(problem.attrs);
         const MatMulShape s = matmul_shape(a, b, options.transpose_a, options.transpose_b);
         g.m = s.m;
         g.n = s.n;

@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "ops/matmul/gemm.hpp"
-#include "ops/matmul/options.hpp"
 
 #include <cmath>
 
@@ -28,27 +27,14 @@ ValueId sum_batches(Graph& graph, const std::string& name, ValueId gradient, con
 }
 
 Attrs product(bool transpose_a, bool transpose_b, double alpha) {
-    return Options{transpose_a, transpose_b, alpha, false}.attrs();
+    return attrs_of(ops::MatMul{transpose_a, transpose_b, alpha});
 }
 
 }  // namespace
 
-const Schema& Operator::schema() const {
-    static const Schema schema{
-        {"transpose_a", OptionKind::boolean, false,
-         "the last two dimensions of the first input are swapped"},
-        {"transpose_b", OptionKind::boolean, false,
-         "the last two dimensions of the second input are swapped"},
-        {"alpha", OptionKind::number, 1.0, "factor of the product"},
-        {"bias", OptionKind::boolean, false,
-         "a third input, with one element a column, is added to every row"},
-    };
-    return schema;
-}
-
 std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
                                         std::span<const TensorSpec> inputs) const {
-    const Options options = Options::read(attrs);
+    const auto options = read<ops::MatMul>(attrs);
     require(inputs.size() == (options.bias ? 3u : 2u), "takes ",
             options.bias ? "a, b and bias" : "a and b", ", got ", inputs.size(), " tensors");
     const TensorSpec &a = inputs[0], &b = inputs[1];
@@ -84,7 +70,7 @@ bool Operator::expand(Graph& graph, const Node& given, std::vector<ValueId>& out
 void Operator::gradient(GradientContext& context) const {
     Graph& graph = context.graph;
     const Node& node = context.node;
-    const Options options = Options::read(node.attrs);
+    const auto options = read<ops::MatMul>(node.attrs);
     const Shape a_shape = graph.shape(node.inputs[0]), b_shape = graph.shape(node.inputs[1]);
     const MatMulShape s = matmul_shape(a_shape, b_shape, options.transpose_a, options.transpose_b);
     const bool ta = options.transpose_a && a_shape.rank() > 1,
@@ -132,7 +118,7 @@ void Operator::gradient(GradientContext& context) const {
 
 double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                        std::span<const TensorSpec>) const {
-    const Options options = Options::read(attrs);
+    const auto options = read<ops::MatMul>(attrs);
     const MatMulShape s =
         matmul_shape(inputs[0].shape, inputs[1].shape, options.transpose_a, options.transpose_b);
     return 2.0 * static_cast<double>(s.full.numel()) * static_cast<double>(s.k);

@@ -3,15 +3,13 @@
 // transpose_a, transpose_b, alpha and bias.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::matmul {
 
-class Operator : public dlprim::Operator {
+class Operator : public DeclaredOperator<ops::MatMul> {
   public:
-    std::string_view type() const override { return "MatMul"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 3; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

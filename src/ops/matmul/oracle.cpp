@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // MatMul in plain loops over logical indices, in double.
+#include "base/schema.hpp"
 #include "ops/matmul/gemm.hpp"
 #include "ops/matmul/operator.hpp"
-#include "ops/matmul/options.hpp"
+
+#include <dlprim/op_options.hpp>
 
 #include <cmath>
 #include <functional>
@@ -43,7 +45,7 @@ double wrapped(double value, DType dtype) {
 struct Steps {
     std::int64_t a_row, a_k, b_k, b_column;
 };
-Steps steps_of(const MatMulShape& s, const Options& options, const Shape& a, const Shape& b) {
+Steps steps_of(const MatMulShape& s, const ops::MatMul& options, const Shape& a, const Shape& b) {
     Steps steps{s.k, 1, s.n, 1};
     if (options.transpose_a && a.rank() > 1) steps.a_row = 1, steps.a_k = s.m;
     if (options.transpose_b && b.rank() > 1) steps.b_k = 1, steps.b_column = s.k;
@@ -53,7 +55,7 @@ Steps steps_of(const MatMulShape& s, const Options& options, const Shape& a, con
 }  // namespace
 
 void Operator::oracle(OracleCall& call) const {
-    const Options options = Options::read(call.attrs);
+    const auto options = read<ops::MatMul>(call.attrs);
     const HostArray &a = call.inputs[0], &b = call.inputs[1];
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     const Steps at = steps_of(s, options, a.shape, b.shape);
@@ -77,7 +79,7 @@ void Operator::oracle(OracleCall& call) const {
 }
 
 void Operator::oracle_backward(OracleBackwardCall& call) const {
-    const Options options = Options::read(call.attrs);
+    const auto options = read<ops::MatMul>(call.attrs);
     const HostArray &a = call.inputs[0], &b = call.inputs[1], &dy = call.output_gradients[0];
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     const Steps at = steps_of(s, options, a.shape, b.shape);

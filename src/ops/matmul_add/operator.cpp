@@ -3,6 +3,7 @@
 #include "ops/matmul_add/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/matmul_add/oracle.hpp"
 
 #include <array>
@@ -24,25 +25,11 @@ bool is_row(const Shape& c, const Shape& product) {
     return product.rank() > 1 && c.rank() > 0 && c[-1] == product[-1] && c.numel() == product[-1];
 }
 
-class MatMulAdd : public Operator {
+class MatMulAdd : public DeclaredOperator<ops::MatMulAdd> {
   public:
-    std::string_view type() const override { return "MatMulAdd"; }
     int min_inputs() const override { return 3; }
     int max_inputs() const override { return 3; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"transpose_a", OptionKind::boolean, false,
-             "the last two dimensions of the first input are swapped"},
-            {"transpose_b", OptionKind::boolean, false,
-             "the last two dimensions of the second input are swapped"},
-            {"alpha", OptionKind::number, 1.0, "factor of the product"},
-            {"beta", OptionKind::number, 1.0,
-             "factor of the third input, which is not read if this is 0"},
-        };
-        return schema;
-    }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

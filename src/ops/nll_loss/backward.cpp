@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // NLLLossBackward: the gradient of NLLLoss from the total weight that its forward call returned.
+#include "graph/declared_operator.hpp"
 #include "graph/lowering.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/nll_loss/operator.hpp"
@@ -27,17 +28,9 @@ std::string at_labels(const Options& options, const std::string& value) {
 
 /// Inputs: dy, the labels, their total weight [1], and the weight of each class where there is one.
 /// Output: the gradient of NLLLoss's input.
-class NLLLossBackward final : public Operator {
+class NLLLossBackward final : public DeclaredOperator<ops::NLLLossBackward> {
   public:
-    std::string_view type() const override { return "NLLLossBackward"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"reduce", OptionKind::text, std::string("mean"), "as of NLLLoss, like the next"},
-            {"ignore_index", OptionKind::integer, Options::no_label, "a label that does not count"},
-            {"classes", OptionKind::integer, std::int64_t{0}, "number of classes", true}};
-        return schema;
-    }
     int min_inputs() const override { return 3; }
     int max_inputs() const override { return 4; }
 

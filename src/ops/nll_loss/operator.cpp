@@ -7,15 +7,6 @@
 
 namespace dlprim::nll_loss {
 
-const Schema& NLLLoss::schema() const {
-    static const Schema schema{
-        {"reduce", OptionKind::text, std::string("mean"), "mean or sum over the labels, or none"},
-        {"ignore_index", OptionKind::integer, Options::no_label, "a label that does not count"},
-        {"return_weight", OptionKind::boolean, false,
-         "a second output: the sum of the labels' weights, of shape [1]"}};
-    return schema;
-}
-
 std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&,
                                                   std::span<const TensorSpec> inputs) const {
     return {1, inputs[0].shape[1]};

@@ -3,16 +3,14 @@
 // the label's class if there is a third input. The mean is over the labels by their weights.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/nll_loss/options.hpp"
 
 namespace dlprim::nll_loss {
 
-class NLLLoss : public Operator {
+class NLLLoss : public DeclaredOperator<ops::NLLLoss> {
   public:
-    std::string_view type() const override { return "NLLLoss"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 3; }
     int outputs(const Attrs& attrs) const override {

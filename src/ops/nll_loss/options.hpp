@@ -2,9 +2,10 @@
 // Options of NLLLoss, and the shapes that follow from those of its operands.
 #pragma once
 
-#include "base/attrs.hpp"
+#include "base/schema.hpp"
 #include "base/text.hpp"
 
+#include <dlprim/op_options.hpp>
 #include <dlprim/shape.hpp>
 
 #include <cstdint>
@@ -25,17 +26,9 @@ struct Options {
     static constexpr std::int64_t no_label = std::numeric_limits<std::int64_t>::min();
 
     Options(const Attrs& attrs, const Shape& input)
-        : ignore_index(attrs.integer("ignore_index")),
+        : reduce(chosen<Reduce, &ops::NLLLoss::reduce>(attrs)),
+          ignore_index(attrs.integer("ignore_index")),
           return_weight(attrs.boolean("return_weight")) {
-        static const std::vector<std::string> names{"mean", "sum", "none"};
-        const std::string& name = attrs.text("reduce");
-        if (name == "sum")
-            reduce = Reduce::sum;
-        else if (name == "none")
-            reduce = Reduce::none;
-        else
-            require(name == "mean", "reduce '", name, "' is not one of mean, sum, none",
-                    did_you_mean(name, names));
         require(input.rank() >= 2, "input of shape ", input.str(),
                 " has no classes: [N, C, ...] is needed");
         Ints dims = input.to_vector();

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/element.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/nonzero/rows.hpp"
 
@@ -23,21 +24,10 @@ Ints sizes_of(const Attrs& attrs, const Shape& x) {
     return attrs.boolean("flat") ? Ints{x.numel()} : x.to_vector();
 }
 
-class Nonzero : public Operator {
+class Nonzero : public DeclaredOperator<ops::Nonzero> {
   public:
-    std::string_view type() const override { return "Nonzero"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     int outputs(const Attrs&) const override { return 2; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"size", OptionKind::integer, std::int64_t{-1},
-             "how many positions the result has room for; -1: as many as elements"},
-            {"flat", OptionKind::boolean, false,
-             "one number for each element, its position among all, in place of coordinates"},
-            {"fill", OptionKind::integer, std::int64_t{-1},
-             "what stands behind the last position"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         require_comparable(inputs[0].dtype);
@@ -98,19 +88,22 @@ class Nonzero : public Operator {
     }
 };
 
-class NonzeroRows : public Operator {
+struct RowsOptions {
+    static constexpr std::string_view type = rows_type;
+    std::int64_t size = 0, fill = -1;
+    Ints shape = {};
+    static constexpr auto fields() {
+        return ops::option_table(
+            ops::option<&RowsOptions::size>("rows of the result"),
+            ops::option<&RowsOptions::fill>("what stands behind the last position"),
+            ops::option<&RowsOptions::shape>("sizes in which positions count"));
+    }
+};
+
+class NonzeroRows : public InternalOperator<RowsOptions> {
   public:
-    std::string_view type() const override { return rows_type; }
-    bool internal() const override { return true; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     int outputs(const Attrs&) const override { return 2; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"size", OptionKind::integer, std::int64_t{0}, "rows of the result"},
-            {"fill", OptionKind::integer, std::int64_t{-1}, "what stands behind the last position"},
-            {"shape", OptionKind::integers, Ints{}, "sizes in which positions count"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Rows(attrs, inputs[0].shape).result(), DType::i64}, {Shape{1}, DType::i64}};

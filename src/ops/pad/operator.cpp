@@ -5,34 +5,19 @@
 #include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::pad {
 
 namespace {
 
-const Schema& pad_schema() {
-    static const Schema schema{
-        {"pads", OptionKind::integers, Ints{},
-         "in front and behind, from the last dimension backward; negative crops", true, "pad"},
-        {"mode", OptionKind::text, std::string("constant"),
-         "constant, reflect, replicate or circular"},
-        {"value", OptionKind::number, 0.0, "what constant pads with"}};
-    return schema;
-}
+struct BackwardOptions : WithSizes<ops::Pad> {
+    static constexpr std::string_view type = "PadBackward";
+};
 
 /// dy -> dx. The size of x is an option, so that x need not be kept.
-class PadBackward : public Operator {
+class PadBackward : public InternalOperator<BackwardOptions> {
   public:
-    std::string_view type() const override { return "PadBackward"; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"pads", OptionKind::integers, Ints{}, "as of Pad", true},
-            {"mode", OptionKind::text, std::string("reflect"), "reflect, replicate or circular"},
-            {"value", OptionKind::number, 0.0, "not used"},
-            {"sizes", OptionKind::integers, Ints{}, "the shape of Pad's input", true}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
@@ -40,10 +25,6 @@ class PadBackward : public Operator {
 };
 
 }  // namespace
-
-const Schema& Pad::schema() const {
-    return pad_schema();
-}
 
 std::vector<TensorSpec> Pad::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
     const Shape& x = inputs[0].shape;

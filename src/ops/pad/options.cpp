@@ -2,26 +2,19 @@
 // Pad's options and geometry; see options.hpp.
 #include "ops/pad/options.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
+
+#include <dlprim/op_options.hpp>
 
 #include <algorithm>
 #include <cstring>
 
 namespace dlprim::pad {
 
-Options::Options(const Attrs& attrs, const Shape& input) {
+Options::Options(const Attrs& attrs, const Shape& input)
+    : mode(chosen<PaddedCopy::Mode, &ops::Pad::mode>(attrs)), value(attrs.number("value")) {
     const std::string& name = attrs.text("mode");
-    if (name == "reflect")
-        mode = PaddedCopy::Mode::reflect;
-    else if (name == "replicate")
-        mode = PaddedCopy::Mode::replicate;
-    else if (name == "circular")
-        mode = PaddedCopy::Mode::circular;
-    else
-        require(name == "constant", "mode '", name,
-                "' is not one of constant, reflect, replicate, circular");
-    value = attrs.number("value");
-
     const Ints pads = attrs.ints("pads");
     const auto rank = static_cast<std::size_t>(input.rank());
     constexpr std::int64_t most = std::int64_t{1} << 40;

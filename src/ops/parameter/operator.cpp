@@ -4,23 +4,15 @@
 #include "ops/parameter/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::parameter {
 
 namespace {
 
-class Parameter : public Operator {
+class Parameter : public DeclaredOperator<ops::Parameter> {
   public:
-    std::string_view type() const override { return "Parameter"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"shape", OptionKind::integers, Ints{}, "the parameter's sizes", true},
-            {"dtype", OptionKind::text, std::string("float"), "its element type"},
-            {"is_trainable", OptionKind::boolean, true, "whether a solver changes it"},
-            {"value", OptionKind::number, 0.0, "its first value, where no file gives one"}};
-        return schema;
-    }
     int min_inputs() const override { return 0; }
     int max_inputs() const override { return 0; }
     std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {

@@ -8,18 +8,6 @@
 
 namespace dlprim::pointwise {
 
-const Schema& pointwise_schema() {
-    static const Schema schema{
-        {"code", OptionKind::text, std::string(),
-         "the program, e.g. \"y0 = max(x0 + x1, 0); y1 = sum[0,2,3](x0)\"", true},
-        {"scalars", OptionKind::numbers, Doubles{}, "values of p0, p1, ..."},
-        {"dtypes", OptionKind::texts, Strings{}, "types of the outputs (one for all, or one each)"},
-        {"keep_dim", OptionKind::boolean, true, "reduced dimensions stay, with size 1"},
-        {"shape", OptionKind::integers, Ints{}, "a shape that takes part in the broadcast"},
-    };
-    return schema;
-}
-
 Options read_options(const Attrs& attrs) {
     Options options;
     options.program = parse(attrs.text("code"));

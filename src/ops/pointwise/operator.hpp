@@ -3,18 +3,17 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "ops/pointwise/options.hpp"
 
 namespace dlprim::pointwise {
 
-class PointwiseOperator : public Operator, public DefinesEdges {
+class PointwiseOperator : public DeclaredOperator<ops::Pointwise>, public DefinesEdges {
   public:
-    std::string_view type() const override { return "Pointwise"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     /// Sums overflow or not by their order, and random numbers want seeds.
     bool defines_edges(const Attrs& attrs) const override;
-    const Schema& schema() const override { return pointwise_schema(); }
     int min_inputs() const override { return 0; }
     int max_inputs() const override { return 64; }
     int outputs(const Attrs& attrs) const override {

@@ -17,7 +17,6 @@ struct Options {
 };
 /// Throws Error(invalid_argument) if the program has syntax errors or scalars are missing.
 Options read_options(const Attrs& attrs);
-const Schema& pointwise_schema();
 
 std::vector<Shape> shapes_of(std::span<const TensorSpec> inputs);
 /// The type of results if the options do not set it. In integral programs, integers stay integers.

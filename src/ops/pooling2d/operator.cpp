@@ -4,29 +4,20 @@
 #include "ops/pooling2d/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::pooling2d {
 
 namespace {
 
+struct BackwardOptions : WithSizes<ops::Pooling2D> {
+    static constexpr std::string_view type = "Pooling2DBackward";
+};
+
 /// dy and, for max, the positions -> dx. The size of x is an option, so that x need not be kept.
-class Pooling2DBackward : public Operator {
+class Pooling2DBackward : public InternalOperator<BackwardOptions> {
   public:
-    std::string_view type() const override { return "Pooling2DBackward"; }
-    bool internal() const override { return true; }
     int max_inputs() const override { return 2; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"mode", OptionKind::text, std::string("max"), "as of Pooling2D, like the rest"},
-            {"kernel", OptionKind::integers, Ints{}, "", true},
-            {"stride", OptionKind::integers, Ints{1}, ""},
-            {"pad", OptionKind::integers, Ints{0}, ""},
-            {"count_include_pad", OptionKind::boolean, false, ""},
-            {"ceil_mode", OptionKind::boolean, false, ""},
-            {"return_indices", OptionKind::boolean, false, ""},
-            {"sizes", OptionKind::integers, Ints{}, "the shape of Pooling2D's input", true}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
@@ -34,21 +25,6 @@ class Pooling2DBackward : public Operator {
 };
 
 }  // namespace
-
-const Schema& Pooling2D::schema() const {
-    static const Schema schema{
-        {"mode", OptionKind::text, std::string("max"), "max or avg"},
-        {"kernel", OptionKind::integers, Ints{}, "window: one size or [height, width]", true},
-        {"stride", OptionKind::integers, Ints{1}, "step: one size or [height, width]"},
-        {"pad", OptionKind::integers, Ints{0},
-         "one size, [height, width] or [top, left, bottom, right]"},
-        {"count_include_pad", OptionKind::boolean, false, "avg divides by the padding, too"},
-        {"ceil_mode", OptionKind::boolean, false, "output sizes round up"},
-        {"return_indices", OptionKind::boolean, false,
-         "max: a second output, the position of each maximum in its window (row * width + "
-         "column)"}};
-    return schema;
-}
 
 std::vector<TensorSpec> Pooling2D::infer(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {

@@ -2,15 +2,13 @@
 // The operator Pooling2D; operator.cpp has its shapes and gradient, oracle.cpp its oracle.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/pooling2d/options.hpp"
 
 namespace dlprim::pooling2d {
 
-class Pooling2D : public Operator {
+class Pooling2D : public DeclaredOperator<ops::Pooling2D> {
   public:
-    std::string_view type() const override { return "Pooling2D"; }
-    const Schema& schema() const override;
     int outputs(const Attrs& attrs) const override {
         return attrs.boolean("return_indices") ? 2 : 1;
     }

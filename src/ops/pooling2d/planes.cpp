@@ -3,6 +3,7 @@
 // planes, as PyTorch's max_pool2d_with_indices has them. Pooling2D and its engines compute with
 // positions in the windows, which are a byte each; a Pointwise converts them.
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/pooling2d/operator.hpp"
 
@@ -41,18 +42,8 @@ ValueId convert(Graph& graph, const std::string& name, const std::string& code, 
                             {"dtypes", Strings{std::string(name_of(dtype))}}});
 }
 
-class MaxPooling2D final : public Operator {
+class MaxPooling2D final : public DeclaredOperator<ops::MaxPooling2D> {
   public:
-    std::string_view type() const override { return "MaxPooling2D"; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"kernel", OptionKind::integers, Ints{}, "window: one size or [height, width]", true},
-            {"stride", OptionKind::integers, Ints{1}, "step: one size or [height, width]"},
-            {"pad", OptionKind::integers, Ints{0},
-             "one size, [height, width] or [top, left, bottom, right]"},
-            {"ceil_mode", OptionKind::boolean, false, "output sizes round up"}};
-        return schema;
-    }
     int outputs(const Attrs&) const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
@@ -105,20 +96,8 @@ class MaxPooling2D final : public Operator {
 };
 
 /// Inputs: dy and the maxima's positions in the planes. Output: dx.
-class MaxPooling2DBackward final : public Operator {
+class MaxPooling2DBackward final : public DeclaredOperator<ops::MaxPooling2DBackward> {
   public:
-    std::string_view type() const override { return "MaxPooling2DBackward"; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"kernel", OptionKind::integers, Ints{}, "as of MaxPooling2D, like the next", true},
-            {"stride", OptionKind::integers, Ints{1}, "step: one size or [height, width]"},
-            {"pad", OptionKind::integers, Ints{0},
-             "one size, [height, width] or [top, left, bottom, right]"},
-            {"ceil_mode", OptionKind::boolean, false, "output sizes round up"},
-            {"sizes", OptionKind::integers, Ints{}, "height and width of the input of MaxPooling2D",
-             true}};
-        return schema;
-    }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

@@ -10,16 +10,12 @@ namespace dlprim::pooling_nd {
 
 namespace {
 
-constexpr std::int64_t most = 1 << 24;
-
 /// One size for each of `dims` dimensions, from one or `dims` entries.
-Ints sizes(const Attrs& attrs, const char* name, int dims, std::int64_t least) {
+Ints sizes(const Attrs& attrs, const char* name, int dims) {
     Ints given = attrs.ints(name);
     require(given.size() == 1 || given.size() == static_cast<std::size_t>(dims), name, " has ",
             given.size(), " entries; it is one size or one for each of the ", dims,
             " dimensions of images");
-    for (const std::int64_t size : given)
-        require(size >= least && size < most, name, " has ", size, "; it must be at least ", least);
     if (given.size() == 1) given.resize(static_cast<std::size_t>(dims), given[0]);
     return given;
 }
@@ -29,9 +25,7 @@ Ints sizes(const Attrs& attrs, const char* name, int dims, std::int64_t least) {
 Windows::Windows(const Attrs& attrs, const Shape& x, bool is_adaptive) : adaptive(is_adaptive) {
     require(x.rank() >= 3 && x.rank() <= 5, "input ", x.str(),
             " is not [N, C, ...] with one to three dimensions of images");
-    const std::string& mode = attrs.text("mode");
-    require(mode == "max" || mode == "avg", "mode '", mode, "' is neither max nor avg");
-    average = mode == "avg";
+    average = attrs.text("mode") == "avg";
     indices = attrs.boolean("return_indices");
     require(!(average && indices), "return_indices goes with mode max only");
     planes = x[0] * x[1];
@@ -55,19 +49,17 @@ void Windows::read_fixed(const Attrs& attrs, const Shape& x) {
     const bool ceil_mode = attrs.boolean("ceil_mode");
     count_include_pad = attrs.boolean("count_include_pad");
     divisor = attrs.integer("divisor_override");
-    require(divisor >= 0, "divisor_override is ", divisor, "; it must be positive");
-    const Ints kernel = sizes(attrs, "kernel", dims, 1), stride = sizes(attrs, "stride", dims, 1),
-               dilate = sizes(attrs, "dilate", dims, 1);
+    const Ints kernel = sizes(attrs, "kernel", dims), stride = sizes(attrs, "stride", dims),
+               dilate = sizes(attrs, "dilate", dims);
     const Ints given = attrs.ints("pad");
     const bool two_sided = given.size() == static_cast<std::size_t>(2 * dims);
-    const Ints pad = two_sided ? given : sizes(attrs, "pad", dims, 0);
+    const Ints pad = two_sided ? given : sizes(attrs, "pad", dims);
     for (std::size_t i = 0; i < static_cast<std::size_t>(dims); ++i) {
         Axis& a = axes[3 - static_cast<std::size_t>(dims) + i];
         a = {a.in,     1, kernel[i], stride[i], pad[i], pad[two_sided ? i + kernel.size() : i],
              dilate[i]};
         for (const std::int64_t p : {a.pad, a.pad_end})
-            require(p >= 0 && p < a.kernel, "pad ", p,
-                    " must be at least 0 and less than the kernel, ", a.kernel);
+            require(p < a.kernel, "pad ", p, " must be less than the kernel, ", a.kernel);
         require(!average || a.dilate == 1, "dilate goes with mode max only");
         const std::int64_t room = a.in + a.pad + a.pad_end - a.dilate * (a.kernel - 1) - 1;
         require(room >= 0 && a.in > 0, "a window of ", a.dilate * (a.kernel - 1) + 1,
@@ -80,7 +72,7 @@ void Windows::read_fixed(const Attrs& attrs, const Shape& x) {
 
 void Windows::read_adaptive(const Attrs& attrs, const Shape& x) {
     const int dims = x.rank() - 2;
-    const Ints wanted = sizes(attrs, "output", dims, -1);
+    const Ints wanted = sizes(attrs, "output", dims);
     for (std::size_t i = 0; i < static_cast<std::size_t>(dims); ++i) {
         Axis& a = axes[3 - static_cast<std::size_t>(dims) + i];
         require(a.in > 0, "input ", x.str(), " has images without elements");

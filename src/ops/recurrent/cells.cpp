@@ -17,10 +17,7 @@ const char* const gru_cell =
     "* x5);"
     "y0 = n + z * (x6 - n)";
 
-class Lstm : public Recurrent {
-  public:
-    std::string_view type() const override { return "LSTM"; }
-
+class Lstm : public DeclaredOperator<ops::LSTM, Recurrent> {
   protected:
     int gates() const override { return 4; }
     int states() const override { return 2; }
@@ -38,10 +35,7 @@ class Lstm : public Recurrent {
     }
 };
 
-class Gru : public Recurrent {
-  public:
-    std::string_view type() const override { return "GRU"; }
-
+class Gru : public DeclaredOperator<ops::GRU, Recurrent> {
   protected:
     int gates() const override { return 3; }
     int states() const override { return 1; }

@@ -16,24 +16,6 @@ constexpr std::int64_t most_steps = 100000;
 
 }  // namespace
 
-const Schema& Recurrent::schema() const {
-    static const Schema schema{
-        {"hidden_size", OptionKind::integer, std::int64_t{0}, "features of the state", true},
-        {"num_layers", OptionKind::integer, std::int64_t{1},
-         "layers, each of which reads the one below"},
-        {"bidirectional", OptionKind::boolean, false,
-         "a second run from the last step to the first"},
-        {"bias", OptionKind::boolean, true, "adds bias_ih and bias_hh"},
-        {"batch_first", OptionKind::boolean, false, "input and output are [N, T, features]"},
-        {"dropout", OptionKind::number, 0.0,
-         "the share of elements that become 0 behind every layer but the last, in training"},
-        {"stream", OptionKind::integer, std::int64_t{-1},
-         "number of the random stream for dropout, one per layer; default: from the operator's "
-         "name"},
-    };
-    return schema;
-}
-
 std::size_t tensors_among(const Options& options, std::size_t inputs) {
     const std::size_t params = static_cast<std::size_t>(options.runs()) * options.params_a_run();
     require(inputs > params, "takes an input and ", params, " parameters, got ", inputs,
@@ -44,12 +26,6 @@ std::size_t tensors_among(const Options& options, std::size_t inputs) {
 std::vector<ParamSpec> Recurrent::params(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
     const Options o = Options::read(attrs);
-    require(o.hidden_size >= 1 && o.hidden_size < std::int64_t{1} << 31,
-            "option hidden_size must be in 1..2147483647, got ", o.hidden_size);
-    require(o.num_layers >= 1 && o.num_layers <= 1000, "option num_layers must be in 1..1000, got ",
-            o.num_layers);
-    require(o.dropout >= 0 && o.dropout <= 1, "option dropout is ", o.dropout,
-            ", a share between 0 and 1 is needed");
     const Shape& x = inputs[0].shape;
     require(x.rank() == 3,
             "input must be [T, N, features], or [N, T, features] with batch_first, got ", x.str());

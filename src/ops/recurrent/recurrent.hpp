@@ -9,22 +9,14 @@
 //   hidden], and with bias bias_ih and bias_hh [gates * hidden]
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::recurrent {
 
-struct Options {
-    std::int64_t hidden_size = 0, num_layers = 1;
-    bool bidirectional = false, bias = true, batch_first = false;
-    double dropout = 0;        ///< between layers, in training
-    std::int64_t stream = -1;  ///< of the first layer's dropout; later layers count up from it
-
-    static Options read(const Attrs& attrs) {
-        return {attrs.integer("hidden_size"),   attrs.integer("num_layers"),
-                attrs.boolean("bidirectional"), attrs.boolean("bias"),
-                attrs.boolean("batch_first"),   attrs.number("dropout"),
-                attrs.integer("stream")};
-    }
+/// GRU has the same. `dropout` is that between layers, and `stream` that of the first layer's
+/// dropout; later layers count up from it.
+struct Options : ops::LSTM {
+    static Options read(const Attrs& attrs) { return {dlprim::read<ops::LSTM>(attrs)}; }
     std::int64_t directions() const { return bidirectional ? 2 : 1; }
     /// Options of the Dropout after this layer, which is not the last.
     Attrs dropout_behind(std::int64_t layer) const {
@@ -45,7 +37,6 @@ struct Step {
 
 class Recurrent : public Operator {
   public:
-    const Schema& schema() const override;
     int min_inputs() const override { return 1; }
     int max_inputs() const override { return 1 + states(); }
     int outputs(const Attrs&) const override { return 1 + states(); }

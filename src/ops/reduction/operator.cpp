@@ -7,18 +7,6 @@
 
 namespace dlprim::reduction {
 
-const Schema& Reduction::schema() const {
-    static const Schema schema{
-        {"method", OptionKind::text, std::string("sum"), "sum, sumsq (of squares), abssum or mean"},
-        {"keep_dim", OptionKind::boolean, true, "reduced dimensions stay, as 1"},
-        {"output_scale", OptionKind::number, 1.0, "factor of the result"},
-        {"dims", OptionKind::integers, Ints{},
-         "dimensions to reduce; default: all from start_axis on"},
-        {"start_axis", OptionKind::integer, std::int64_t{0},
-         "first of the dimensions reduced, without dims"}};
-    return schema;
-}
-
 std::vector<TensorSpec> Reduction::infer(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
     require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),

@@ -3,15 +3,13 @@
 // factor.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::reduction {
 
-class Reduction : public Operator {
+class Reduction : public DeclaredOperator<ops::Reduction> {
   public:
-    std::string_view type() const override { return "Reduction"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }

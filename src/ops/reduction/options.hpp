@@ -2,9 +2,10 @@
 // Options of Reduction: the method and the dimensions.
 #pragma once
 
-#include "base/attrs.hpp"
+#include "base/schema.hpp"
 #include "base/text.hpp"
 
+#include <dlprim/op_options.hpp>
 #include <dlprim/shape.hpp>
 
 #include <algorithm>
@@ -22,14 +23,9 @@ struct Options {
     Shape output;
 
     Options(const Attrs& attrs, const Shape& input)
-        : keep_dim(attrs.boolean("keep_dim")), scale(attrs.number("output_scale")) {
-        static const std::vector<std::string> names{"sum", "sumsq", "abssum", "mean"};
-        const std::string& name = attrs.text("method");
-        const auto found = std::find(names.begin(), names.end(), name);
-        require(found != names.end(), "method '", name, "' is not one of sum, sumsq, abssum, mean",
-                did_you_mean(name, names));
-        method = static_cast<Method>(found - names.begin());
-
+        : method(chosen<Method, &ops::Reduction::method>(attrs)),
+          keep_dim(attrs.boolean("keep_dim")),
+          scale(attrs.number("output_scale")) {
         const int rank = input.rank();
         axes = attrs.ints("dims");
         if (axes.empty()) {

@@ -3,6 +3,7 @@
 #include "ops/reorder/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/reorder/sides.hpp"
 
 namespace dlprim::reorder {
@@ -30,14 +31,13 @@ Verdict applicable(const Problem& problem) {
 
 namespace {
 
-class Reorder : public Operator {
+struct ReorderOptions {
+    static constexpr std::string_view type = reorder::type;
+    static constexpr auto fields() { return ops::option_table(); }
+};
+
+class Reorder : public InternalOperator<ReorderOptions> {
   public:
-    std::string_view type() const override { return reorder::type; }
-    bool internal() const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema;
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         return {inputs[0]};
     }

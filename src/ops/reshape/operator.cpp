@@ -3,21 +3,15 @@
 #include "ops/reshape/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/view_operator.hpp"
 
 namespace dlprim::reshape {
 
 namespace {
 
-class Reshape : public ViewOperator {
+class Reshape : public DeclaredOperator<ops::Reshape, ViewOperator> {
   public:
-    std::string_view type() const override { return "Reshape"; }
-    const Schema& schema() const override {
-        static const Schema schema{{"dims", OptionKind::integers, Ints{},
-                                    "the output's sizes; 0 keeps the input's, one -1 is deduced",
-                                    true}};
-        return schema;
-    }
     Shape view(const Attrs& attrs, const Shape& input) const override;
 };
 

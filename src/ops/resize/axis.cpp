@@ -2,7 +2,10 @@
 // Resize's options and geometry; see axis.hpp.
 #include "ops/resize/axis.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
+
+#include <dlprim/op_options.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -75,26 +78,14 @@ void filter(Mix& mix, const Options& options, double step, std::int64_t o) {
 }  // namespace
 
 Options::Options(const Attrs& attrs)
-    : align_corners(attrs.boolean("align_corners")),
+    : method(chosen<Method, &ops::Resize::method>(attrs)),
+      align_corners(attrs.boolean("align_corners")),
       antialias(attrs.boolean("antialias")),
       output(attrs.ints("output")),
       scales(attrs.numbers("scales")) {
-    const std::string& name = attrs.text("method");
-    const std::pair<std::string_view, Method> methods[] = {{"nearest", Method::nearest},
-                                                           {"nearest-exact", Method::nearest_exact},
-                                                           {"linear", Method::linear},
-                                                           {"cubic", Method::cubic}};
-    const auto* const found = std::find_if(std::begin(methods), std::end(methods),
-                                           [&](const auto& entry) { return entry.first == name; });
-    require(found != std::end(methods), "method '", name,
-            "' is not one of nearest, nearest-exact, linear, cubic");
-    method = found->second;
     const bool smooth = method == Method::linear || method == Method::cubic;
     require(smooth || (!align_corners && !antialias),
             "align_corners and antialias go with methods linear and cubic only");
-    for (const std::int64_t size : output)
-        require(size >= 1 && size < (std::int64_t{1} << 31), "an output size of ", size,
-                " is invalid; it must be at least 1");
     for (const double scale : scales)
         require(scale > 0 && std::isfinite(scale), "a scale of ", scale,
                 " is invalid; it must be positive");

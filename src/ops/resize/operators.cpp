@@ -3,33 +3,20 @@
 #include "ops/resize/operators.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/resize/axis.hpp"
 
 namespace dlprim::resize {
 
 namespace {
 
-const OptionSpec method{"method", OptionKind::text, std::string("nearest"),
-                        "nearest, nearest-exact, linear or cubic"};
-const OptionSpec output{"output", OptionKind::integers, Ints{},
-                        "sizes of the result: one, or one for each dimension of images"};
-const OptionSpec scales{"scales", OptionKind::numbers, Doubles{},
-                        "output size over input size, likewise; without output, sizes round down"};
-const OptionSpec align_corners{"align_corners", OptionKind::boolean, false,
-                               "linear, cubic: corner elements fall on corner elements"};
-const OptionSpec antialias{"antialias", OptionKind::boolean, false,
-                           "linear, cubic: a filter as wide as the step where images shrink"};
-const OptionSpec image_shape{"sizes", OptionKind::integers, Ints{}, "the shape of Resize's input",
-                             true};
+struct BackwardOptions : WithSizes<ops::Resize> {
+    static constexpr std::string_view type = backward_type;
+};
 
-class Forward : public Operator {
+class Forward : public DeclaredOperator<ops::Resize> {
   public:
-    std::string_view type() const override { return forward_type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{method, output, scales, align_corners, antialias};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         require(is_float(inputs[0].dtype), "input must be of a float type, got ",
@@ -50,15 +37,9 @@ class Forward : public Operator {
 };
 
 /// dy -> dx.
-class Backward : public Operator {
+class Backward : public InternalOperator<BackwardOptions> {
   public:
-    std::string_view type() const override { return backward_type; }
-    bool internal() const override { return true; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{method, output, scales, align_corners, antialias, image_shape};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};

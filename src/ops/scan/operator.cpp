@@ -2,6 +2,7 @@
 // Scan as an operator: options and shapes.
 #include "ops/scan/operator.hpp"
 
+#include "graph/declared_operator.hpp"
 #include "ops/scan/gradient.hpp"
 #include "ops/scan/options.hpp"
 #include "ops/scan/oracle.hpp"
@@ -10,9 +11,8 @@ namespace dlprim::scan {
 
 namespace {
 
-class Scan : public Operator {
+class Scan : public DeclaredOperator<ops::Scan> {
   public:
-    std::string_view type() const override { return scan::type; }
     /// The gradients of products and logarithms are several nodes, between which nothing is
     /// rounded.
     FloatTypes float_types(const Attrs& attrs) const override {
@@ -23,19 +23,6 @@ class Scan : public Operator {
     int outputs(const Attrs& attrs) const override {
         const Method method = method_of(attrs);
         return method == Method::max || method == Method::min ? 2 : 1;
-    }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"method", OptionKind::text, std::string("sum"), "sum, prod, max, min or logsumexp"},
-            {"dim", OptionKind::integer, std::int64_t{-1},
-             "the dimension along which lines lie; negative counts from the end"},
-            {"reverse", OptionKind::boolean, false, "lines are walked from their end"},
-            {"exclusive", OptionKind::boolean, false,
-             "of sums and products: an element itself does not count"},
-            {"dtype", OptionKind::text, std::string(),
-             "of sums and products of integers and bool: the results' integer type; empty: the "
-             "input's"}};
-        return schema;
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

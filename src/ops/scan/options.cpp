@@ -2,8 +2,11 @@
 // Scan's options; see options.hpp.
 #include "ops/scan/options.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
 #include "engine/element.hpp"
+
+#include <dlprim/op_options.hpp>
 
 namespace dlprim::scan {
 
@@ -25,13 +28,7 @@ DType result_of(const Attrs& attrs, Method method, DType dtype) {
 }  // namespace
 
 Method method_of(const Attrs& attrs) {
-    const std::string& name = attrs.text("method");
-    if (name == "prod") return Method::prod;
-    if (name == "max") return Method::max;
-    if (name == "min") return Method::min;
-    if (name == "logsumexp") return Method::logsumexp;
-    require(name == "sum", "method '", name, "' is not one of sum, prod, max, min, logsumexp");
-    return Method::sum;
+    return chosen<Method, &ops::Scan::method>(attrs);
 }
 
 Options::Options(const Attrs& attrs, const Shape& x, DType dtype)

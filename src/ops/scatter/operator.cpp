@@ -3,6 +3,7 @@
 #include "ops/scatter/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
 #include "ops/scatter/options.hpp"
@@ -13,27 +14,11 @@ namespace dlprim::scatter {
 
 namespace {
 
-class Scatter : public IndexedOperator, public DefinesEdges {
+class Scatter : public DeclaredOperator<ops::Scatter, IndexedOperator>, public DefinesEdges {
   public:
-    std::string_view type() const override { return scatter::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs& attrs) const override {
         return reduction_of(attrs) == Reduction::none;
-    }
-    const Schema& schema() const override {
-        static const Schema schema{
-            mode_option(),
-            dim_option(),
-            batch_dims_option(),
-            dims_option(),
-            from_end_option(),
-            {"reduction", OptionKind::text, std::string("none"),
-             "how updates change data: none (replace it), add, mul, max, min or mean"},
-            {"include_self", OptionKind::boolean, true,
-             "whether data takes part in what replaces it, beside the updates"},
-            {"shape", OptionKind::integers, Ints{},
-             "where data is left out: its sizes; it is zeros then"}};
-        return schema;
     }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 3; }

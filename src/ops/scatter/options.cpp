@@ -2,19 +2,15 @@
 // Scatter's options; see options.hpp.
 #include "ops/scatter/options.hpp"
 
+#include "base/schema.hpp"
 #include "base/text.hpp"
+
+#include <dlprim/op_options.hpp>
 
 namespace dlprim::scatter {
 
 Reduction reduction_of(const Attrs& attrs) {
-    const std::string& name = attrs.text("reduction");
-    if (name == "add") return Reduction::add;
-    if (name == "mul") return Reduction::mul;
-    if (name == "max") return Reduction::max;
-    if (name == "min") return Reduction::min;
-    if (name == "mean") return Reduction::mean;
-    require(name == "none", "reduction '", name, "' is not one of none, add, mul, max, min, mean");
-    return Reduction::none;
+    return chosen<Reduction, &ops::Scatter::reduction>(attrs);
 }
 
 Operands::Operands(const Problem& problem)

@@ -3,6 +3,7 @@
 #include "ops/slice/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "ops/slice/options.hpp"
 
@@ -22,21 +23,10 @@ void visit(const Shape& input, const Options& options, F&& f) {
                 f(static_cast<std::size_t>((o * input[options.dim] + i) * inner + k), to++);
 }
 
-class Slice : public Operator, public DefinesEdges {
+class Slice : public DeclaredOperator<ops::Slice>, public DefinesEdges {
   public:
-    std::string_view type() const override { return "Slice"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
-                                    "the dimension to cut; negative counts from the end"},
-                                   {"begin", OptionKind::integer, std::int64_t{0},
-                                    "the first element; negative counts from the end"},
-                                   {"end", OptionKind::integer, std::int64_t{-1},
-                                    "the element behind the last; -1 is the dimension's end, below "
-                                    "that counts from the end"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& x = inputs[0].shape;

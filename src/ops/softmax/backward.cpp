@@ -12,7 +12,8 @@ namespace {
 /// Inputs: dy and Softmax's result y. Output: dx.
 class SoftmaxBackward final : public Softmax {
   public:
-    std::string_view type() const override { return "SoftmaxBackward"; }
+    std::string_view type() const override { return ops::SoftmaxBackward::type; }
+    const Schema& schema() const override { return schema_of<ops::SoftmaxBackward>(); }
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

@@ -7,13 +7,6 @@
 
 namespace dlprim::softmax {
 
-const Schema& Softmax::schema() const {
-    static const Schema schema{{"log", OptionKind::boolean, false, "the logarithm of the softmax"},
-                               {"axis", OptionKind::integer, std::int64_t{1},
-                                "the dimension along which the results sum to 1", false, "dim"}};
-    return schema;
-}
-
 std::vector<TensorSpec> Softmax::infer(const Attrs& attrs,
                                        std::span<const TensorSpec> inputs) const {
     const Options options(attrs, inputs[0].shape);

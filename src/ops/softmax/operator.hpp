@@ -2,18 +2,16 @@
 // Softmax: exp(x) divided by its sum along one dimension, or the logarithm of that.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/softmax/options.hpp"
 
 #include <string>
 
 namespace dlprim::softmax {
 
-class Softmax : public Operator {
+class Softmax : public DeclaredOperator<ops::Softmax> {
   public:
-    std::string_view type() const override { return "Softmax"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }

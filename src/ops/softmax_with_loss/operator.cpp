@@ -6,12 +6,6 @@
 
 namespace dlprim::softmax_with_loss {
 
-const Schema& SoftmaxWithLoss::schema() const {
-    static const Schema schema{
-        {"ignore_index", OptionKind::integer, no_label, "a label that does not count"}};
-    return schema;
-}
-
 std::pair<int, std::int64_t> SoftmaxWithLoss::label_input(
     const Attrs&, std::span<const TensorSpec> inputs) const {
     return {1, inputs[0].shape[1]};

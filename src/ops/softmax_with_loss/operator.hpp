@@ -3,7 +3,7 @@
 // labels that count: a logarithmic Softmax followed by an NLLLoss.
 #pragma once
 
-#include "graph/operator.hpp"
+#include "graph/declared_operator.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -13,11 +13,9 @@ namespace dlprim::softmax_with_loss {
 /// The value of ignore_index if every label counts.
 inline constexpr std::int64_t no_label = std::numeric_limits<std::int64_t>::min();
 
-class SoftmaxWithLoss : public Operator {
+class SoftmaxWithLoss : public DeclaredOperator<ops::SoftmaxWithLoss> {
   public:
-    std::string_view type() const override { return "SoftmaxWithLoss"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-    const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,

@@ -4,6 +4,7 @@
 #include "ops/split/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 
 namespace dlprim::split_op {
 
@@ -19,27 +20,17 @@ struct Options {
         require(given >= -x.rank() && given < x.rank(), "option dim is ", given, ", the input ",
                 x.str(), " has ", x.rank(), " dimensions");
         dim = static_cast<int>(given < 0 ? given + x.rank() : given);
-        require(parts >= 1 && x[dim] % parts == 0, "dimension ", dim, " of ", x.str(),
-                " cannot be cut in ", parts, " equal parts");
+        require(x[dim] % parts == 0, "dimension ", dim, " of ", x.str(), " cannot be cut in ",
+                parts, " equal parts");
         piece = x[dim] / parts;
     }
 };
 
-class Split : public Operator {
+class Split : public DeclaredOperator<ops::Split> {
   public:
-    std::string_view type() const override { return "Split"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
-                                    "the dimension to cut; negative counts from the end"},
-                                   {"parts", OptionKind::integer, std::int64_t{2},
-                                    "how many equal pieces, one an output", true}};
-        return schema;
-    }
     int outputs(const Attrs& attrs) const override {
-        const std::int64_t parts = attrs.integer("parts");
-        require(parts >= 1 && parts <= 100000, "option parts must be in 1..100000, got ", parts);
-        return static_cast<int>(parts);
+        return static_cast<int>(attrs.integer("parts"));
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

@@ -5,6 +5,7 @@
 #include "ops/squeeze/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/view_operator.hpp"
 
 #include <vector>
@@ -13,15 +14,8 @@ namespace dlprim::squeeze {
 
 namespace {
 
-class Squeeze : public ViewOperator {
+class Squeeze : public DeclaredOperator<ops::Squeeze, ViewOperator> {
   public:
-    std::string_view type() const override { return "Squeeze"; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"dims", OptionKind::integers, Ints{}, "dimensions to drop where their size is 1"},
-            {"all", OptionKind::boolean, false, "drop every dimension of size 1; so does no dims"}};
-        return schema;
-    }
     Shape view(const Attrs& attrs, const Shape& input) const override;
 };
 

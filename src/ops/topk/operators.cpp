@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/lines.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/topk/lines.hpp"
 #include "ops/topk/oracle.hpp"
 
@@ -15,21 +16,10 @@ void check_type(DType dtype) {
     require(!is_narrow(dtype), "elements of ", name_of(dtype), " have no order here; cast them");
 }
 
-class TopK : public Operator {
+class TopK : public DeclaredOperator<ops::TopK> {
   public:
-    std::string_view type() const override { return topk::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     int outputs(const Attrs&) const override { return 2; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"k", OptionKind::integer, std::int64_t{1}, "how many elements of each line", true},
-            {"dim", OptionKind::integer, std::int64_t{-1},
-             "the dimension along which lines lie; negative counts from the end"},
-            {"largest", OptionKind::boolean, true, "the largest elements, or else the smallest"},
-            {"sorted", OptionKind::boolean, true,
-             "they come in order; they do so without it, too"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         check_type(inputs[0].dtype);
@@ -62,18 +52,10 @@ class TopK : public Operator {
     }
 };
 
-class Sort : public Operator {
+class Sort : public DeclaredOperator<ops::Sort> {
   public:
-    std::string_view type() const override { return "Sort"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     int outputs(const Attrs&) const override { return 2; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"dim", OptionKind::integer, std::int64_t{-1},
-             "the dimension along which lines lie; negative counts from the end"},
-            {"descending", OptionKind::boolean, false, "the largest come first"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         check_type(inputs[0].dtype);

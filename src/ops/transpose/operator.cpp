@@ -3,6 +3,7 @@
 #include "ops/transpose/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "ops/transpose/options.hpp"
 
@@ -75,20 +76,10 @@ void visit(const Shape& x, const Ints& dims, F&& f) {
     }
 }
 
-class Transpose : public Operator, public DefinesEdges {
+class Transpose : public DeclaredOperator<ops::Transpose>, public DefinesEdges {
   public:
-    std::string_view type() const override { return "Transpose"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"dims", OptionKind::integers, Ints{},
-             "the permutation: output dimension i is input dimension dims[i]"},
-            {"dim0", OptionKind::integer, std::int64_t{-2},
-             "without dims: the dimension that changes places ..."},
-            {"dim1", OptionKind::integer, std::int64_t{-1}, "... with this one"}};
-        return schema;
-    }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& x = inputs[0].shape;

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "graph/declared_operator.hpp"
 #include "ops/transposed_conv2d/options.hpp"
 
 #include <cmath>
@@ -44,32 +45,9 @@ Shape output_shape(const TransposedOptions& options, const Shape& x) {
     return Shape{x[0], options.channels_out, h, w};
 }
 
-class TransposedConvolution2D : public Operator {
+class TransposedConvolution2D : public DeclaredOperator<ops::TransposedConvolution2D> {
   public:
-    std::string_view type() const override { return "TransposedConvolution2D"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
-
-    const Schema& schema() const override {
-        static const Schema schema{
-            {"channels_out", OptionKind::integer, std::int64_t(0), "number of output channels",
-             true},
-            {"channels_in", OptionKind::integer, std::int64_t(-1),
-             "number of input channels; deduced when not given"},
-            {"groups", OptionKind::integer, std::int64_t(1),
-             "groups of channels that are convolved apart"},
-            {"bias", OptionKind::boolean, true, "whether a bias is added to each channel"},
-            {"kernel", OptionKind::integers, Ints{1}, "one integer or [height, width]", true},
-            {"stride", OptionKind::integers, Ints{1}, "one integer or [height, width]"},
-            {"pad", OptionKind::integers, Ints{0},
-             "cut from the output: one integer, [height, width] or [top, left, bottom, right]"},
-            {"dilate", OptionKind::integers, Ints{1}, "one integer or [height, width]"},
-            {"output_pad", OptionKind::integers, Ints{0},
-             "rows and columns added at the output's end; less than stride or dilate"},
-            {"activation", OptionKind::text, std::string("identity"),
-             "activation applied to the output"},
-        };
-        return schema;
-    }
 
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

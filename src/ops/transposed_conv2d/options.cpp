@@ -10,15 +10,10 @@ namespace dlprim::transposed_conv2d {
 
 namespace {
 
-constexpr std::int64_t size_limit = std::int64_t(1) << 28;
-
-std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name, std::int64_t least) {
+std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name) {
     const Ints given = attrs.ints(name);
     require(given.size() == 1 || given.size() == 2, name,
             " must be one integer or [height, width], not a list of ", given.size());
-    for (const std::int64_t size : given)
-        require(size >= least && size <= size_limit, name, " must be at least ", least,
-                " and at most ", size_limit, ", not ", size);
     return {given.front(), given.back()};
 }
 
@@ -27,16 +22,13 @@ std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name, std::i
 TransposedOptions TransposedOptions::read(const Attrs& attrs) {
     TransposedOptions options;
     options.channels_out = attrs.integer("channels_out");
-    require(options.channels_out >= 1, "channels_out must be at least 1, not ",
-            options.channels_out);
     options.channels_in = attrs.integer("channels_in");
     options.groups = attrs.integer("groups");
-    require(options.groups >= 1, "groups must be at least 1, not ", options.groups);
     options.bias = attrs.boolean("bias");
-    options.kernel = pair_of(attrs, "kernel", 1);
-    options.stride = pair_of(attrs, "stride", 1);
-    options.dilate = pair_of(attrs, "dilate", 1);
-    options.output_pad = pair_of(attrs, "output_pad", 0);
+    options.kernel = pair_of(attrs, "kernel");
+    options.stride = pair_of(attrs, "stride");
+    options.dilate = pair_of(attrs, "dilate");
+    options.output_pad = pair_of(attrs, "output_pad");
     for (std::size_t i = 0; i < 2; ++i)
         require(options.output_pad[i] < std::max(options.stride[i], options.dilate[i]),
                 "output_pad ", options.output_pad[i], " must be less than stride ",
@@ -46,11 +38,7 @@ TransposedOptions TransposedOptions::read(const Attrs& attrs) {
         pad.size() == 1 || pad.size() == 2 || pad.size() == 4,
         "pad must be one integer, [height, width] or [top, left, bottom, right], not a list of ",
         pad.size());
-    for (std::size_t i = 0; i < 4; ++i) {
-        options.pad[i] = pad[i % pad.size()];
-        require(options.pad[i] >= 0 && options.pad[i] <= size_limit,
-                "pad must be at least 0 and at most ", size_limit, ", not ", options.pad[i]);
-    }
+    for (std::size_t i = 0; i < 4; ++i) options.pad[i] = pad[i % pad.size()];
     options.activation = attrs.text("activation");
     return options;
 }

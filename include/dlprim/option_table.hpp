@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// What the structs of dlprim/op_options.hpp are made of: lists of integers, and the table of fields
+// by which a struct says what its options are called and mean.
+//
+// The library reads options, checks them, fills in defaults and writes docs/json.md by these
+// tables. A program that only sets fields needs nothing of them.
+#pragma once
+
+#include <dlprim/error.hpp>
+#include <dlprim/namespace.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace dlprim::ops {
+
+/// One integer or a list: `2`, or `{2, 1}`. For a kernel, stride, padding or dilation one integer
+/// means both dimensions, a list of two is height and width, and a padding may also be
+/// `{top, left, bottom, right}`. Empty means that the option is not given.
+class IntList {
+  public:
+    static constexpr std::size_t most = 16;
+
+    constexpr IntList() = default;
+    constexpr IntList(std::int64_t value) : values_{value}, size_(1) {}
+    /// Throws Error(invalid_argument) for more than `most` integers.
+    IntList(std::initializer_list<std::int64_t> values)
+        : IntList(std::span(values.begin(), values.size())) {}
+    explicit IntList(std::span<const std::int64_t> values) : size_(values.size()) {
+        if (values.size() > most)
+            throw Error(ErrorKind::invalid_argument,
+                        "a list in an operator's options has at most 16 integers, not " +
+                            std::to_string(values.size()));
+        std::copy(values.begin(), values.end(), values_.begin());
+    }
+
+    std::span<const std::int64_t> values() const noexcept { return {values_.data(), size_}; }
+    bool empty() const noexcept { return size_ == 0; }
+    bool operator==(const IntList&) const = default;
+
+  private:
+    std::array<std::int64_t, most> values_{};
+    std::size_t size_ = 0;
+};
+
+/// What a table says about an option. Its kind follows from the field's type, and its default is
+/// the field's initial value.
+struct OptionText {
+    std::string_view name, meaning;
+    bool is_required = false;          ///< the field's initial value means that it is not given
+    std::string_view other_name = {};  ///< under which JSON and Python take it, too
+    double least =
+        -std::numeric_limits<double>::infinity();  ///< of the number, or of all in a list
+    double most = std::numeric_limits<double>::infinity();
+    std::array<std::string_view, 6> choices = {};  ///< the texts that it may be; none: any
+};
+
+/// A row of a table: a field and its text.
+template <typename Struct, typename Value>
+struct Option {
+    Value Struct::*field;
+    OptionText text;
+
+    /// Another name of the option, which JSON takes, too.
+    constexpr Option also(std::string_view name) const {
+        Option changed = *this;
+        changed.text.other_name = name;
+        return changed;
+    }
+    constexpr Option between(double least, double most) const {
+        Option changed = *this;
+        changed.text.least = least;
+        changed.text.most = most;
+        return changed;
+    }
+    constexpr Option at_least(double least) const { return between(least, text.most); }
+    template <typename... Texts>
+    constexpr Option one_of(Texts... texts) const {
+        Option changed = *this;
+        changed.text.choices = {std::string_view(texts)...};
+        return changed;
+    }
+};
+
+/// The name of a field, by which the compiler calls it in the name of this function.
+template <auto field>
+constexpr std::string_view field_name() {
+    const std::string_view text = __PRETTY_FUNCTION__;  // "... [with auto field = &Pad::value; ..."
+    const std::size_t begin = text.find("field = ");
+    const std::string_view member = text.substr(begin, text.find_first_of(";]", begin) - begin);
+    return member.substr(member.rfind(':') + 1);
+}
+
+template <typename Struct, typename Value>
+constexpr Option<Struct, Value> option_row(Value Struct::*field, OptionText text) {
+    return {field, text};
+}
+
+/// The row of an option of the field's name, `option<&PReLU::init>("the weight's first value")`.
+template <auto field>
+constexpr auto option(std::string_view meaning) {
+    return option_row(field, {field_name<field>(), meaning});
+}
+/// The row of an option that has to be given.
+template <auto field>
+constexpr auto required(std::string_view meaning) {
+    return option_row(field, {field_name<field>(), meaning, true});
+}
+
+/// The table of a struct. std::tuple_cat() joins tables.
+template <typename... Options>
+constexpr std::tuple<Options...> option_table(Options... options) {
+    return {options...};
+}
+
+}  // namespace dlprim::ops

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// declarations(): what the structs of options say, as JSON.
+#include "base/schema.hpp"
+#include "base/text.hpp"
+#include "formats/json_net.hpp"
+#include "graph/operator.hpp"
+
+#include <dlprim/ops.hpp>
+
+namespace dlprim::ops {
+
+namespace {
+
+std::string option_json(const OptionSpec& option) {
+    static constexpr const char* kinds[] = {"boolean",  "integer", "number", "text",
+                                            "integers", "numbers", "texts"};
+    const OptionText& text = option.text;
+    Attrs said{{"name", std::string(text.name)},
+               {"kind", std::string(kinds[static_cast<std::size_t>(option.kind)])},
+               {"meaning", std::string(text.meaning)},
+               {"required", text.is_required}};
+    const bool is_given = option.value != attr_of(std::optional<std::int64_t>()) &&
+                          option.value != attr_of(std::string()) && option.value == option.value;
+    if (is_given && !text.is_required) said.set("default", option.value);
+    if (!text.other_name.empty()) said.set("also", std::string(text.other_name));
+    Strings choices;
+    for (const std::string_view choice : text.choices)
+        if (!choice.empty()) choices.emplace_back(choice);
+    if (!choices.empty()) said.set("choices", choices);
+    if (std::isfinite(text.least)) said.set("least", text.least);
+    if (std::isfinite(text.most)) said.set("most", text.most);
+    return write_options_json(said);
+}
+
+std::string operator_json(std::string_view type) {
+    const Schema& schema = OperatorRegistry::instance().get(type).schema();
+    std::string head = write_options_json(
+        {{"group", std::string(schema.group())}, {"takes", std::string(schema.takes())}});
+    head.pop_back();  // the brace, behind which the options come
+    std::vector<std::string> options;
+    for (const OptionSpec& option : schema.options()) options.push_back(option_json(option));
+    return cat("\"", type, "\": ", head, ", \"options\": [", join(options, ",\n  "), "]}");
+}
+
+}  // namespace
+
+std::string declarations() {
+    std::vector<std::string> all;
+    std::apply([&](const auto&... options) { (all.push_back(operator_json(options.type)), ...); },
+               AllOptions());
+    return "{" + join(all, ",\n ") + "}\n";
+}
+
+}  // namespace dlprim::ops
