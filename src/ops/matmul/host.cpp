@@ -152,7 +152,8 @@ class HostIntegers : public Host {
 }  // namespace
 
 void add_host(EngineRegistry& engines, const std::string& op) {
-    engines.add(std::make_unique<HostIntegers>(op));
+    // Only products that mark_small_integers() finds are of small integers.
+    if (op == "MatMul") engines.add(std::make_unique<HostIntegers>(op));
     engines.add(std::make_unique<Host>(op));
 }
 
