@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -49,6 +50,13 @@ def tokens_of(program: Program) -> list[str]:
     return TOKEN.findall(text)
 
 
+def without_unused(ptx: str) -> str:
+    """The text without functions that nothing calls, since all calls of them were inlined."""
+    parts = re.split(r"^(?=\.visible )", ptx, flags=re.M)
+    names = [re.search(r"\.func\s+(?:\([^)]*\)\s+)?(\w+)", part.split("{")[0]) for part in parts]
+    return "".join(part for part, name in zip(parts, names) if name is None or ptx.count(name[1] + ",") > 0)
+
+
 def code_of(program: Program, clang: str) -> list[list[str]]:
     """What Clang makes of the program: for each basic block of its PTX, sorted instructions and their constants.
 
@@ -61,11 +69,13 @@ def code_of(program: Program, clang: str) -> list[list[str]]:
     if run.returncode != 0:
         sys.exit(f"{clang} does not compile '{program['name']}' with {program['options']}:\n{run.stderr[:2000]}")
     text = re.sub(r"//.*|\.extern \.func[^;]*;|\.reg .*", "", run.stdout)
-    text = re.sub(r"\$L__BB\d+_", "$L__BB_", text)  # numbered by function
+    text = re.sub(r"LBB\d+_", "LBB_", text)  # numbered by function
+    text = without_unused(text)
     for number, kernel in enumerate(re.findall(r"\.entry (\w+)", text)):
         text = re.sub(rf"\b{kernel}(?=\b|_)", f"kernel{number}", text)
-    blocks = re.split(r"^(?=\$\w+:)|(?<=;)(?=\s*@?\S*\s*bra)", text, flags=re.M)
-    return [sorted(" ".join(re.sub(r"%\w+", "%", line).split()) for line in block.splitlines()) for block in blocks]
+    blocks = re.split(r"^(?=\w+:)|(?<=;)(?=\s*@?\S*\s*bra)", text, flags=re.M)
+    lines = [[" ".join(re.sub(r"%\w+", "%", line).split()) for line in block.splitlines()] for block in blocks]
+    return [sorted(filter(None, block)) for block in lines]
 
 
 class Proofs:
@@ -75,10 +85,12 @@ class Proofs:
         self.before, self.after, self.clang = before, after, clang
         self.known: dict[tuple[int, int], str] = {}
 
-    def verdict(self, old: int, new: int) -> str:
-        if (old, new) not in self.known:
-            self.known[old, new] = self.compare(self.before[old], self.after[new])
-        return self.known[old, new]
+    def make(self, rows: list[tuple[list[int], list[int]]]) -> None:
+        """Compares all pairs of the rows' programs, on all processors."""
+        pairs = list({pair for old, new in rows for pair in zip(old, new)})
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            compared = pool.map(lambda pair: self.compare(self.before[pair[0]], self.after[pair[1]]), pairs)
+            self.known = dict(zip(pairs, compared))
 
     def compare(self, old: Program, new: Program) -> str:
         flags = [[option for option in options_of(one) if not option.startswith("-D")] for one in (old, new)]
@@ -91,7 +103,7 @@ class Proofs:
     def of_row(self, old: list[int], new: list[int]) -> str:
         if len(old) != len(new):
             return "not proven"
-        verdicts = {self.verdict(*pair) for pair in zip(old, new)}
+        verdicts = {self.known[pair] for pair in zip(old, new)}
         return next((one for one in ("not proven", "same code") if one in verdicts), "same tokens")
 
 
@@ -125,6 +137,7 @@ def main() -> int:
             f"{len(after['rows'])}: embed the same rows in both builds"
         )
     proofs = Proofs(before["programs"], after["programs"], arguments.compile)
+    proofs.make(list(zip(before["rows"], after["rows"])))
     verdicts: collections.Counter[tuple[str, str]] = collections.Counter()
     number = 0
     for path, database in found:

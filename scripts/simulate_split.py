@@ -7,7 +7,7 @@
 The unit is taken to cut its running sum toward zero to 24 bits after every instruction (16 of K); sums of 64 of K
 are added in float outside of it. Prints, for positive data, where a cut shows, the mean relative error (the bias
 that layers of a network add up) of three orders, and for normal data the error's rms beside that of fused
-multiply-adds. This is where the constant of SPLIT_UNSCALE_CUT comes from. Needs numpy.
+multiply-adds. This is where the constant of split_unscale_cut comes from. Needs numpy.
 """
 import argparse
 

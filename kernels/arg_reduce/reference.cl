@@ -16,11 +16,11 @@
 
 // Whether a is more extreme than b: a NaN more than every number, none more than a NaN.
 INLINE int is_beyond(VALUE a, VALUE b) {
-    if (IS_NAN(b)) return 0;
+    if (is_nan(b)) return 0;
 #if LARGEST
-    return IS_NAN(a) || a > b;
+    return is_nan(a) || a > b;
 #else
-    return IS_NAN(a) || a < b;
+    return is_nan(a) || a < b;
 #endif
 }
 
@@ -45,18 +45,18 @@ kernel void find_extremes(global const T* x, ulong x_offset, global T* values, u
     global const T* line = x + x_offset + o * length * inner + i;
     const long apart = step * inner, elements = (end - first + step - 1) / step, rounds = elements / LANES;
     line += first * inner;
-    VALUE best = LOAD(line, 0);
+    VALUE best = load_element(line, 0);
     long at = 0, next = 1;
     if (LANES > 1 && rounds > 1) {
         VALUE bests[LANES];
         int at_round[LANES];
         for (int l = 0; l < LANES; ++l) {
-            bests[l] = LOAD(line, l * apart);
+            bests[l] = load_element(line, l * apart);
             at_round[l] = 0;
         }
         for (int r = 1; r < rounds; ++r)
             for (int l = 0; l < LANES; ++l) {
-                const VALUE value = LOAD(line, ((long)r * LANES + l) * apart);
+                const VALUE value = load_element(line, ((long)r * LANES + l) * apart);
                 const int is_next = is_beyond(value, bests[l]);
                 bests[l] = is_next ? value : bests[l];
                 at_round[l] = is_next ? r : at_round[l];
@@ -65,14 +65,14 @@ kernel void find_extremes(global const T* x, ulong x_offset, global T* values, u
         next = rounds * LANES;
     }
     for (; next < elements; ++next) {
-        const VALUE value = LOAD(line, next * apart);
+        const VALUE value = load_element(line, next * apart);
         if (is_beyond(value, best)) {
             best = value;
             at = next;
         }
     }
     at = first + at * step;
-    if (has_values) STORE(values + values_offset, item, best);
+    if (has_values) store_element(values + values_offset, item, best);
     positions[positions_offset + item] = at;
 }
 
@@ -83,12 +83,12 @@ kernel void choose_extremes(global const T* found, ulong found_offset, global co
     const long line = get_global_id(0);
     if (line >= count) return;
     const long first = line / inner * parts * inner + line % inner;
-    VALUE best = LOAD(found + found_offset, first);
+    VALUE best = load_element(found + found_offset, first);
     long at = places[places_offset + first];
     for (long p = 1; p < parts; ++p) {
-        const VALUE value = LOAD(found + found_offset, first + p * inner);
+        const VALUE value = load_element(found + found_offset, first + p * inner);
         prefer(&best, &at, value, places[places_offset + first + p * inner]);
     }
-    if (has_values) STORE(values + values_offset, line, best);
+    if (has_values) store_element(values + values_offset, line, best);
     positions[positions_offset + line] = at;
 }

@@ -12,8 +12,7 @@
 // T        uchar, ushort, uint or ulong                         uint
 // VECTOR   elements per work-item: 1 or 4                       4
 // INDEX    uint or ulong, for numbers up to that of work-items  uint
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
+#include "common/join.clh"
 
 #define TAKE(i, next)             \
     if (k >= b##i) {              \

@@ -40,9 +40,9 @@
 // Work-group: one work-item. Local memory: none.
 #include "common/inline.clh"
 #include "common/vectors.clh"
+#include "conv2d/blocked_sums.clh"
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p;
-#define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
 #define START_O(o, p) acc_##o##_##p = bias_##o;
 #define START_P(p, _) REPEAT_B(O, START_O, p)
 #define BIAS_READ(o) \
@@ -51,15 +51,12 @@
 #define PLACE(o, p) (tile_at + VECTOR_AT(o) + (ulong)((p) * y_column_step * B))
 #define ZERO_O(o, p) acc_##o##_##p = (VEC)(0.0f);
 #define ZERO_P(p, _) REPEAT_B(O, ZERO_O, p)
-#define WEIGHT_O(o, l) const VEC w_##o = READ(wp + ((l) * O + o) * V);
-#define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * S * B + l]); REPEAT_B(O, FMA_O, p) }
-#define LANE(l, _) { REPEAT_C(O, WEIGHT_O, l) REPEAT_A(P, FMA_P, l) }
-#define PREFETCH_P(p, at) PREFETCH((at) + (p) * S * B);
-#define PREFETCH_FAR_P(p, at) PREFETCH_FAR((at) + (p) * S * B);
+#define PREFETCH_P(p, at) prefetch_line((at) + (p) * S * B);
+#define PREFETCH_FAR_P(p, at) prefetch_line_far((at) + (p) * S * B);
 #define STORE_O(o, p) if (vector0 + o < out_vectors) AT(y + PLACE(o, p)) = acc_##o##_##p;
 #define STORE_P(p, _) if (p >= skip) { REPEAT_B(O, STORE_O, p) }
-#define ADD_O(o, p) if (vector0 + o < out_vectors) acc_##o##_##p += READ(y + PLACE(o, p));
+#define ADD_O(o, p) if (vector0 + o < out_vectors) acc_##o##_##p += vec_at(y + PLACE(o, p));
 #define ADD_P(p, _) if (p >= skip) { REPEAT_B(O, ADD_O, p) }
 #define MASK(o) if ((vector0 + o + 1) * V > group_out) v = keep_lanes(v, group_out - (vector0 + o) * V);
 #define FINISH_O(o, p) if (vector0 + o < out_vectors) { \
@@ -90,18 +87,18 @@
 // Copies `span` pixels of a row to `piece`, with zeros in place of those outside of [before, until).
 INLINE void copy_piece(global const float* from, int before, int until, int span, float* piece) {
     for (int i = 0; i < before * B; i += V) *(VEC*)(piece + i) = (VEC)(0.0f);
-    for (int i = before * B; i < until * B; i += V) *(VEC*)(piece + i) = READ(from + i);
+    for (int i = before * B; i < until * B; i += V) *(VEC*)(piece + i) = vec_at(from + i);
     for (int i = until * B; i < span * B; i += V) *(VEC*)(piece + i) = (VEC)(0.0f);
 }
 
 // One kernel position: multiplies `lanes` lanes of the input block from xp by lanes*O*V weights at wp.
 #define POSITION \
     for (int line = 0; line < ahead_lines && ahead < ahead_end; line++) { \
-        PREFETCH_FAR(ahead); \
+        prefetch_line_far(ahead); \
         ahead += LINE_FLOATS; \
     } \
     for (int lane = 0; lane < lanes; lane += LANE_STEP) { \
-        REPEAT_D(LANE_STEP, LANE, 0) \
+        REPEAT_C(LANE_STEP, LANE, 0) \
         xp += LANE_STEP; \
         wp += LANE_STEP * O * V; \
     }

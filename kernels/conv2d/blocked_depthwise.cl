@@ -18,7 +18,7 @@
 #include "common/vectors.clh"
 
 #define START_P(p, _) VEC acc_##p = start;
-#define FMA_P(p, _) acc_##p = fma(weight, READ(xp + (p) * S * V), acc_##p);
+#define FMA_P(p, _) acc_##p = fma(weight, vec_at(xp + (p) * S * V), acc_##p);
 #define MASK if ((block + 1) * V > channels) v = keep_lanes(v, channels - block * V);
 #define FINISH_P(p, _) if (p >= skip) { \
     const ulong at = tile_at + (ulong)((p) * y_column_step * V); VEC v = acc_##p; EPILOGUE(v, at); MASK AT(y + at) = v; }
@@ -51,7 +51,7 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
                 global const float* xp = x + ((ulong)h * x_w + column * stride_w - pad_w) * V;
                 global const float* wp = w + kh * kernel_w * V;
                 for (int kw = 0; kw < kernel_w; kw++, wp += V, xp += dilate_w * V) {
-                    const VEC weight = READ(wp);
+                    const VEC weight = vec_at(wp);
                     REPEAT_A(P, FMA_P, 0)
                 }
             }
@@ -67,7 +67,7 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
                 for (int kw = 0; kw < kernel_w; kw++) {
                     const int c = w0 + kw * dilate_w;
                     if (c >= 0 && c < x_w)
-                        acc_0 = fma(READ(w + (kh * kernel_w + kw) * V), READ(x + ((ulong)h * x_w + c) * V), acc_0);
+                        acc_0 = fma(vec_at(w + (kh * kernel_w + kw) * V), vec_at(x + ((ulong)h * x_w + c) * V), acc_0);
                 }
             }
             const ulong tile_at = row_at + (ulong)(column * y_column_step) * V;

@@ -26,11 +26,12 @@
 #define SUM(k) fma(x2, w##2##k, fma(x1, w##1##k, x0 * w##0##k))
 // A column of three rows, of which xp is the upper one. INNER: all are inside the image. BORDER: they need not be.
 #define INNER(column) \
-    const VEC x0 = READ(xp + (column) * V), x1 = READ(xp + row_step + (column) * V), x2 = READ(xp + 2 * row_step + (column) * V);
+    const VEC x0 = vec_at(xp + (column) * V), x1 = vec_at(xp + row_step + (column) * V), \
+              x2 = vec_at(xp + 2 * row_step + (column) * V);
 #define BORDER(column) \
-    const VEC x0 = above ? READ(xp + (column) * V) : (VEC)(0.0f), x1 = READ(xp + row_step + (column) * V), \
-              x2 = below ? READ(xp + 2 * row_step + (column) * V) : (VEC)(0.0f);
-#define SOON(row, column) PREFETCH(xp + (row) * row_step + (column) * V + AHEAD);
+    const VEC x0 = above ? vec_at(xp + (column) * V) : (VEC)(0.0f), x1 = vec_at(xp + row_step + (column) * V), \
+              x2 = below ? vec_at(xp + 2 * row_step + (column) * V) : (VEC)(0.0f);
+#define SOON(row, column) prefetch_line(xp + (row) * row_step + (column) * V + AHEAD);
 #if S == 1
 #define ROW(COLUMN) { \
     VEC before, own; \
@@ -85,8 +86,8 @@ void depthwise3(global const float* x, ulong x_offset, global const float* w, ul
     y += y_offset;
     bias += bias_offset;
     const VEC start = has_bias ? read_lanes(bias, block, channels) : (VEC)(0.0f);
-    const VEC w00 = READ(w), w01 = READ(w + V), w02 = READ(w + 2 * V), w10 = READ(w + 3 * V), w11 = READ(w + 4 * V),
-              w12 = READ(w + 5 * V), w20 = READ(w + 6 * V), w21 = READ(w + 7 * V), w22 = READ(w + 8 * V);
+    const VEC w00 = vec_at(w), w01 = vec_at(w + V), w02 = vec_at(w + 2 * V), w10 = vec_at(w + 3 * V), w11 = vec_at(w + 4 * V),
+              w12 = vec_at(w + 5 * V), w20 = vec_at(w + 6 * V), w21 = vec_at(w + 7 * V), w22 = vec_at(w + 8 * V);
     const long row_step = (long)x_w * V;
     for (int row = row0; row < row1; row++) {
         const bool above = row > 0, below = row * S + 1 < x_h;

@@ -16,11 +16,11 @@
 #include "common/vectors.clh"
 
 #define ZERO_K(k, u) VEC acc_##u##_##k = (VEC)(0.0f);
-#define FMA_K(k, u) acc_##u##_##k = fma(d##u, READ(xp + (u * stride_w + k * dilate_w) * V), acc_##u##_##k);
+#define FMA_K(k, u) acc_##u##_##k = fma(d##u, vec_at(xp + (u * stride_w + k * dilate_w) * V), acc_##u##_##k);
 #define EDGE_K(k, _) { const int c = col * stride_w - pad_w + k * dilate_w; \
-    if (c >= 0 && c < x_w) acc_0_##k = fma(d0, READ(from + (long)c * V), acc_0_##k); }
+    if (c >= 0 && c < x_w) acc_0_##k = fma(d0, vec_at(from + (long)c * V), acc_0_##k); }
 #define ADD_K(k, _) AT(to + (k) * V) += acc_0_##k + acc_1_##k;
-#define EDGE { const VEC d0 = READ(dp + col * V); REPEAT_A(K, EDGE_K, 0) }
+#define EDGE { const VEC d0 = vec_at(dp + col * V); REPEAT_A(K, EDGE_K, 0) }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void depthwise_filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset,
@@ -56,7 +56,7 @@ void depthwise_filter(global const float* x, ulong x_offset, global const float*
                 for (; col < in0; col++) EDGE
                 for (; col + 2 <= in1; col += 2) {
                     global const float* xp = from + (long)(col * stride_w - pad_w) * V;
-                    const VEC d0 = READ(dp + col * V), d1 = READ(dp + (col + 1) * V);
+                    const VEC d0 = vec_at(dp + col * V), d1 = vec_at(dp + (col + 1) * V);
                     REPEAT_A(K, FMA_K, 0)
                     REPEAT_A(K, FMA_K, 1)
                 }
@@ -78,8 +78,8 @@ void depthwise_filter_sum(global const float* sums, ulong sums_offset, global fl
     dw += dw_offset + (ulong)block * V * taps;
     const int lanes_here = min(V, channels - block * V);
     for (int tap = 0; tap < taps; tap++) {
-        VEC total = READ(sums + tap * V);
-        for (int s = 1; s < splits; s++) total += READ(sums + ((ulong)s * blocks * taps + tap) * V);
+        VEC total = vec_at(sums + tap * V);
+        for (int s = 1; s < splits; s++) total += vec_at(sums + ((ulong)s * blocks * taps + tap) * V);
         float lanes[V] __attribute__((aligned(4 * V)));
         *(VEC*)lanes = total;
         for (int l = 0; l < lanes_here; l++) dw[(ulong)l * taps + tap] = lanes[l];

@@ -117,8 +117,8 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                             global const float* const end = dp + (col1 - col0) * B;
                             for (; dp < end; dp += B, xp += stride_w * B) {
                                 PIXEL
-                                PREFETCH_FAR(ahead_x);
-                                PREFETCH_FAR(ahead_dy);
+                                prefetch_line_far(ahead_x);
+                                prefetch_line_far(ahead_dy);
                                 ahead_x += x_step;
                                 ahead_dy += dy_step;
                             }
@@ -144,8 +144,8 @@ void filter_sum(global float* sums, ulong sums_offset, global float* dw, ulong d
     dw += dw_offset + (((ulong)group * group_out + b * V) * group_in + c * V) * taps;
     const int outs = min(V, group_out - b * V), ins = min(V, group_in - c * V);
     for (int k = 0; k < taps * V * V; k += V) {
-        VEC total = READ(sums + k);
-        for (int s = 1; s < splits; s++) total += READ(sums + k + s * split_step);
+        VEC total = vec_at(sums + k);
+        for (int s = 1; s < splits; s++) total += vec_at(sums + k + s * split_step);
         AT(sums + k) = total;
     }
     // Rows of dw may be a multiple of 4 KiB apart, and a cache has room for few lines at such distances: one row at a time.
@@ -173,8 +173,8 @@ void filter_sum_across(global const float* sums, ulong sums_offset, global float
             const int lane = group * width_in + i - in0;
             for (int tap = 0; tap < taps; tap++) {
                 global const float* from = sums + ((ulong)(lane / V * taps + tap) * V + lane % V) * V;
-                VEC total = READ(from);
-                for (int s = 1; s < splits; s++) total += READ(from + s * split_step);
+                VEC total = vec_at(from);
+                for (int s = 1; s < splits; s++) total += vec_at(from + s * split_step);
                 float lanes[V] __attribute__((aligned(4 * V)));
                 *(VEC*)lanes = total;
                 for (int o = o0; o < o1; o++) dw[((ulong)(out0 + o) * width_in + i) * taps + tap] = lanes[o];

@@ -20,13 +20,11 @@
 // padding, to its part of `scratch` ([channels * kernel rows, row_length]).
 // Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
+#include "conv2d/blocked_sums.clh"
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p = bias_##o;
-#define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
 #define BIAS_O(o, _) \
     const VEC bias_##o = has_bias && block0 + o < out_blocks ? read_lanes(bias, block0 + o, out) : (VEC)(0.0f);
-#define WEIGHT_O(o, l) const VEC w_##o = READ(wp + (o) * V);
-#define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * STRIDE]); REPEAT_B(O, FMA_O, p) }
 #define MASK(o) if ((block0 + o + 1) * V > out) v = keep_lanes(v, out - (block0 + o) * V);
 #define FINISH_O(o, p) if (block0 + o < out_blocks) { \
@@ -77,8 +75,7 @@ void conv_first(global const float* x, ulong x_offset, global const float* w, ul
                 for (int r = 0; r < channels * kernel_h; r++) {
                     global const float* xp = mine + r * row_length + column * STRIDE;
                     for (int kw = 0; kw < kernel_w; kw++) {
-                        REPEAT_C(O, WEIGHT_O, 0)
-                        REPEAT_A(P, FMA_P, 0)
+                        LANE(0, 0)
                         xp += dilate_w;
                         wp += O * V;
                     }

@@ -69,7 +69,7 @@ void first_filter(global const float* x, ulong x_offset, global const float* dy,
                 REPEAT_A(T, ZERO_I, 0)
                 global const float* dp = dy_row;
                 for (int at = 0; at < out_w * stride_w; at += stride_w, dp += V) {
-                    REPEAT_C(O, DY_O, 0)
+                    REPEAT_B(O, DY_O, 0)
                     REPEAT_A(T, FMA_T, 0)
                 }
                 global float* to = sums + (ulong)(slab * taps + t0) * (O * V);
@@ -91,8 +91,8 @@ void first_filter_sum(global const float* sums, ulong sums_offset, global float*
     dw += dw_offset + (ulong)block * V * taps;
     const int outs = min(V, out - block * V);
     for (int tap = 0; tap < taps; tap++) {
-        VEC total = READ(sums + (ulong)tap * (O * V));
-        for (int s = 1; s < splits; s++) total += READ(sums + s * split_step + (ulong)tap * (O * V));
+        VEC total = vec_at(sums + (ulong)tap * (O * V));
+        for (int s = 1; s < splits; s++) total += vec_at(sums + s * split_step + (ulong)tap * (O * V));
         float lanes[V] __attribute__((aligned(4 * V)));
         *(VEC*)lanes = total;
         for (int o = 0; o < outs; o++) dw[(ulong)o * taps + tap] = lanes[o];

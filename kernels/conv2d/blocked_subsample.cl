@@ -16,6 +16,6 @@ void subsample(global const float* x, ulong x_offset, global float* y, ulong y_o
     for (int row = row0; row < row1; row++) {
         global const float* from = x + x_offset + ((ulong)(row / out_h) * x_h + row % out_h * stride_h) * x_w * V;
         global float* to = y + y_offset + (ulong)row * out_w * V;
-        for (int column = 0; column < out_w; column++) AT(to + column * V) = READ(from + column * stride_w * V);
+        for (int column = 0; column < out_w; column++) AT(to + column * V) = vec_at(from + column * stride_w * V);
     }
 }

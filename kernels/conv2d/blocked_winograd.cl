@@ -28,18 +28,15 @@
 #define VALUE VEC
 #include "common/winograd.clh"
 #include "conv2d/blocked_winograd_tile.clh"
+#include "conv2d/blocked_sums.clh"
 
 #define POINTS (SPAN_H * SPAN_W)
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p = (VEC)(0.0f);
-#define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
-#define WEIGHT_O(o, l) const VEC w_##o = READ(wp + ((l) * O + o) * V);
-#define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * V + l]); REPEAT_B(O, FMA_O, p) }
-#define LANE(l, _) { REPEAT_C(O, WEIGHT_O, l) REPEAT_A(P, FMA_P, l) }
 #define STORE_O(o, p) AT(to + ((ulong)(o) * group_tiles + p) * V) = acc_##o##_##p;
 #define STORE_P(p, _) REPEAT_B(O, STORE_O, p)
-#define ADD_O(o, p) acc_##o##_##p += READ(to + ((ulong)(o) * group_tiles + p) * V);
+#define ADD_O(o, p) acc_##o##_##p += vec_at(to + ((ulong)(o) * group_tiles + p) * V);
 #define ADD_P(p, _) REPEAT_B(O, ADD_O, p)
 #define LANE_STEP 4
 // Blocks of input channels that are summed separately. The error of a sum grows with its length. A single sum over all
@@ -47,10 +44,11 @@
 #define RUN (64 / V)
 
 // Products: columns are transformed to t[row][point column], then rows of t to pixels.
-#define PRODUCT(i, c) d[i] = READ(m_from + (ulong)((i) * SPAN_W + (c)) * m_row);
-#define OUT_COLUMN(c, _) { VEC d[SPAN_H]; REPEAT_B(SPAN_H, PRODUCT, c) WINOGRAD_OUTPUT(ROWS, d, 0, 1) REPEAT_B(ROWS, KEEP, c) }
+#define PRODUCT(i, c) d[i] = vec_at(m_from + (ulong)((i) * SPAN_W + (c)) * m_row);
+#define OUT_COLUMN(c, _) { VEC d[SPAN_H], f[ROWS]; REPEAT_B(SPAN_H, PRODUCT, c) \
+    JOIN(winograd_output_, ROWS)(d, 1, f); REPEAT_B(ROWS, KEEP, c) }
 #define PIXEL(j, i) pixels[(i) * COLUMNS + (j)] = f[j];
-#define OUT_ROW(i, _) { WINOGRAD_OUTPUT(COLUMNS, t, (i) * SPAN_W, 1) REPEAT_B(COLUMNS, PIXEL, i) }
+#define OUT_ROW(i, _) { VEC f[COLUMNS]; JOIN(winograd_output_, COLUMNS)(t + (i) * SPAN_W, 1, f); REPEAT_B(COLUMNS, PIXEL, i) }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void winograd(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
@@ -108,7 +106,7 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                         REPEAT_A(P, DECLARE_P, 0)
                         for (int c = c0; c < c1; c++) {
                             for (int lane = 0; lane < V; lane += LANE_STEP) {
-                                REPEAT_D(LANE_STEP, LANE, 0)
+                                REPEAT_C(LANE_STEP, LANE, 0)
                                 xp += LANE_STEP;
                                 wp += LANE_STEP * O * V;
                             }

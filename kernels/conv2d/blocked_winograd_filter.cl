@@ -36,24 +36,24 @@
 #include "conv2d/blocked_winograd_tile.clh"
 
 // Tiles of dy, like those of x: columns are transformed to t[point row][column of 4].
-#define DY_COLUMN(c, _) { VEC d[4]; REPEAT_B(4, LOAD, c) WINOGRAD_GRADIENT(4, d, 0, 1) REPEAT_B(6, KEEP, c) }
-#define DY_ROW(i, _) { WINOGRAD_GRADIENT(4, t, (i) * SPAN_W, 1) REPEAT_B(6, WRITE, i) }
+#define DY_COLUMN(c, _) { VEC d[4], f[6]; REPEAT_B(4, LOAD, c) winograd_gradient_4(d, 1, f); REPEAT_B(6, KEEP, c) }
+#define DY_ROW(i, _) { VEC f[6]; winograd_gradient_4(t + (i) * SPAN_W, 1, f); REPEAT_B(6, WRITE, i) }
 
 #define STORE_O(o, i) if (b + o < outs) AT(to + (o) * m_next + (i) * V) = acc_##o##_##i;
 #define STORE_I(i, _) REPEAT_B(O, STORE_O, i)
-#define ADD_O(o, i) acc_##o##_##i += READ(to + (b + o < outs ? (o) * m_next : 0) + (i) * V);
+#define ADD_O(o, i) acc_##o##_##i += vec_at(to + (b + o < outs ? (o) * m_next : 0) + (i) * V);
 #define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
 
 // Sums: columns are transformed to t[tap row][column], then rows of t to taps.
 #define SUM_LOAD(i, c) d[i] = point_sum(from + (ulong)((i) * SPAN_W + (c)) * m_row, split_step, splits);
-#define SUM_COLUMN(c, _) { VEC d[6]; REPEAT_B(6, SUM_LOAD, c) WINOGRAD_TAPS(4, d, 0, 1) REPEAT_B(3, KEEP, c) }
+#define SUM_COLUMN(c, _) { VEC d[6], f[3]; REPEAT_B(6, SUM_LOAD, c) winograd_taps_4(d, 1, f); REPEAT_B(3, KEEP, c) }
 #define TAP(j, i) taps[(i) * 3 + (j)] = f[j];
-#define SUM_ROW(i, _) { WINOGRAD_TAPS(4, t, (i) * SPAN_W, 1) REPEAT_B(3, TAP, i) }
+#define SUM_ROW(i, _) { VEC f[3]; winograd_taps_4(t + (i) * SPAN_W, 1, f); REPEAT_B(3, TAP, i) }
 
 VEC point_sum(global const float* from, ulong split_step, int splits)
 {
-    VEC total = READ(from);
-    for (int s = 1; s < splits; s++) total += READ(from + s * split_step);
+    VEC total = vec_at(from);
+    for (int s = 1; s < splits; s++) total += vec_at(from + s * split_step);
     return total;
 }
 

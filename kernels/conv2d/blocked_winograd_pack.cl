@@ -16,9 +16,9 @@
 #include "common/winograd.clh"
 
 #define KEEP(i, c) t[(i) * 3 + (c)] = f[i];
-#define COLUMN(c, _) { WINOGRAD_WEIGHTS(ROWS, g, c, 3) REPEAT_B(SPAN_H, KEEP, c) }
+#define COLUMN(c, _) { VEC f[SPAN_H]; JOIN(winograd_weights_, ROWS)(g + c, 3, f); REPEAT_B(SPAN_H, KEEP, c) }
 #define WRITE(c, i) AT(to + (ulong)((i) * SPAN_W + (c)) * step) = f[c];
-#define ROW(i, _) { WINOGRAD_WEIGHTS(COLUMNS, t, (i) * 3, 1) REPEAT_B(SPAN_W, WRITE, i) }
+#define ROW(i, _) { VEC f[SPAN_W]; JOIN(winograd_weights_, COLUMNS)(t + (i) * 3, 1, f); REPEAT_B(SPAN_W, WRITE, i) }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void winograd_pack(global const float* w, ulong w_offset, global float* packed, ulong packed_offset, int in_blocks,

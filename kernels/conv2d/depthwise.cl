@@ -18,11 +18,11 @@
 #include "conv2d/depthwise_block.clh"
 
 /// Adds to `sum` the contributions of all channels of a group to the block whose position in x is (top, left).
-INLINE add_block(global const float* x, global const float* weight, int top, int left, bool aligned, float* sum) {
+INLINE void add_block(global const float* x, global const float* weight, int top, int left, bool aligned, float* sum) {
     for (int s = 0; s < SUM; ++s) {
         float factors[TAPS];
 #pragma unroll
-        for (int k = 0; k < TAPS; ++k) factors[k] = LOAD(weight, REVERSED ? TAPS - 1 - k : k);
+        for (int k = 0; k < TAPS; ++k) factors[k] = weight[REVERSED ? TAPS - 1 - k : k];
 #pragma unroll
         for (int r = 0; r < SPAN_H; ++r) {
             float v[SPAN_W];
@@ -31,13 +31,13 @@ INLINE add_block(global const float* x, global const float* weight, int top, int
             for (int row = 0; row < ROWS; ++row)
 #pragma unroll
                 for (int ky = 0; ky < KERNEL_H; ++ky) {
-                    if (!MEETS_ROW(row, ky) || ROW_MET(row, ky) != r) continue;
+                    if (!meets_row(row, ky) || row_met(row, ky) != r) continue;
 #pragma unroll
                     for (int kx = 0; kx < KERNEL_W; ++kx)
 #pragma unroll
                         for (int e = 0; e < OUTPUTS; ++e)
-                            if (MEETS_COLUMN(e, kx))
-                                sum[row * OUTPUTS + e] += v[COLUMN_MET(e, kx)] * factors[ky * KERNEL_W + kx];
+                            if (meets_column(e, kx))
+                                sum[row * OUTPUTS + e] += v[column_met(e, kx)] * factors[ky * KERNEL_W + kx];
                 }
         }
         x += X_H * X_W;
@@ -65,7 +65,7 @@ kernel void depthwise(global const float* x, ulong x_offset, global const float*
         add_block(x, weight, band * OWN_H, strip * OWN_W, true, sum);
     else
         add_block(x, weight, band * OWN_H, strip * OWN_W, false, sum);
-    const float more = has_bias ? LOAD(bias, bias_offset + g * MAKE + m) : 0.0f;
+    const float more = has_bias ? bias[bias_offset + g * MAKE + m] : 0.0f;
     y += y_offset;
 #pragma unroll
     for (int row = 0; row < ROWS; ++row) {
@@ -85,15 +85,15 @@ kernel void depthwise(global const float* x, ulong x_offset, global const float*
 #if VY > 1
             if (aligned) {
 #if VY == 4
-                STORE_4(y, at, result[0], result[1], result[2], result[3]);
+                *(global float4*)(y + at) = (float4)(result[0], result[1], result[2], result[3]);
 #else
-                STORE_2(y, at, result[0], result[1]);
+                *(global float2*)(y + at) = (float2)(result[0], result[1]);
 #endif
                 continue;
             }
 #endif
 #pragma unroll
-            for (int i = 0; i < VY; ++i) STORE(y, at + i, result[i]);
+            for (int i = 0; i < VY; ++i) y[at + i] = result[i];
         }
     }
 }

@@ -20,7 +20,7 @@
 #define ROW (THREADS + 1)
 
 /// Adds to `sum` a work-item's share of the bands from `first` to before `last`.
-INLINE add_lines(global const float* x, global const float* dy, int first, int last, int id, bool aligned, float* sum) {
+INLINE void add_lines(global const float* x, global const float* dy, int first, int last, int id, bool aligned, float* sum) {
     for (uint p = id; p < (uint)(last - first) * STRIPS; p += THREADS) {
         const uint line = first + p / STRIPS;
         const int strip = (int)(p % STRIPS), band = (int)(line % BANDS), image = (int)(line / BANDS);
@@ -47,12 +47,12 @@ INLINE add_lines(global const float* x, global const float* dy, int first, int l
             for (int row = 0; row < ROWS; ++row)
 #pragma unroll
                 for (int ky = 0; ky < KERNEL_H; ++ky) {
-                    if (ROW_MET(row, ky) != r) continue;
+                    if (row_met(row, ky) != r) continue;
 #pragma unroll
                     for (int kx = 0; kx < KERNEL_W; ++kx)
 #pragma unroll
                         for (int e = 0; e < OUTPUTS; ++e)
-                            sum[ky * KERNEL_W + kx] += d[row * OUTPUTS + e] * v[COLUMN_MET(e, kx)];
+                            sum[ky * KERNEL_W + kx] += d[row * OUTPUTS + e] * v[column_met(e, kx)];
                 }
         }
     }
@@ -94,6 +94,6 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_filte
         for (int n = 0; n < PIECES; ++n) v += pieces[t * PIECES + n];
         const ulong at = (ulong)filter * TAPS + t;
         EPILOGUE(v, at);
-        STORE(dweight, at, v);
+        dweight[at] = v;
     }
 }

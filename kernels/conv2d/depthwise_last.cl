@@ -5,7 +5,7 @@
 //     SPAN_H x SPAN_W pixels of x, 4 channels each  ->  ROWS x OUTPUTS pixels of y, 4 channels each
 //
 // Define               meaning                                                        example
-// X_KIND, Y_KIND       how x and y are stored (common/stored_fours.clh)               1, 1
+// X_KIND, Y_KIND       how x and y are stored (common/storage.clh)                       1, 1
 // KERNEL_H, KERNEL_W   the kernel's size, at least 1                                  3, 3
 // STRIDE_H, STRIDE_W   strides                                                        1, 1
 // DILATE_H, DILATE_W   dilations                                                      1, 1
@@ -16,17 +16,20 @@
 //
 // Work-item: a block of four channels. Neighbouring work-items have neighbouring channels, so each load reads
 // consecutive memory. Pixels that several outputs need are read once. Local memory: none.
-#include "common/stored_fours.clh"
+#if Y_KIND == 2
+#define STORES_BFLOAT
+#endif
+#include "common/storage_fours.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
 #define SPAN_H ((ROWS - 1) * STRIDE_H + KERNEL_H)
 #define SPAN_W ((OUTPUTS - 1) * STRIDE_W + KERNEL_W)
 
 // taps_h is 0 if no tap reaches the phase.
-kernel void depthwise_last(global const STORED(X_KIND) * x, ulong x_offset, global const float* weight,
+kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_offset, global const float* weight,
                            ulong weight_offset, global const float* bias, ulong bias_offset,
-                           global STORED(Y_KIND) * y, ulong y_offset, long count, int has_bias, int taps_h, int channels,
-                           int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
+                           global JOIN(STORED_TYPE_, Y_KIND) * y, ulong y_offset, long count, int has_bias, int taps_h,
+                           int channels, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
                            int column_step, int pad_h, int pad_w, int weight_w, int h0, int h_step, int w0, int w_step,
                            int weight_channel EPILOGUE_PARAMETERS) {
     const COUNT_T item = (COUNT_T)get_global_id(0);
@@ -56,7 +59,7 @@ kernel void depthwise_last(global const STORED(X_KIND) * x, ulong x_offset, glob
         _Pragma("unroll") for (int i = 0; i < SPAN_W; ++i) {                                                 \
             const int ix = left + i * DILATE_W;                                                              \
             v[i] = (float4)(0.0f);                                                                           \
-            if (inside && (uint)ix < (uint)x_w) v[i] = LOAD(X_KIND, x + ((long)iy * x_w + ix) * channels);   \
+            if (inside && (uint)ix < (uint)x_w) v[i] = JOIN(LOAD, X_KIND)(x + ((long)iy * x_w + ix) * channels);   \
         }                                                                                                    \
         _Pragma("unroll") for (int e_y = 0; e_y < ROWS; ++e_y) {                                             \
             const int ky = r - e_y * STRIDE_H;                                                               \
@@ -67,15 +70,15 @@ kernel void depthwise_last(global const STORED(X_KIND) * x, ulong x_offset, glob
             }                                                                                                \
         }                                                                                                    \
     }
-    if (FOURS_ALIGNED(X_KIND, x)) {
-        CONVOLVE(LOAD_ALIGNED)
+    if (fours_aligned(X_KIND, x)) {
+        CONVOLVE(load_aligned_fours_)
     } else {
-        CONVOLVE(LOAD_ANY)
+        CONVOLVE(load_fours_)
     }
     float4 more = (float4)(0.0f);
     if (has_bias) more = vload4(0, bias + bias_offset + channel);
     y += y_offset;
-    const int aligned = FOURS_ALIGNED(Y_KIND, y);
+    const int aligned = fours_aligned(Y_KIND, y);
 #pragma unroll
     for (int e = 0; e < ROWS * OUTPUTS; ++e) {
         const int oy = row + e / OUTPUTS, ox = ox0 + e % OUTPUTS;
@@ -85,9 +88,9 @@ kernel void depthwise_last(global const STORED(X_KIND) * x, ulong x_offset, glob
             float4 v = sum[e] + more;
             EPILOGUE(v, at);
             if (aligned)
-                STORE_ALIGNED(Y_KIND, y + at, v);
+                JOIN(store_aligned_fours_, Y_KIND)(y + at, v);
             else
-                STORE_ANY(Y_KIND, y + at, v);
+                JOIN(store_fours_, Y_KIND)(y + at, v);
         }
     }
 }

@@ -5,7 +5,7 @@
 //     256 work-items:  QUADS quads of channels x 256 / QUADS slices of the pixels  ->  one sum per channel and tap
 //
 // Define               meaning                                                        example
-// X_KIND, DY_KIND      how x and dy are stored (common/stored_fours.clh)              1, 1
+// X_KIND, DY_KIND      how x and dy are stored (common/storage.clh)                      1, 1
 // QUADS                quads of channels of a work-group, a power of two              16
 // OUTPUTS              pixels of a strip                                              4
 // KERNEL_H, KERNEL_W   the kernel's size                                              3, 3
@@ -16,13 +16,13 @@
 // Work-group: QUADS * 4 channels and `lines` rows of dy (counted over all images). QUADS work-items are next to each
 // other, and each sums every (256 / QUADS)-th strip of OUTPUTS pixels. Then the slices are added in order. Part p is
 // written to parts + p * part_stride. Local memory: 4 KiB.
-#include "common/stored_fours.clh"
+#include "common/storage_fours.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
 #define SLICES (256 / QUADS)
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void depthwise_last_filter(
-    global const STORED(X_KIND) * x, ulong x_offset, global const STORED(DY_KIND) * dy, ulong dy_offset,
+    global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_offset, global const JOIN(STORED_TYPE_, DY_KIND) * dy, ulong dy_offset,
     global float* parts, ulong parts_offset, int channels, int batch, int lines, int groups, int h, int w, int oh, int ow,
     int pt, int pl, long part_stride) {
     local float4 sums[256];
@@ -44,7 +44,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void depthwise_last_filt
         float4 d[OUTPUTS];                                                                                         \
         _Pragma("unroll") for (int e = 0; e < OUTPUTS; ++e) {                                                      \
             d[e] = (float4)(0.0f);                                                                                 \
-            if (ox + e < ow) d[e] = LOAD(DY_KIND, dy + ((long)(first + line) * ow + ox + e) * channels);           \
+            if (ox + e < ow) d[e] = JOIN(LOAD, DY_KIND)(dy + ((long)(first + line) * ow + ox + e) * channels);           \
         }                                                                                                          \
         const int top = oy * STRIDE_H - pt, left = ox * STRIDE_W - pl;                                             \
         _Pragma("unroll") for (int ky = 0; ky < KERNEL_H; ++ky) {                                                  \
@@ -53,7 +53,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void depthwise_last_filt
             _Pragma("unroll") for (int i = 0; i < SPAN; ++i) {                                                     \
                 v[i] = (float4)(0.0f);                                                                             \
                 if (inside && (uint)(left + i) < (uint)w)                                                          \
-                    v[i] = LOAD(X_KIND, x + (((long)image * h + iy) * w + left + i) * channels);                   \
+                    v[i] = JOIN(LOAD, X_KIND)(x + (((long)image * h + iy) * w + left + i) * channels);                   \
             }                                                                                                      \
             _Pragma("unroll") for (int kx = 0; kx < KERNEL_W; ++kx) {                                              \
                 _Pragma("unroll") for (int e = 0; e < OUTPUTS; ++e)                                                \
@@ -61,10 +61,10 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void depthwise_last_filt
             }                                                                                                      \
         }                                                                                                          \
     }
-    if (FOURS_ALIGNED(X_KIND, x) && FOURS_ALIGNED(DY_KIND, dy)) {
-        GATHER(LOAD_ALIGNED)
+    if (fours_aligned(X_KIND, x) && fours_aligned(DY_KIND, dy)) {
+        GATHER(load_aligned_fours_)
     } else {
-        GATHER(LOAD_ANY)
+        GATHER(load_fours_)
     }
     parts += parts_offset + (ulong)part * part_stride + (ulong)channel * TAPS;
 #pragma unroll

@@ -24,7 +24,7 @@
 // current one is multiplied, with one barrier per step. Weights are packed as [group][K][w_row] (implicit_gemm_pack.cl).
 // Work-groups are numbered by row tile, then column tile, then (group, part of K). If K is split, a part is written to y at
 // part * part_stride. Local memory: see matrix/float_tile.clh.
-#include "common/storage.clh"
+#include "common/storage_fours.clh"
 #define TILE_GAP 0
 #include "matrix/float_tile.clh"
 
@@ -59,8 +59,8 @@
         const int c = (s)*BK + b_row + r * B_STEP;                                          \
         b_next[r] = (float4)(0.0f);                                                         \
         if (b_live && (!CHANNEL_TAIL || c < group_in))                                      \
-            b_next[r] = x_aligned ? A_ALIGNED4(x_from + (ulong)c * plane)                    \
-                                  : A_VECTOR(4, x_from + (ulong)c * plane);                 \
+            b_next[r] = x_aligned ? A_ALIGNED_FOURS(x_from + (ulong)c * plane)                    \
+                                  : A_FOURS(x_from + (ulong)c * plane);                 \
     }
 #elif FLAT_CHANNELS
 #define FETCH_IMAGE(s)                                                                             \
@@ -117,9 +117,9 @@
             EPILOGUE(v.z, at + 2);                                                                      \
             EPILOGUE(v.w, at + 3);                                                                      \
             if (y_aligned)                                                                              \
-                C_PUT_ALIGNED4(y + at, v);                                                              \
+                C_PUT_ALIGNED_FOURS(y + at, v);                                                              \
             else                                                                                        \
-                C_PUT_VECTOR(4, y + at, v);                                                             \
+                C_PUT_FOURS(y + at, v);                                                             \
         }                                                                                               \
     }
 #define STORE(lane, e)                                                                                  \
@@ -149,7 +149,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
     int steps, int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
     local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
     local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
-    const int id = get_local_id(0), tx = TILE_X(id), ty = TILE_Y(id);
+    const int id = get_local_id(0), tx = tile_x(id), ty = tile_y(id);
     const int m0 = (int)get_group_id(0) % tiles_m * BM;
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;

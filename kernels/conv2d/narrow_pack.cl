@@ -45,7 +45,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void narrow_pack(
     global const uint* largest = (global const uint*)(unscale + get_num_groups(1)) + image * PARTS;
     uint most = 0;
     for (int i = 0; i < PARTS; ++i) most = max(most, largest[i]);
-    const float scale = SPLIT_SCALE(most);
+    const float scale = split_scale(most);
     const int row = place / w - pad_h, column = place - place / w * w - pad_w;
     float v[4];
 #pragma unroll
@@ -62,5 +62,5 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void narrow_pack(
 #if PLANES == 2
     *(global uint2*)(to + pixels * 2) = (uint2)(lower[0], lower[1]);
 #endif
-    if (place == 0) unscale[image] = SPLIT_UNSCALE_CUT(most);
+    if (place == 0) unscale[image] = split_unscale_cut(most);
 }

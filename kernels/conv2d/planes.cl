@@ -5,7 +5,7 @@
 //             128 output pixels
 //           +-------------------+
 //   64 * WM |                   |   rows     output channels
-//           |                   |   columns  output pixels of all images in the order COLUMN_PIXEL, which leaves quads of
+//           |                   |   columns  output pixels of all images in the order column_pixel, which leaves quads of
 //           +-------------------+            contiguous pixels to a work-item; `tiles_n` tiles from `tile0` on
 //                                   K        blocks of 64 input channels, within them taps; one tap per step
 //   WM 2: warpgroups one above the other; WM 1: beside each other
@@ -30,7 +30,9 @@
 
 #define FACTORS BN
 #define TAPS (KERNEL_H * KERNEL_W)
-#define COLUMN_PIXEL(c) (((c) >> 4) * 16 + ((c) >> 1 & 3) * 4 + ((c) >> 3 & 1) * 2 + ((c)&1))
+INLINE int column_pixel(int c) {
+    return (c >> 4) * 16 + (c >> 1 & 3) * 4 + (c >> 3 & 1) * 2 + (c & 1);
+}
 
 #if NARROW
 #define PIXEL_BYTES 8
@@ -50,7 +52,7 @@
 // the lower bits, columns in the upper.
 #define LOCATE(column, base, mask)                                                                              \
     {                                                                                                           \
-        const int pixel = n0 + COLUMN_PIXEL(column), image = pixel / out_plane;                                 \
+        const int pixel = n0 + column_pixel(column), image = pixel / out_plane;                                 \
         const int inside = pixel - image * out_plane, row = inside / out_w;                                     \
         const int top = row * stride_h - pad_h, left = (inside - row * out_w) * stride_w - pad_w;               \
         base = (image * x_h + top) * x_w + left;                                                                \
@@ -112,7 +114,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_product(
     int factor_base;
     LOCATE(id & 127, factor_base, factor_mask)
 #if NARROW
-    factor_base = min(n0 + COLUMN_PIXEL(id & 127), pixels - 1) / out_plane;
+    factor_base = min(n0 + column_pixel(id & 127), pixels - 1) / out_plane;
 #endif
     global const uchar* factors = x + (long)blocks * x_pixels * (PIXEL_BYTES * PLANES) + (long)factor_base * 4;
     if (id < BN) {
@@ -121,7 +123,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_product(
                                           (inside - r * out_w) * column_step
                                     : -1;
     }
-    const uint to = tiles_at + PLANES * A_PLANE + UNIT_AT(row, chunk);
+    const uint to = tiles_at + PLANES * A_PLANE + unit_at(row, chunk);
     const long lower = (long)blocks * x_pixels * PIXEL_BYTES;
     global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
 

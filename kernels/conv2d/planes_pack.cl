@@ -16,9 +16,6 @@
 #include "matrix/halves.clh"
 
 #define PIXELS 32
-// The value of the work-item of the warp whose number differs in the bits of `by`.
-#define SHUFFLE_XOR(other, v, by) \
-    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(v), "r"(by));
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_pack(
     global const float* x, ulong x_offset, global uchar* planes, ulong planes_offset, int channels, int plane,
@@ -53,7 +50,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_pack(
         most = max(most, other);
     }
     if (pixel >= pixels) return;
-    const float scale = SPLIT_SCALE(most);
+    const float scale = split_scale(most);
     uint upper[4], lower[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -66,5 +63,5 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_pack(
 #if PLANES == 2
     *(global uint4*)(to + rows * 128) = (uint4)(lower[0], lower[1], lower[2], lower[3]);
 #endif
-    if (chunk == 0) ((global float*)(planes + rows * (128 * PLANES)))[row] = SPLIT_UNSCALE_CUT(most);
+    if (chunk == 0) ((global float*)(planes + rows * (128 * PLANES)))[row] = split_unscale_cut(most);
 }

@@ -14,7 +14,9 @@
 #include "common/element.clh"
 
 // The row or column of the image that an output position and a tap read, without a bounds check.
-#define IMAGE_POSITION(o, stride, pad, k, dilate) ((long)(o) * (stride) - (pad) + (long)(k) * (dilate))
+INLINE long image_position(long o, int stride, int pad, long k, int dilate) {
+    return o * stride - pad + k * dilate;
+}
 
 kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const B_T* weight,
                            ulong weight_offset, global const B_T* bias, ulong bias_offset,
@@ -33,10 +35,10 @@ kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const B_T
     for (int c = 0; c < in_g; ++c) {
         REAL part = 0;
         for (int ky = 0; ky < kh; ++ky) {
-            const long iy = IMAGE_POSITION(oy, sh, pt, ky, dh);
+            const long iy = image_position(oy, sh, pt, ky, dh);
             if (iy < 0 || iy >= h) continue;
             for (int kx = 0; kx < kw; ++kx) {
-                const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
+                const long ix = image_position(ox, sw, pl, kx, dw);
                 if (ix < 0 || ix >= w) continue;
                 part += A_AT(x, iy * w + ix) * B_AT(weight, ky * kw + kx);
             }
@@ -102,10 +104,10 @@ kernel void conv2d_backward_filter(global const A_T* x, ulong x_offset, global c
         REAL image = 0, block = 0;
         int in_block = 0;
         for (int oy = 0; oy < oh; ++oy) {
-            const long iy = IMAGE_POSITION(oy, sh, pt, ky, dh);
+            const long iy = image_position(oy, sh, pt, ky, dh);
             if (iy < 0 || iy >= h) continue;
             for (int ox = 0; ox < ow; ++ox) {
-                const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
+                const long ix = image_position(ox, sw, pl, kx, dw);
                 if (ix < 0 || ix >= w) continue;
                 block += A_AT(x, iy * w + ix) * B_AT(dy, (long)oy * ow + ox);
                 if (++in_block == 256) {

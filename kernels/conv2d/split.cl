@@ -36,9 +36,9 @@
 #else
 #define PIXEL(i) (i)
 #endif
-#define A_TILE(at) UNIT_ROWS(at)
+#define A_TILE UNIT_ROWS
 #define A_STEP UNIT_STEP(32)
-#define B_TILE(at) UNIT_COLUMNS(at)
+#define B_TILE UNIT_COLUMNS
 #define B_STEP UNIT_STEP(2048)
 
 // Statements of the kernel, on its locals.
@@ -60,13 +60,15 @@
         }                                                                                             \
     }
 #else
-#define INSIDE(i, e) (mask[i] >> ((e).y & 255) & mask[i] >> ((e).y >> 8) & 1)
+INLINE uint is_inside(uint mask, int2 e) {
+    return mask >> (e.y & 255) & mask >> (e.y >> 8) & 1;
+}
 #define READ(t)                                                    \
     _Pragma("unroll") for (int i = 0; i < 16; ++i) {               \
         const int2 e = table[(t)*64 + 4 * i];                      \
         next[2 * i] = next[2 * i + 1] = 0;                         \
-        if (INSIDE(0, e)) next[2 * i] = x[base[0] + e.x];          \
-        if (INSIDE(1, e)) next[2 * i + 1] = x[base[1] + e.x];      \
+        if (is_inside(mask[0], e)) next[2 * i] = x[base[0] + e.x];          \
+        if (is_inside(mask[1], e)) next[2 * i + 1] = x[base[1] + e.x];      \
     }
 #endif
 #define COPY_WEIGHTS(t, stage)                                                                  \
@@ -94,14 +96,14 @@
             m1_ = max(m1_, other.y);                                                            \
         }                                                                                       \
         if (k0 == 0) {                                                                          \
-            unscale[(stage)*BN + column] = SPLIT_UNSCALE_CUT(m0_);                                  \
-            unscale[(stage)*BN + column + 1] = SPLIT_UNSCALE_CUT(m1_);                              \
+            unscale[(stage)*BN + column] = split_unscale_cut(m0_);                                  \
+            unscale[(stage)*BN + column + 1] = split_unscale_cut(m1_);                              \
         }                                                                                       \
-        const float s0 = SPLIT_SCALE(m0_), s1 = SPLIT_SCALE(m1_);                               \
+        const float s0 = split_scale(m0_), s1 = split_scale(m1_);                               \
         local uchar* to = tiles + (stage)*STAGE + PLANES * A_PLANE + block * 8192;                       \
         _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
             const float a = next[2 * i] * s0, b = next[2 * i + 1] * s1;                         \
-            const int at = UNIT_AT(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
+            const int at = unit_at(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
             SPLIT_STORE(a, b, to + at, to + B_PLANE + at)                                       \
         }                                                                                       \
     }
@@ -114,6 +116,9 @@
     MULTIPLY(A_TILE(at), A_TILE(at + A_PLANE), B_TILE(at + PLANES * A_PLANE + warpgroup * 8192),                      \
              B_TILE(at + PLANES * A_PLANE + B_PLANE + warpgroup * 8192), 0, 1)
 #endif
+INLINE int sum_at(int q, int half_, int j) {
+    return 4 * ((q >> 2) * 8 + (q & 1) * 4 + j) + 2 * half_ + (q >> 1 & 1);
+}
 #define PLACE_AT(q, j) \
     ((WM == 2 ? (q) >> 2 : warpgroup) * 64 + ((q) >> 1 & 1) * 32 + PIXEL(4 * (((q)&1) * 4 + (j)) + (lane & 3)))
 
@@ -206,6 +211,5 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void split_product(
     }
 
     // Sums 32 b + 4 i + e of a work-item are of block b of 64 columns (WM 1: its warpgroup's), i of 8, e of the pair.
-#define SUM_AT(q, half_, j) (4 * (((q) >> 2) * 8 + ((q)&1) * 4 + (j)) + 2 * (half_) + ((q) >> 1 & 1))
 #include "matrix/finish_plain.clh"
 }

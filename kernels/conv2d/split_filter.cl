@@ -28,8 +28,8 @@
 
 #define PLANE (H * W)
 #define OUT_PLANE (OH * OW)
-#define A_TILE(at) UNIT_ROWS(at)
-#define B_TILE(at) UNIT_ROWS(at)
+#define A_TILE UNIT_ROWS
+#define B_TILE UNIT_ROWS
 #define A_STEP UNIT_STEP(32)
 #define B_STEP UNIT_STEP(32)
 #define A_ROWS (BM / 8)
@@ -73,12 +73,14 @@ INLINE void add_step(const float* product, float r0, float r1, local const float
             if (live && s1 >= 0) next_a[2 * i + 1] = from1[i * OUT_PLANE];                                  \
         }                                                                                                 \
     }
-#define INSIDE(s, ky, kx) ((uint)(s).z >> (ky) & (uint)(s).z >> (kx) & 1)
+INLINE uint is_inside(int4 spot, int ky, int kx) {
+    return (uint)spot.z >> ky & (uint)spot.z >> kx & 1;
+}
 #if TAP_OUTER
 #define READ_B(t)                                                                                    \
     {                                                                                                \
         const int4 s0 = spots[((t)&1) * 64 + lane], s1 = spots[((t)&1) * 64 + lane + 32];            \
-        const int inside0 = live_columns && INSIDE(s0, ky, kx), inside1 = live_columns && INSIDE(s1, ky, kx); \
+        const int inside0 = live_columns && is_inside(s0, ky, kx), inside1 = live_columns && is_inside(s1, ky, kx); \
         global const float *from0 = x + (s0.y + patch), *from1 = x + (s1.y + patch);                 \
         _Pragma("unroll") for (int i = 0; i < B_ROWS; ++i) {                                         \
             next_b[2 * i] = next_b[2 * i + 1] = 0;                                                       \
@@ -93,8 +95,8 @@ INLINE void add_step(const float* product, float r0, float r1, local const float
         _Pragma("unroll") for (int i = 0; i < B_ROWS; ++i) {                                         \
             const int2 e = patches[warp * B_ROWS + i];                                               \
             next_b[2 * i] = next_b[2 * i + 1] = 0;                                                       \
-            if (INSIDE(s0, e.y & 255, e.y >> 8)) next_b[2 * i] = x[s0.y + e.x];                        \
-            if (INSIDE(s1, e.y & 255, e.y >> 8)) next_b[2 * i + 1] = x[s1.y + e.x];                    \
+            if (is_inside(s0, e.y & 255, e.y >> 8)) next_b[2 * i] = x[s0.y + e.x];                        \
+            if (is_inside(s1, e.y & 255, e.y >> 8)) next_b[2 * i + 1] = x[s1.y + e.x];                    \
         }                                                                                            \
     }
 #endif
@@ -104,16 +106,17 @@ INLINE void add_step(const float* product, float r0, float r1, local const float
         float most_ = 0;                                                                   \
         _Pragma("unroll") for (int i = 0; i < 2 * (rows); ++i) most_ = fmax(most_, fabs(next[i])); \
         const uint most = warp_max(as_uint(most_));                                        \
-        const float scale = SPLIT_SCALE(most);                                             \
+        const float scale = split_scale(most);                                             \
         if (lane == 0) (unscales)[warp] = UNSCALE(most);                             \
         local uchar* to = (from) + warp * (rows)*128 + (lane & 3) * 4;                     \
         _Pragma("unroll") for (int i = 0; i < (rows); ++i) {                               \
             const float a = next[2 * i] * scale, b = next[2 * i + 1] * scale;              \
-            SPLIT_STORE(a, b, to + UNIT_AT(i, lane >> 2), to + (apart) + UNIT_AT(i, lane >> 2)) \
+            SPLIT_STORE(a, b, to + unit_at(i, lane >> 2), to + (apart) + unit_at(i, lane >> 2)) \
         }                                                                                  \
     }
-#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, SPLIT_UNSCALE)
-#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*8, SPLIT_UNSCALE_CUT)
+#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, split_unscale)
+#define KEEP_B(stage) \
+    KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*8, split_unscale_cut)
 #define MULTIPLY_STEP                                                                                                \
     MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes), \
              B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), 0, 0)

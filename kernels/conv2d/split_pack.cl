@@ -68,8 +68,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void split_weights_pac
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     most = largest[0];
-    const float scale = SPLIT_SCALE(most);
-    if (id == 0) ((global float*)packed)[group] = SPLIT_UNSCALE(most);
+    const float scale = split_scale(most);
+    if (id == 0) ((global float*)packed)[group] = split_unscale(most);
     const int row = group % tile;
     global uchar* planes = packed + planes_at + (long)(group / tile) * steps * tile * (PLANES * 128);
     for (int chunk = id; chunk < steps * 8; chunk += ITEMS) {

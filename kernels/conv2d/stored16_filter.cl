@@ -76,7 +76,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_filter(
 
     // A work-item copies one 16-byte chunk of two pixels of every block.
     const int chunk = id & 7;
-    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
+    const uint to = tiles_at + unit_at(id >> 3, chunk);
     const int aligned = (((ulong)x | (ulong)dy) & 15) == 0;
     int down[BLOCKS], right[BLOCKS], channel[BLOCKS];
 #pragma unroll

@@ -47,7 +47,7 @@
 #define PACK JOIN(PACK_, KIND)
 // Elements of x, in pairs, as halves or bfloat16.
 #if X_KIND == 0
-#define PAIR(a, b) PACK(a, b)
+#define PAIR PACK
 #else
 #define PAIR(a, b) ((uint)(a) | (uint)(b) << 16)
 #endif
@@ -107,7 +107,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_first(
             X_TYPE v0 = 0, v1 = 0;
             if (wanted != 0 && (mask[0] & wanted) == wanted) v0 = x[from[0] + e];
             if (wanted != 0 && (mask[1] & wanted) == wanted) v1 = x[from[1] + e];
-            *(local uint*)(to + t * 16384 + UNIT_AT(k & 63, lane >> 2)) = PAIR(v0, v1);
+            *(local uint*)(to + t * 16384 + unit_at(k & 63, lane >> 2)) = PAIR(v0, v1);
         }
     }
     COPY_WAIT_BUT(0)

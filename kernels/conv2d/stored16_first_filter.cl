@@ -39,7 +39,7 @@
 #define X_TYPE JOIN(STORED_, X_KIND)
 #define PACK JOIN(PACK_, KIND)
 #if X_KIND == 0
-#define PAIR(a, b) PACK(a, b)
+#define PAIR PACK
 #else
 #define PAIR(a, b) ((uint)(a) | (uint)(b) << 16)
 #endif
@@ -80,7 +80,7 @@
             X_TYPE v0_ = 0, v1_ = 0;                                                                      \
             if (wanted_ != 0 && (mask_[0] & wanted_) == wanted_) v0_ = x[from_[0] + e_];                  \
             if (wanted_ != 0 && (mask_[1] & wanted_) == wanted_) v1_ = x[from_[1] + e_];                  \
-            *(local uint*)(line_ + UNIT_AT(k_, lane >> 2)) = PAIR(v0_, v1_);                             \
+            *(local uint*)(line_ + unit_at(k_, lane >> 2)) = PAIR(v0_, v1_);                             \
         }                                                                                                 \
     }
 #define PREPARE(t, stage)                      \
@@ -123,7 +123,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_first_filt
     barrier(CLK_LOCAL_MEM_FENCE);
 
     const int chunk = id & 7, aligned = ((ulong)dy & 15) == 0;
-    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
+    const uint to = tiles_at + unit_at(id >> 3, chunk);
 
     float sum[SUMS];
 #pragma unroll

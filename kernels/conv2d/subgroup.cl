@@ -58,7 +58,7 @@ INLINE ulong place_of(Result y, int g, int pixel) {
 // Reads a lane's weights of one row of K, which lie at w, to u. Unless the tile's rows are `whole`, `last` is the last weight.
 INLINE void read_weights(global const float* w, int whole, int last, int lane, float* u) {
 #pragma unroll
-    for (int h = 0; h < ROW_READS; ++h) u[h] = whole ? LANE_FLOAT(w + h * SG) : w[min(h * SG + lane, last)];
+    for (int h = 0; h < ROW_READS; ++h) u[h] = whole ? lane_float(w + h * SG) : w[min(h * SG + lane, last)];
 }
 
 #if FLAT_CHANNELS
@@ -79,7 +79,7 @@ INLINE void read_pixels(global const A_T** from, global const A_T* strip, Image 
     const int live = !CHANNEL_TAIL || c < x.channels;
 #if A_STORED == 0
     if (live && strip != 0) {
-        LANE_FLOATS(b_now, strip + (ulong)c * x.plane)
+        lane_floats(b_now, strip + (ulong)c * x.plane);
         return;
     }
 #endif

@@ -196,7 +196,7 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void window_pr
         WORKER_BARRIER
 #pragma unroll
         for (int i = 0; i < 4; ++i) most = max(most, largest[worker * 4 + i]);
-        const float scale = SPLIT_SCALE(most), unscale = SPLIT_UNSCALE_CUT(most);
+        const float scale = split_scale(most), unscale = split_unscale_cut(most);
         window_write(v, scale, id, window);
         UNIT_FENCE
         WORKER_BARRIER

@@ -45,8 +45,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void window_pack(
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     most = largest[0];
-    const float scale = SPLIT_SCALE(most);
-    if (id == 0) ((global float*)packed)[row] = SPLIT_UNSCALE(most);
+    const float scale = split_scale(most);
+    if (id == 0) ((global float*)packed)[row] = split_unscale(most);
     global uchar* planes = packed + planes_at + (long)(row / 64) * (STEPS * PLANES * 8192) + row % 64 * 128;
     for (int chunk = id; chunk < STEPS * 8; chunk += ITEMS) {
         uint upper[4], lower[4];

@@ -35,7 +35,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void winograd_multip
     int rows, int depth, int u_row, int v_row, int steps, int run, int tiles_m, int tiles_n) {
     local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
     local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
-    const int id = get_local_id(0), tx = TILE_X(id), ty = TILE_Y(id);
+    const int id = get_local_id(0), tx = tile_x(id), ty = tile_y(id);
     const int m0 = (int)get_group_id(0) % tiles_m * BM;
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int z = (int)get_group_id(0) / tiles_m / tiles_n;

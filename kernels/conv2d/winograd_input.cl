@@ -39,7 +39,8 @@ kernel void winograd_input(global const A_T* x, ulong x_offset, global float* v,
                                   : 0.0f;
 #pragma unroll
     for (int j = 0; j < SPAN; ++j) {
-        WINOGRAD_INPUT(SIZE, d, j, SPAN)
+        float f[SPAN];
+        JOIN(winograd_input_, SIZE)(d + j, SPAN, f);
 #pragma unroll
         for (int i = 0; i < SPAN; ++i) d[i * SPAN + j] = f[i];
     }
@@ -47,7 +48,8 @@ kernel void winograd_input(global const A_T* x, ulong x_offset, global float* v,
     global float* const to = v + v_offset + (ulong)channel * v_row + tile;
 #pragma unroll
     for (int i = 0; i < SPAN; ++i) {
-        WINOGRAD_INPUT(SIZE, d, i * SPAN, 1)
+        float f[SPAN];
+        JOIN(winograd_input_, SIZE)(d + i * SPAN, 1, f);
 #pragma unroll
         for (int j = 0; j < SPAN; ++j) to[(i * SPAN + j) * position] = f[j];
     }

@@ -13,27 +13,29 @@
 //
 // Work-item: one tile of one channel. Local memory: none.
 #define VALUE float
-#include "common/storage.clh"
+#include "common/storage_fours.clh"
 #include "common/winograd.clh"
 
 #define SPAN (SIZE + 2)
 
-// Writes VECTOR pixels, starting at q, to element `e` of y.
+// Writes VECTOR pixels, starting at q, to y.
+INLINE void put_pixels(global C_T* y, const float* q, int aligned) {
 #if VECTOR == 4
-#define PUT(e, q)                                                        \
-    if (aligned)                                                         \
-        C_PUT_ALIGNED4(y + (e), (float4)((q)[0], (q)[1], (q)[2], (q)[3])); \
-    else                                                                 \
-        C_PUT_VECTOR(4, y + (e), (float4)((q)[0], (q)[1], (q)[2], (q)[3]))
+    const float4 v = (float4)(q[0], q[1], q[2], q[3]);
+    if (aligned)
+        C_PUT_ALIGNED_FOURS(y, v);
+    else
+        C_PUT_FOURS(y, v);
 #elif VECTOR == 2
-#define PUT(e, q)                                                \
-    if (aligned)                                                 \
-        *(global float2*)(y + (e)) = (float2)((q)[0], (q)[1]); \
-    else                                                         \
-        vstore2((float2)((q)[0], (q)[1]), 0, y + (e))
+    const float2 v = (float2)(q[0], q[1]);
+    if (aligned)
+        *(global float2*)y = v;
+    else
+        vstore2(v, 0, y);
 #else
-#define PUT(e, q) C_PUT(y, e, (q)[0])
+    C_PUT(y, 0, q[0]);
 #endif
+}
 
 kernel void winograd_output(global const float* m, ulong m_offset, global const float* bias, ulong bias_offset,
                             global C_T* y, ulong y_offset, int has_bias, int tile0, int tiles, int channels,
@@ -51,7 +53,8 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     for (int i = 0; i < SPAN * SPAN; ++i) p[i] = from[i * position];
 #pragma unroll
     for (int j = 0; j < SPAN; ++j) {
-        WINOGRAD_OUTPUT(SIZE, p, j, SPAN)
+        float f[SIZE];
+        JOIN(winograd_output_, SIZE)(p + j, SPAN, f);
 #pragma unroll
         for (int i = 0; i < SIZE; ++i) p[i * SPAN + j] = f[i];
     }
@@ -61,7 +64,8 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     // overlap.
 #pragma unroll
     for (int i = 0; i < SIZE; ++i) {
-        WINOGRAD_OUTPUT(SIZE, p, i * SPAN, 1)
+        float f[SIZE];
+        JOIN(winograd_output_, SIZE)(p + i * SPAN, 1, f);
 #pragma unroll
         for (int j = 0; j < SIZE; ++j) {
             pixels[i * SIZE + j] = f[j] + more;
@@ -74,7 +78,5 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     for (int i = 0; i < SIZE; ++i)
 #pragma unroll
         for (int j = 0; j < SIZE; j += VECTOR)
-            if (top + i < y_h && left + j < y_w) {
-                PUT(at + i * y_w + j, pixels + i * SIZE + j);
-            }
+            if (top + i < y_h && left + j < y_w) put_pixels(y + (at + i * y_w + j), pixels + i * SIZE + j, aligned);
 }

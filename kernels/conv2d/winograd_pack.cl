@@ -34,13 +34,15 @@ kernel void winograd_pack(global const float* weight, ulong weight_offset, globa
     }
 #pragma unroll
     for (int w = 0; w < 3; ++w) {
-        WINOGRAD_WEIGHTS(SIZE, t, w, 3)
+        float f[SPAN];
+        JOIN(winograd_weights_, SIZE)(t + w, 3, f);
 #pragma unroll
         for (int i = 0; i < SPAN; ++i) half_way[i * 3 + w] = f[i];
     }
 #pragma unroll
     for (int i = 0; i < SPAN; ++i) {
-        WINOGRAD_WEIGHTS(SIZE, half_way, i * 3, 1)
+        float f[SPAN];
+        JOIN(winograd_weights_, SIZE)(half_way + i * 3, 1, f);
 #pragma unroll
         for (int j = 0; j < SPAN; ++j) packed[packed_offset + (i * SPAN + j) * count + at] = f[j];
     }

@@ -13,8 +13,7 @@
 //
 // Local memory: TILE * (TILE + 1) elements in copy_tiles if WIDE is 0, otherwise none.
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
+#include "common/join.clh"
 
 // Takes one coordinate from i and advances both positions by it.
 #define STEP(d)                          \

@@ -7,38 +7,12 @@
 //   table[3n ..)     for each of m inputs the first output that reads it, and m ints further one past the last
 //
 // Define    meaning                                                       example
-// V         lanes per step: 1, 4, 8 or 16                                 4
 // NEAREST   1: only the low coordinate is read                            0
-// ROWS      1 (CPUs): a work-item computes one row of the result;
-//           0: a work-item computes V lanes of one element                0
+// V, ROWS and COUNT_T: common/image_lanes.clh
 //
 // Local memory: none.
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#if V == 1
-#define FLOATS float
-#define LOAD(p) (*(p))
-#define STORE(v, p) *(p) = (v)
-#else
-#define FLOATS JOIN(float, V)
-#define LOAD(p) JOIN(vload, V)(0, p)
-#define STORE(v, p) JOIN(vstore, V)(v, 0, p)
-#endif
-
-// Loops over a row, or splits the work-item's number. Either way it sets column, lane, and row (counted over all
-// images).
-#if ROWS
-#define ELEMENTS(width)                         \
-    const long row = (long)get_global_id(0);    \
-    for (int column = 0; column < width; ++column) \
-        for (int lane = 0; lane < lanes; ++lane)
-#else
-#define ELEMENTS(width)                                                               \
-    const int lane = (int)(get_global_id(0) % (ulong)lanes);                          \
-    const int column = (int)(get_global_id(0) / (ulong)lanes % (ulong)width);         \
-    const long row = (long)(get_global_id(0) / (ulong)lanes / (ulong)width);
-#endif
+#include "common/image_lanes.clh"
 
 kernel void interpolate(global const float* x, ulong x_offset, global float* y, ulong y_offset,
                         global const int* table, ulong table_offset, ulong count, int columns, int ih,
@@ -47,25 +21,26 @@ kernel void interpolate(global const float* x, ulong x_offset, global float* y, 
     global const int* rows_of = table + table_offset;
     global const int* columns_of = rows_of + columns;
     const long pixel = (long)lanes * V;
-    ELEMENTS(ow) {
-        const int oy = (int)(row % oh);
-        global const float* plane = x + x_offset + row / oh * ih * iw * pixel + (long)lane * V;
+    ELEMENTS(column, ow) {
+        const int oy = (int)(row % (COUNT_T)oh);
+        const long outer = (long)(row / (COUNT_T)oh);
+        global const float* plane = x + x_offset + outer * ih * iw * pixel + (long)lane * V;
         global const float* top = plane + (long)rows_of[oy] * iw * pixel;
         const long a = columns_of[column] * pixel;
-        FLOATS v = LOAD(top + a);
+        FLOATS v = load_lanes(top + a);
 #if !NEAREST
         global const float* bottom = plane + (long)rows_of[oh + oy] * iw * pixel;
         const long b = columns_of[ow + column] * pixel;
         const float wy = as_float(rows_of[2 * oh + oy]), wx = as_float(columns_of[2 * ow + column]);
-        v = (1.0f - wy) * ((1.0f - wx) * v + wx * LOAD(top + b)) +
-            wy * ((1.0f - wx) * LOAD(bottom + a) + wx * LOAD(bottom + b));
+        v = (1.0f - wy) * ((1.0f - wx) * v + wx * load_lanes(top + b)) +
+            wy * ((1.0f - wx) * load_lanes(bottom + a) + wx * load_lanes(bottom + b));
 #endif
-        STORE(v, y + y_offset + (ulong)((row * ow + column) * pixel + (long)lane * V));
+        store_lanes(v, y + y_offset + (ulong)(((long)row * ow + column) * pixel + (long)lane * V));
     }
 }
 
 // The weight with which output o of an axis of n outputs reads input i.
-static inline float weight_of(global const int* axis, int n, int o, int i) {
+INLINE float weight_of(global const int* axis, int n, int o, int i) {
 #if NEAREST
     return axis[o] == i ? 1.0f : 0.0f;
 #else
@@ -82,9 +57,10 @@ kernel void interpolate_backward(global const float* dy, ulong dy_offset, global
     global const int* rows_of = table + table_offset;
     global const int* columns_of = rows_of + columns;
     const long pixel = (long)lanes * V;
-    ELEMENTS(iw) {
-        const int iy = (int)(row % ih);
-        global const float* plane = dy + dy_offset + row / ih * oh * ow * pixel + (long)lane * V;
+    ELEMENTS(column, iw) {
+        const int iy = (int)(row % (COUNT_T)ih);
+        const long outer = (long)(row / (COUNT_T)ih);
+        global const float* plane = dy + dy_offset + outer * oh * ow * pixel + (long)lane * V;
         const int y0 = rows_of[3 * oh + iy], y1 = rows_of[3 * oh + ih + iy];
         const int x0 = columns_of[3 * ow + column], x1 = columns_of[3 * ow + iw + column];
         FLOATS sum = 0.0f;
@@ -92,9 +68,9 @@ kernel void interpolate_backward(global const float* dy, ulong dy_offset, global
             const float wy = weight_of(rows_of, oh, i, iy);
             FLOATS line = 0.0f;
             for (int j = x0; j < x1; ++j)
-                line += weight_of(columns_of, ow, j, column) * LOAD(plane + ((long)i * ow + j) * pixel);
+                line += weight_of(columns_of, ow, j, column) * load_lanes(plane + ((long)i * ow + j) * pixel);
             sum += wy * line;
         }
-        STORE(sum, dx + dx_offset + (ulong)((row * iw + column) * pixel + (long)lane * V));
+        store_lanes(sum, dx + dx_offset + (ulong)(((long)row * iw + column) * pixel + (long)lane * V));
     }
 }

@@ -78,7 +78,7 @@ INLINE void pack_along(global const float* from, long line_step, int lines, int 
         int i = 0;
         for (; i + 4 <= lines; i += 4) {
             global const float* source = from + i * line_step;
-            for (int l = 0; l < 4; ++l) PREFETCH(source + l * line_step + begin + 4 * LINE_FLOATS);
+            for (int l = 0; l < 4; ++l) prefetch_line(source + l * line_step + begin + 4 * LINE_FLOATS);
             int p = begin;
             for (; p + 4 <= end; p += 4) pack_four(source + p, line_step, to + p * width + i, width);
             for (; p < end; ++p)
@@ -112,29 +112,26 @@ INLINE void pack_across(global const float* from, long k_step, int lines, int st
     }
 }
 
-#define DECLARE_V(r, v) vec c##r##_##v = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
-#define DECLARE(r) VECS(DECLARE_V, r)
-#define LOAD_B(r, v) const vec b##v = *(local const vec_any*)(pb + v * W);
-#define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
+#define DECLARE_V(v, r) vec c##r##_##v = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
+#define LOAD_B(v, r) const vec b##v = *(local const vec_any*)(pb + v * W);
 #if A_FLOATS > 1
-#define ROW(r)
-#define MUL(r)                     \
+#define ROW(r, _)
+#define MUL(r, _)                     \
     const vec x##r = (vec)(pa[r]); \
-    VECS(MUL_V, r)
+    REPEAT_B(NV, MUL_V, r)
 #else
-#define ROW(r) global const float* pa##r = pa + min(r, rows - 1) * a_row;
-#define MUL(r)                        \
+#define ROW(r, _) global const float* pa##r = pa + min(r, rows - 1) * a_row;
+#define MUL(r, _)                        \
     const vec x##r = (vec)(pa##r[p]); \
-    VECS(MUL_V, r)
+    REPEAT_B(NV, MUL_V, r)
 #endif
-#define SPILL_V(r, v) *(global vec_any*)(tile_sums + (r * NV + v) * W) = c##r##_##v;
-#define SPILL(r) VECS(SPILL_V, r)
-#define PUT_V(r, v)                                                                                                  \
+#define SPILL_V(v, r) *(global vec_any*)(tile_sums + (r * NV + v) * W) = c##r##_##v;
+#define PUT_V(v, r)                                                                                                  \
     put(c##r##_##v, alpha, has_bias, c + at + v * W, bias + column + v * W, residual + at + v * W, n - column - v * W);
-#define PUT(r)                                      \
+#define PUT(r, _)                                      \
     if (r < rows) {                                 \
         const long at = (long)(row + r) * n + column; \
-        VECS(PUT_V, r)                              \
+        REPEAT_B(NV, PUT_V, r)                              \
     }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
@@ -180,14 +177,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                 const int row = tile * MR, rows = min(MR, m - row);
                 global float* tile_sums = sums + ((long)panel * tiles + tile) * (MR * NR);
                 if (finish) fetch_ends(c + column, residual + column, row, row + rows, n);
-                ROWS(DECLARE)
+                REPEAT_A(MR, DECLARE, 0)
                 local const float* pb = b_panel;
 #if A_FLOATS > 1
                 local const float* pa = a_block + (tile - first_tile) * MR * steps;
 #else
                 global const float* pa = a + row * a_row + k0;
 #endif
-                ROWS(ROW)
+                REPEAT_A(MR, ROW, 0)
                 // What is packed next is prefetched, a line of each operand a step. `b_next` is where the panel comes from.
                 global const float* next_a = b;
                 long next_a_step = 0;
@@ -208,24 +205,24 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                     const long next_b_step = turn < NR / LINE_FLOATS ? b_k : 0;
 #endif
                     for (int p = from; p < to; ++p) {
-                        VECS(LOAD_B, 0)
-                        ROWS(MUL)
+                        REPEAT_B(NV, LOAD_B, 0)
+                        REPEAT_A(MR, MUL, 0)
 #if A_FLOATS > 1
                         pa += MR;
 #endif
                         pb += NR;
 #if A_FLOATS > 1 && !A_STEPS
-                        PREFETCH_FAR(next_a);
+                        prefetch_line_far(next_a);
                         next_a += next_a_step;
 #endif
-                        PREFETCH_FAR(next_b);
+                        prefetch_line_far(next_b);
                         next_b += next_b_step;
                     }
                 }
                 if (finish) {
-                    ROWS(PUT)
+                    REPEAT_A(MR, PUT, 0)
                 } else {
-                    ROWS(SPILL)
+                    REPEAT_A(MR, SPILL, 0)
                 }
             }
         }

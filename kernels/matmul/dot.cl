@@ -18,17 +18,7 @@
 // Work-item: several blocks that lie side by side. Rows and columns beyond the edge of C repeat the last one and are
 // not stored. Work-group: one work-item. Local memory: none.
 
-#include "matmul/unroll.clh"
-
-typedef CAT(float, W) vec;
-#define VLOAD CAT(vload, W)
-#define VSTORE CAT(vstore, W)
-
-#ifdef FP_FAST_FMAF
-#define FMA(x, y, z) fma(x, y, z)
-#else
-#define FMA(x, y, z) ((x) * (y) + (z))
-#endif
+#include "matmul/vector_tile.clh"
 
 #if W == 16
 inline float across(vec x) {
@@ -61,23 +51,21 @@ inline void put(float v, int row, int column, int n, int has_bias, global float*
     c[at] = v;
 }
 
-#define DECLARE_C(r, v) vec c##r##_##v = (vec)(0.0f); float t##r##_##v = 0.0f;
-#define DECLARE(r)                                                          \
+#define DECLARE_C(v, r) vec c##r##_##v = (vec)(0.0f); float t##r##_##v = 0.0f;
+#define DECLARE_ROW(r, _)                                                          \
     global const float* pa##r = a + (long)min(row + r, m - 1) * k; \
-    VECS(DECLARE_C, r)
-#define DECLARE_B(r, v) global const float* pb##v = b + (long)min(column + v, n - 1) * k;
-#define LOAD_B(r, v) const vec b##v = VLOAD(0, pb##v + p);
-#define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
-#define MUL(r)                                 \
+    REPEAT_B(NV, DECLARE_C, r)
+#define DECLARE_B(v, r) global const float* pb##v = b + (long)min(column + v, n - 1) * k;
+#define LOAD_B(v, r) const vec b##v = VLOAD(0, pb##v + p);
+#define MUL(r, _)                                 \
     const vec x##r = VLOAD(0, pa##r + p); \
-    VECS(MUL_V, r)
-#define TAIL_V(r, v) t##r##_##v += pa##r[p] * pb##v[p];
-#define TAIL(r) VECS(TAIL_V, r)
+    REPEAT_B(NV, MUL_V, r)
+#define TAIL_V(v, r) t##r##_##v += pa##r[p] * pb##v[p];
+#define TAIL(r, _) REPEAT_B(NV, TAIL_V, r)
 // By way of memory, so that sums across, bias and epilogue are compiled once and not MR * NV times.
-#define SPILL_V(r, v)                            \
+#define SPILL_V(v, r)                            \
     VSTORE(c##r##_##v, r * NV + v, lanes); \
     tails[r * NV + v] = t##r##_##v;
-#define SPILL(r) VECS(SPILL_V, r)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
@@ -92,16 +80,16 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     bias += bias_offset;
     residual += residual_offset + (ulong)batch * m * n;
     for (int column = first; column < last; column += NV) {
-        ROWS(DECLARE)
-        VECS(DECLARE_B, 0)
+        REPEAT_A(MR, DECLARE_ROW, 0)
+        REPEAT_B(NV, DECLARE_B, 0)
         int p = 0;
         for (; p + W <= k; p += W) {
-            VECS(LOAD_B, 0)
-            ROWS(MUL)
+            REPEAT_B(NV, LOAD_B, 0)
+            REPEAT_A(MR, MUL, 0)
         }
-        for (; p < k; ++p) { ROWS(TAIL) }
+        for (; p < k; ++p) { REPEAT_A(MR, TAIL, 0) }
         float lanes[MR * NV * W], tails[MR * NV];
-        ROWS(SPILL)
+        REPEAT_A(MR, SPILL, 0)
         for (int r = 0; r < MR && row + r < m; ++r)
             for (int v = 0; v < NV && column + v < n; ++v)
                 put(alpha * (across(VLOAD(r * NV + v, lanes)) + tails[r * NV + v]), row + r, column + v, n, has_bias, c, bias,

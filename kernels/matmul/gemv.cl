@@ -17,11 +17,11 @@
 //
 // Work-group: MR x NC elements of C. When all of k is summed, work-item i adds the sums of all work-items for element i,
 // in a fixed order. Local memory: 4 * MR * NC * (THREADS + 1) bytes.
-#include "common/storage.clh"
+#include "common/storage_fours.clh"
 
 #define LOAD4(X)                                                                                        \
     inline float4 X##_load4(global const X##_T* x, int along, int limit, int aligned) {                 \
-        if (along + 4 <= limit) return aligned ? X##_ALIGNED4(x + along) : X##_VECTOR(4, x + along);    \
+        if (along + 4 <= limit) return aligned ? X##_ALIGNED_FOURS(x + along) : X##_FOURS(x + along);    \
         float4 v = (float4)(0.0f);                                                                      \
         v.x = X##_AT(x, along);                                                                         \
         if (along + 1 < limit) v.y = X##_AT(x, along + 1);                                              \

@@ -56,7 +56,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_pack(
         if (k_step == 1) {
             for (; i + 4 <= lines; i += 4) {
                 global const float* source = from + i * line_step;
-                for (int l = 0; l < 4; ++l) PREFETCH(source + l * line_step + begin + AHEAD_BLOCKS * LINE_FLOATS);
+                for (int l = 0; l < 4; ++l) prefetch_line(source + l * line_step + begin + AHEAD_BLOCKS * LINE_FLOATS);
                 int p = begin;
                 for (; p + 4 <= end; p += 4) pack_four(source + p, line_step, to + (long)p * width + i, width);
                 for (; p < end; ++p)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_planes (mma_planes), second kernel: the product of operands that planes_pack.cl split into halves.
+// matmul.wgmma_matrix_planes (mma_matrix_planes), second kernel: the product of operands that planes_pack.cl split.
 //
 //             128 columns
 //           +-------------------+
@@ -19,7 +19,8 @@
 //
 // Work-group: one tile, for one part of K (blocks_part blocks of 64), by the pipeline of planes_pipeline.clh: a step comes to
 // local memory by asynchronous copies of 16 bytes, and nothing else touches it. With several parts of K, group z of a tile
-// writes C part z, and finish.cl adds them in order. `rows_first`: groups go through the rows first, so that they share columns of B; else the other way round.
+// writes C part z, and finish.cl adds them in order. `rows_first`: groups go through the rows first, so that they share
+// columns of B; else the other way round.
 // Local memory: STAGES * (BM + 128) * 260 bytes (132 with PRODUCTS 1).
 #include "common/storage.clh"
 #include "matmul/finish_value.clh"
@@ -87,8 +88,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_product(
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const int column = min(column0 + q * 16 + j, n - 1);
-                const float v = sum[SUM_AT(q, half_, j)] * alpha;
-                sum[SUM_AT(q, half_, j)] = finish(v, line + column, column, has_bias, bias, residual);
+                const float v = sum[sum_at(q, half_, j)] * alpha;
+                sum[sum_at(q, half_, j)] = finish(v, line + column, column, has_bias, bias, residual);
             }
         }
     }
@@ -102,15 +103,15 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_product(
             const int column = column0 + q * 16;
 #if C_FOURS
             if ((c_offset & 3) == 0) {
-                const float4 v = (float4)(sum[SUM_AT(q, half_, 0)], sum[SUM_AT(q, half_, 1)], sum[SUM_AT(q, half_, 2)],
-                                          sum[SUM_AT(q, half_, 3)]);
+                const float4 v = (float4)(sum[sum_at(q, half_, 0)], sum[sum_at(q, half_, 1)], sum[sum_at(q, half_, 2)],
+                                          sum[sum_at(q, half_, 3)]);
                 if (column < n) *(global float4*)(c + line + column) = v;
                 continue;
             }
 #endif
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                if (column + j < n) C_PUT(c, line + column + j, sum[SUM_AT(q, half_, j)]);
+                if (column + j < n) C_PUT(c, line + column + j, sum[sum_at(q, half_, j)]);
         }
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_planes (mma_planes), first kernel: splits both operands into halves (matrix/halves.clh), as planes.cl reads
-// them. A line is a row of A or a column of B. An operand becomes blocks of 64 lines and 64 of K:
+// matmul.wgmma_matrix_planes (mma_matrix_planes), first kernel: splits both operands into halves (matrix/halves.clh), as
+// planes.cl reads them. A line is a row of A or a column of B. An operand becomes blocks of 64 lines and 64 of K:
 //
 //             64 of K
 //           +---------+   [tile of 64 lines][block of 64 of K][plane: upper, lower][64 lines * 128 bytes]
-//  64 lines |         |   with the 16-byte chunks of a line where UNIT_AT (matrix/unit.clh) has them, zeros beyond the operand
+//  64 lines |         |   with the 16-byte chunks of a line where unit_at (matrix/unit.clh) has them, zeros beyond the operand
 //           +---------+   behind all blocks: [tile][block][64] floats, which undo the scale of a line's 64 of K
 //
 // Chunk c of a line holds the elements c, c + 8, ..., c + 56 of the 64, in both operands alike, so that neighbours read
-// neighbouring elements. Columns of B are in the order COLUMN_AT, which gives a work-item of planes.cl four columns beside
+// neighbouring elements. Columns of B are in the order column_at, which gives a work-item of planes.cl four columns beside
 // each other.
 //
 // Define               meaning                                                            example
@@ -23,12 +23,15 @@
 #include "matrix/unit.clh"
 
 // The column that lies at place p of a tile, and the place of column c.
-#define COLUMN_AT(p) (((p) & 48) | ((p) >> 1 & 3) << 2 | ((p) >> 3 & 1) << 1 | ((p)&1))
-#define PLACE_OF(c) (((c) & 48) | ((c) >> 1 & 1) << 3 | ((c) >> 2 & 3) << 1 | ((c)&1))
-#define SAME(p) (p)
-// The value of the work-item of the warp whose number differs in the bits of `by`.
-#define SHUFFLE_XOR(other, v, by) \
-    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(v), "r"(by));
+INLINE int column_at(int p) {
+    return (p & 48) | (p >> 1 & 3) << 2 | (p >> 3 & 1) << 1 | (p & 1);
+}
+INLINE int place_of(int c) {
+    return (c & 48) | (c >> 1 & 1) << 3 | (c >> 2 & 3) << 1 | (c & 1);
+}
+INLINE int same(int p) {
+    return p;
+}
 
 // Eight scaled values to a chunk of the upper halves, and to that of the lower halves 8192 bytes behind.
 inline void put_chunk(const float* v, float scale, local uchar* to) {
@@ -63,7 +66,7 @@ inline void put_chunk(const float* v, float scale, local uchar* to) {
                 SHUFFLE_XOR(other, most, by)                                                                             \
                 most = max(most, other);                                                                                 \
             }                                                                                                            \
-            put_chunk(v, SPLIT_SCALE(most), block + UNIT_AT(place, chunk));                                              \
+            put_chunk(v, split_scale(most), block + unit_at(place, chunk));                                              \
             if (chunk == 0) factors[place] = UNSCALE(most);                                                              \
         }                                                                                                                \
     }
@@ -82,19 +85,19 @@ inline void put_chunk(const float* v, float scale, local uchar* to) {
         largest[id] = most;                                                                                              \
         barrier(CLK_LOCAL_MEM_FENCE);                                                                                    \
         _Pragma("unroll") for (int i = 0; i < 4; ++i) most = max(most, largest[i * 64 + line]);                          \
-        put_chunk(v, SPLIT_SCALE(most), block + UNIT_AT(place, chunk));                                                  \
-        put_chunk(v + 8, SPLIT_SCALE(most), block + UNIT_AT(place, chunk + 1));                                          \
+        put_chunk(v, split_scale(most), block + unit_at(place, chunk));                                                  \
+        put_chunk(v + 8, split_scale(most), block + unit_at(place, chunk + 1));                                          \
         if (id < 64) factors[place] = UNSCALE(most);                                                                     \
     }
 #if TA
-PACK_ACROSS_K(A, SAME, SPLIT_UNSCALE)
+PACK_ACROSS_K(A, same, split_unscale)
 #else
-PACK_ALONG_K(A, SAME, SPLIT_UNSCALE)
+PACK_ALONG_K(A, same, split_unscale)
 #endif
 #if TB
-PACK_ALONG_K(B, COLUMN_AT, SPLIT_UNSCALE_CUT)
+PACK_ALONG_K(B, column_at, split_unscale_cut)
 #else
-PACK_ACROSS_K(B, PLACE_OF, SPLIT_UNSCALE_CUT)
+PACK_ACROSS_K(B, place_of, split_unscale_cut)
 #endif
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void planes_pack(

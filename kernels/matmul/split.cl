@@ -37,8 +37,12 @@
 #define SHARE(rows) (512 / (rows))
 #define DEPTHS(rows) ((rows) / 8)
 // Row of local memory for k, element of 64 for a half.
-#define K_PLACE(k) (((k)&31) * 2 + ((k) >> 5))
-#define ELEMENT(half_) (((half_) >> 1) + ((half_)&1) * 32)
+INLINE int k_place(int k) {
+    return (k & 31) * 2 + (k >> 5);
+}
+INLINE int element_of(int half_) {
+    return (half_ >> 1) + (half_ & 1) * 32;
+}
 
 // Two elements of each of the warp's lines, of tile rows from `row0` on and K from `k0` on.
 #define READ_ALONG_K(X, next, x, rows, row0, limit, k0)                                                       \
@@ -86,11 +90,11 @@
     }
 #define KEEP_ALONG_K(next, rows, largest, most, to, apart, unscales, UNSCALE)                                    \
     {                                                                                                   \
-        const float scale = SPLIT_SCALE(most.x);                                                        \
+        const float scale = split_scale(most.x);                                                        \
         if (lane < LINES(rows)) (unscales)[warp * LINES(rows) + lane] = UNSCALE(most.x);          \
         local uchar* line = (to) + warp * LINES(rows) * 128 + (lane & 3) * 4;                           \
         _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i)                                         \
-            STORE_HALVES(next, i, scale, scale, line + UNIT_AT(i, lane >> 2), apart)                   \
+            STORE_HALVES(next, i, scale, scale, line + unit_at(i, lane >> 2), apart)                   \
     }
 #define KEEP_ACROSS_K(next, rows, largest, most, to, apart, unscales, UNSCALE)                                   \
     {                                                                                                   \
@@ -98,48 +102,52 @@
         uint2 most_ = (uint2)(0);                                                                       \
         _Pragma("unroll") for (int i = 0; i < SHARE(rows); ++i)                                         \
             most_ = max(most_, *(local const uint2*)((largest) + i * (rows) + row));                    \
-        const float s0 = SPLIT_SCALE(most_.x), s1 = SPLIT_SCALE(most_.y);                               \
+        const float s0 = split_scale(most_.x), s1 = split_scale(most_.y);                               \
         if (first_k == 0) {                                                                             \
             (unscales)[row] = UNSCALE(most_.x);                                                   \
             (unscales)[row + 1] = UNSCALE(most_.y);                                               \
         }                                                                                               \
         local uchar* line = (to) + block * 8192 + (lane & 3) * 4;                                       \
         _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i)                                        \
-            STORE_HALVES(next, i, s0, s1, line + UNIT_AT(K_PLACE(first_k + i * SHARE(rows)), lane >> 2), apart) \
+            STORE_HALVES(next, i, s0, s1, line + unit_at(k_place(first_k + i * SHARE(rows)), lane >> 2), apart) \
     }
 
 #if TA
 #define READ_A READ_ACROSS_K
 #define LOOK_A LOOK_ACROSS_K
 #define KEEP_A KEEP_ACROSS_K
-#define A_TILE(at) UNIT_COLUMNS(at)
+#define A_TILE UNIT_COLUMNS
 #define A_STEP UNIT_STEP(2048)
-#define A_ROW(half_) ((half_) / 64 * 64 + ELEMENT((half_) % 64))
 #else
 #define READ_A READ_ALONG_K
 #define LOOK_A LOOK_ALONG_K
 #define KEEP_A KEEP_ALONG_K
-#define A_TILE(at) UNIT_ROWS(at)
+#define A_TILE UNIT_ROWS
 #define A_STEP UNIT_STEP(32)
-#define A_ROW(half_) (half_)
 #endif
 #if TB
 #define READ_B READ_ALONG_K
 #define LOOK_B LOOK_ALONG_K
 #define KEEP_B KEEP_ALONG_K
-#define B_TILE(at) UNIT_ROWS(at)
+#define B_TILE UNIT_ROWS
 #define B_STEP UNIT_STEP(32)
-#define B_COLUMN(half_) (half_)
 #define B_WAY 0
 #else
 #define READ_B READ_ACROSS_K
 #define LOOK_B LOOK_ACROSS_K
 #define KEEP_B KEEP_ACROSS_K
-#define B_TILE(at) UNIT_COLUMNS(at)
+#define B_TILE UNIT_COLUMNS
 #define B_STEP UNIT_STEP(2048)
-#define B_COLUMN(half_) ((half_) / 64 * 64 + ELEMENT((half_) % 64))
 #define B_WAY 1
 #endif
+
+// Row of A and column of B of a half of local memory.
+INLINE int a_row(int half_) {
+    return TA ? half_ / 64 * 64 + element_of(half_ % 64) : half_;
+}
+INLINE int b_column(int half_) {
+    return TB ? half_ : half_ / 64 * 64 + element_of(half_ % 64);
+}
 
 // Statements of the kernel, on its locals.
 
@@ -151,8 +159,9 @@
     LOOK_B(next_b, BN, largest_b, most_b)                 \
     barrier(CLK_LOCAL_MEM_FENCE);
 #define KEEP_BOTH(stage)                                                                                             \
-    KEEP_A(next_a, BM, largest_a, most_a, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM, SPLIT_UNSCALE)                    \
-    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*BN, SPLIT_UNSCALE_CUT)
+    KEEP_A(next_a, BM, largest_a, most_a, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM, split_unscale)     \
+    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*BN, \
+           split_unscale_cut)
 #define MULTIPLY_STEP                                                                                                \
     MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes), \
              B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), TA, B_WAY)
@@ -219,8 +228,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_split(
     c += c_offset;
 #pragma unroll
     for (int e = 0; e < SUMS; ++e) {
-        const int row = m0 + A_ROW((WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + (e >> 1 & 1) * 8);
-        const int column = n0 + B_COLUMN((WM == 2 ? 0 : warpgroup * 64) + (e >> 2) * 8 + (lane & 3) * 2 + (e & 1));
+        const int row = m0 + a_row((WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + (e >> 1 & 1) * 8);
+        const int column = n0 + b_column((WM == 2 ? 0 : warpgroup * 64) + (e >> 2) * 8 + (lane & 3) * 2 + (e & 1));
         if (row < m && column < n) {
             const ulong to = ((ulong)z * m + row) * n + column;
             float v = sum[e] * alpha;

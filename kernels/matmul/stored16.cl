@@ -122,7 +122,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_stored16(
     b += b_offset + B_BATCH(batch);
 
     const int chunk = id & 7, aligned = (((ulong)a | (ulong)b) & 15) == 0;
-    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
+    const uint to = tiles_at + unit_at(id >> 3, chunk);
     global const ushort* a_from = (global const ushort*)FROM_A(a, m0, m);
     global const ushort* b_from = (global const ushort*)FROM_B(b, n0, n);
 
@@ -182,7 +182,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_stored16(
             for (int l = 0; l < AT_ONCE; ++l) {
                 const int row = id / (BN / 4) + (i + l) * (1024 / BN);
                 if (m0 + row < m)
-                    JOIN(PUT_4_, C_STORED)(made + (first_row + m0 + row) * n + n0 + column, v[l][0], v[l][1], v[l][2], v[l][3])
+                    JOIN(put_4_, C_STORED)(v[l][0], v[l][1], v[l][2], v[l][3],
+                                           made + (first_row + m0 + row) * n + n0 + column);
             }
         }
     }
@@ -197,7 +198,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_stored16(
             const float r = R_AT(residual, at);
 #endif
             EPILOGUE(v, r)
-            JOIN(PUT_, C_STORED)(made + at, v)
+            JOIN(put_, C_STORED)(v, made + at);
         }
     }
 #endif

@@ -8,14 +8,14 @@
 // With several parts of K group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds them in
 // order. Defines: SG, TM, TN, GROUPS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
 #include "common/inline.clh"
-#include "common/storage.clh"
+#include "common/storage_fours.clh"
 #include "matmul/finish_value.clh"
 #include "common/subgroup.clh"
 
 // A lane's element of SG that follow each other.
 inline float a_lane(global const A_T* from, int lane) {
 #if A_STORED == 0
-    return LANE_FLOAT(from);
+    return lane_float(from);
 #else
     return A_AT(from, lane);
 #endif
@@ -30,7 +30,7 @@ INLINE void read_rows(global const A_T* from, int whole, int last, int lane, flo
 INLINE void read_columns(global const B_T* from, int whole, int column0, const int* column, float* b_now) {
 #if B_STORED == 0
     if (whole) {
-        LANE_FLOATS(b_now, from + column0)
+        lane_floats(b_now, from + column0);
         return;
     }
 #endif
@@ -97,7 +97,7 @@ matmul_subgroup(global const A_T* a, ulong a_offset, global const B_T* b, ulong 
         for (int four = 0; four < SG; four += 4) {
             float4 v[TN];
 #pragma unroll
-            for (int j = 0; j < TN; ++j) v[j] = B_VECTOR(4, b + ((ulong)column[j] * ldb + k0 + four));
+            for (int j = 0; j < TN; ++j) v[j] = B_FOURS(b + ((ulong)column[j] * ldb + k0 + four));
             STEP_OF_FOUR(0, x)
             STEP_OF_FOUR(1, y)
             STEP_OF_FOUR(2, z)

@@ -20,7 +20,7 @@
 // blocks 4 * TY rows and 4 * TX columns apart, so that neighbours read adjacent float4. With several parts group z sums
 // steps [z / batches * k_part, ...) to C part z, and finish.cl adds the parts in order.
 // Local memory: 8 * BK * (BM + BN + 8) bytes.
-#include "common/storage.clh"
+#include "common/storage_fours.clh"
 #define TILE_GAP 4
 #include "matrix/float_tile.clh"
 
@@ -33,7 +33,7 @@
         float4 v = (float4)(0.0f);                                                                                   \
         if (inside && along < limit) {                                                                               \
             if (along + 4 <= limit) {                                                                                \
-                v = aligned ? X##_ALIGNED4(x + at) : X##_VECTOR(4, x + at);                                          \
+                v = aligned ? X##_ALIGNED_FOURS(x + at) : X##_FOURS(x + at);                                          \
             } else {                                                                                                 \
                 v.x = X##_AT(x, at);                                                                                 \
                 if (along + 1 < limit) v.y = X##_AT(x, at + 1);                                                      \
@@ -145,7 +145,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
             if (column + 2 < n) v.z = finish(v.z, at + 2, column + 2, has_bias, bias, residual);
             if (column + 3 < n) v.w = finish(v.w, at + 3, column + 3, has_bias, bias, residual);
             if (column + 4 <= n && c_aligned) {
-                C_PUT_ALIGNED4(c + at, v);
+                C_PUT_ALIGNED_FOURS(c + at, v);
             } else {
                 C_PUT(c, at, v.x);
                 if (column + 1 < n) C_PUT(c, at + 1, v.y);

@@ -32,10 +32,10 @@
 
 #define AHEAD_LINES 64
 #if MR == 1
-#define FETCH_B(r, v) \
-    if (v * W % LINE_FLOATS == 0) PREFETCH_FAR(pb + AHEAD_LINES * LINE_FLOATS + v * W);
+#define FETCH_B(v, r) \
+    if (v * W % LINE_FLOATS == 0) prefetch_line_far(pb + AHEAD_LINES * LINE_FLOATS + v * W);
 #else
-#define FETCH_B(r, v)
+#define FETCH_B(v, r)
 #endif
 
 // Bias, epilogue and store of W elements of a row, of which `columns` exist.
@@ -62,24 +62,21 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
     }
 }
 
-#define DECLARE_V(r, v) vec c##r##_##v = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
-#define DECLARE(r) VECS(DECLARE_V, r)
-#define LOAD_B(r, v) const vec b##v = VLOAD(v, pb);
-#define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
+#define DECLARE_V(v, r) vec c##r##_##v = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
+#define LOAD_B(v, r) const vec b##v = VLOAD(v, pb);
 #if A_PACKED
-#define ROW(r)
-#define MUL(r)                                \
+#define ROW(r, _)
+#define MUL(r, _)                                \
     const vec x##r = (vec)(pa[r]); \
-    VECS(MUL_V, r)
+    REPEAT_B(NV, MUL_V, r)
 #else
-#define ROW(r) global const float* pa##r = a_tile + min(r, rows - 1) * a_row;
-#define MUL(r)                                 \
+#define ROW(r, _) global const float* pa##r = a_tile + min(r, rows - 1) * a_row;
+#define MUL(r, _)                                 \
     const vec x##r = (vec)(pa##r[at]); \
-    VECS(MUL_V, r)
+    REPEAT_B(NV, MUL_V, r)
 #endif
 // By way of memory, so that bias, epilogue and edges are compiled once and not MR * NV times.
-#define SPILL_V(r, v) VSTORE(c##r##_##v, r * NV + v, lanes);
-#define SPILL(r) VECS(SPILL_V, r)
+#define SPILL_V(v, r) VSTORE(c##r##_##v, r * NV + v, lanes);
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
@@ -101,29 +98,29 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
             float* lanes = sums + (tile - first) * MR * NR;
             global const float* pb = b + (long)k0 * NR;
             if (k0 + steps >= k) fetch_ends(c, residual, tile * MR, min(tile * MR + MR, m), n);
-            ROWS(DECLARE)
+            REPEAT_A(MR, DECLARE, 0)
 #if A_PACKED
             global const float* pa = a + (long)tile * MR * k + (long)k0 * MR;
             for (int p = 0; p < steps; ++p) {
-                VECS(LOAD_B, 0)
-                ROWS(MUL)
+                REPEAT_B(NV, LOAD_B, 0)
+                REPEAT_A(MR, MUL, 0)
                 pa += MR;
                 pb += NR;
             }
 #else
             const int rows = min(MR, m - tile * MR);
             global const float* a_tile = a + (long)tile * MR * a_row + k0 * a_k;
-            ROWS(ROW)
+            REPEAT_A(MR, ROW, 0)
             long at = 0;
             for (int p = 0; p < steps; ++p) {
-                VECS(FETCH_B, 0)
-                VECS(LOAD_B, 0)
-                ROWS(MUL)
+                REPEAT_B(NV, FETCH_B, 0)
+                REPEAT_B(NV, LOAD_B, 0)
+                REPEAT_A(MR, MUL, 0)
                 at += a_k;
                 pb += NR;
             }
 #endif
-            ROWS(SPILL)
+            REPEAT_A(MR, SPILL, 0)
             if (k0 + steps < k) continue;
             const int ends = min(MR, m - tile * MR);
             for (int r = 0; r < ends; ++r) {

@@ -122,7 +122,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_product(
         from[i] = bases[(id >> 3) + 32 * i] * channels_in + chunk * 8;
         mask[i] = masks[(id >> 3) + 32 * i];
     }
-    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
+    const uint to = tiles_at + unit_at(id >> 3, chunk);
     const int aligned = ((ulong)x & 15) == 0;
     const int first_block = n0 / 64;
     global const uchar* weights = w + blocks_at + (long)first_block * steps * 8192 + id * 16;

@@ -48,7 +48,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void stored16_pack(
 #define KEPT(k, v) const float v = (k) < depth ? row_[k] : 0.0f;
 #else
 #define KEEP(k, v)
-#define KEPT(k, v) WEIGHT(k, v)
+#define KEPT WEIGHT
 #endif
     uint most = 0;
     for (int k = id; k < depth; k += ITEMS) {

@@ -29,12 +29,12 @@ kernel void stored16_sum(global const float* parts, ulong parts_offset, global c
     for (int i = 0; i < splits; ++i, parts += count) v += *(global const float4*)parts;
     if (has_bias) v += vload4(0, bias + channel);
     EPILOGUE(v, at);
-    JOIN(PUT_4_, Y_KIND)(y, v.x, v.y, v.z, v.w)
+    JOIN(put_4_, Y_KIND)(v.x, v.y, v.z, v.w, y);
 #else
     float v = 0;
     for (int i = 0; i < splits; ++i, parts += count) v += parts[0];
     if (has_bias) v += bias[channel];
     EPILOGUE(v, at);
-    JOIN(PUT_, Y_KIND)(y, v)
+    JOIN(put_, Y_KIND)(v, y);
 #endif
 }

@@ -16,25 +16,16 @@
 // A work-item computes, with ROWS 1 (CPUs), one of the outer * ih rows of dx, and with ROWS 0 V lanes of one element.
 // GPUs use this kernel where windows need too many registers for backward_strip.cl. Work-groups have no common task and
 // no local memory.
-#include "common/storage.clh"
+#include "common/image_lanes.clh"
+#include "pooling2d/divisor.clh"
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
+INLINE INTS load_index(global const INDEX_T* p) {
 #if V == 1
-#define FLOATS float
-#define INTS int
-#define LOAD(p) A_AT((p), 0)
-#define LOAD_INDEX(p) (*(p))
-#define STORE(v, p) C_PUT((p), 0, (v))
-#define TO_INTS(v) ((int)(v))
+    return (int)*p;
 #else
-#define FLOATS JOIN(float, V)
-#define INTS JOIN(int, V)
-#define LOAD(p) A_VECTOR(V, p)
-#define LOAD_INDEX(p) JOIN(vload, V)(0, p)
-#define STORE(v, p) C_PUT_VECTOR(V, p, v)
-#define TO_INTS(v) JOIN(convert_int, V)(v)
+    return JOIN(convert_int, V)(JOIN(vload, V)(0, p));
 #endif
+}
 
 kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const INDEX_T* idx,
                           ulong idx_offset, global C_T* dx, ulong dx_offset, ulong count, int ih,
@@ -43,16 +34,7 @@ kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const IN
     if (get_global_id(0) >= count) return;
 #include "pooling2d/sized.clh"
     const long pixel = (long)lanes * V;
-#if ROWS
-    const COUNT_T row = (COUNT_T)get_global_id(0);
-    for (int ix = 0; ix < iw; ++ix)
-        for (int lane = 0; lane < lanes; ++lane)
-#else
-    const COUNT_T id = (COUNT_T)get_global_id(0);
-    const int lane = (int)(id % (COUNT_T)lanes);
-    const int ix = (int)(id / (COUNT_T)lanes % (COUNT_T)iw);
-    const COUNT_T row = id / (COUNT_T)lanes / (COUNT_T)iw;
-#endif
+    ELEMENTS(ix, iw)
     {
         const int iy = (int)(row % (COUNT_T)ih);
         const long outer = (long)(row / (COUNT_T)ih);
@@ -76,21 +58,17 @@ kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const IN
             for (int j = x0; j < x1; ++j) {
 #endif
                 const ulong from = plane + (ulong)(((long)i * ow + j) * pixel);
-                const FLOATS d = LOAD(dy + dy_offset + from);
+                const FLOATS d = load_lanes(dy + dy_offset + from);
 #if AVERAGE
                 const int top = i * sh - pt, left = j * sw - pl;
-#if INCLUDE
-                const int divisor = (min(top + kh, ih + pb) - top) * (min(left + kw, iw + pr) - left);
-#else
-                const int divisor = (min(top + kh, ih) - max(top, 0)) * (min(left + kw, iw) - max(left, 0));
-#endif
+                const int divisor = divisor_of(top, left, kh, kw, ih, iw, pb, pr);
                 sum += d / (float)divisor;
 #else
                 const int own = (iy + pt - i * sh) * kw + (ix + pl - j * sw);
-                const INTS at = TO_INTS(LOAD_INDEX(idx + idx_offset + from));
+                const INTS at = load_index(idx + idx_offset + from);
                 sum += select((FLOATS)0.0f, d, at == (INTS)own);
 #endif
             }
-        STORE(sum, dx + dx_offset + (ulong)(((long)row * iw + ix) * pixel + (long)lane * V));
+        store_lanes(sum, dx + dx_offset + (ulong)(((long)row * iw + ix) * pixel + (long)lane * V));
     }
 }

@@ -18,8 +18,8 @@
 //
 // Neighbouring work-items compute neighbouring lanes, then columns, then strips. Work-groups have no common task and no
 // local memory.
-#include "common/storage.clh"
 #include "pooling2d/lanes.clh"
+#include "pooling2d/divisor.clh"
 
 #define STRIPS ((IH + PAD_TOP + STRIP - 1) / STRIP)
 #define ROWS_BEFORE ((KERNEL_H - 1) / STRIDE_H)
@@ -36,8 +36,8 @@ kernel void pool_backward_strip(global const A_T* dy, ulong dy_offset, global co
     dy += dy_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
     idx += idx_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
     dx += dx_offset + outer * ((ulong)IH * IW * PIXEL) + lane * V;
-    const int dy_aligned = FOURS_ALIGNED(A_T, dy), dx_aligned = FOURS_ALIGNED(C_T, dx);
-    const int idx_aligned = FOURS_ALIGNED(INDEX_T, idx);
+    const int dy_aligned = lanes_aligned(dy, sizeof(A_T)), dx_aligned = lanes_aligned(dx, sizeof(C_T));
+    const int idx_aligned = lanes_aligned(idx, sizeof(INDEX_T));
     const int i0 = strip * (STRIP / STRIDE_H) - ROWS_BEFORE, j0 = (ix + PAD_LEFT) / STRIDE_W - COLUMNS_BEFORE;
     // The column of window j0 that covers column ix.
     const int meets = ix + PAD_LEFT - j0 * STRIDE_W;
@@ -57,11 +57,12 @@ kernel void pool_backward_strip(global const A_T* dy, ulong dy_offset, global co
 #endif
             if (i >= 0 && i < OH && j >= 0 && j < OW && meets - b * STRIDE_W < KERNEL_W) {
                 const ulong from = ((ulong)i * OW + j) * PIXEL;
-                d[a][b] = LOAD(dy + from, dy_aligned);
+                d[a][b] = load_lanes(dy + from, dy_aligned);
 #if AVERAGE
-                d[a][b] /= (float)DIVISOR(i * STRIDE_H - PAD_TOP, j * STRIDE_W - PAD_LEFT);
+                d[a][b] /= (float)divisor_of(i * STRIDE_H - PAD_TOP, j * STRIDE_W - PAD_LEFT, KERNEL_H, KERNEL_W, IH,
+                                               IW, PAD_BOTTOM, PAD_RIGHT);
 #else
-                at[a][b] = LOAD_INDEX(idx + from, idx_aligned);
+                at[a][b] = load_index(idx + from, idx_aligned);
 #endif
             }
         }
@@ -85,6 +86,6 @@ kernel void pool_backward_strip(global const A_T* dy, ulong dy_offset, global co
 #endif
             }
         }
-        STORE(sum, dx + ((ulong)iy * IW + ix) * PIXEL, dx_aligned);
+        store_lanes(sum, dx + ((ulong)iy * IW + ix) * PIXEL, dx_aligned);
     }
 }

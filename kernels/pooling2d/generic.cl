@@ -25,25 +25,16 @@
 //
 // A work-item computes, with ROWS 1, one of the outer * oh rows of y, and with ROWS 0 V lanes of one element. GPUs use
 // this kernel for windows that are too large for strip.cl. Work-groups have no common task and no local memory.
-#include "common/storage.clh"
+#include "common/image_lanes.clh"
+#include "pooling2d/divisor.clh"
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
+INLINE void store_index(INTS at, global INDEX_T* p) {
 #if V == 1
-#define FLOATS float
-#define INTS int
-#define LOAD(p) A_AT((p), 0)
-#define STORE(v, p) C_PUT((p), 0, (v))
-#define STORE_INDEX(v, p) *(p) = (v)
-#define TO_INDEX(v) ((INDEX_T)(v))
+    *p = (INDEX_T)at;
 #else
-#define FLOATS JOIN(float, V)
-#define INTS JOIN(int, V)
-#define LOAD(p) A_VECTOR(V, p)
-#define STORE(v, p) C_PUT_VECTOR(V, p, v)
-#define STORE_INDEX(v, p) JOIN(vstore, V)(v, 0, p)
-#define TO_INDEX(v) JOIN(JOIN(convert_, INDEX_T), V)(v)
+    JOIN(vstore, V)(JOIN(JOIN(convert_, INDEX_T), V)(at), 0, p);
 #endif
+}
 
 kernel void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_offset,
                  global INDEX_T* idx, ulong idx_offset, ulong count, int ih, int iw, int oh, int ow,
@@ -51,16 +42,7 @@ kernel void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_off
     if (get_global_id(0) >= count) return;
 #include "pooling2d/sized.clh"
     const long pixel = (long)lanes * V;
-#if ROWS
-    const COUNT_T row = (COUNT_T)get_global_id(0);
-    for (int ox = 0; ox < ow; ++ox)
-        for (int lane = 0; lane < lanes; ++lane)
-#else
-    const COUNT_T id = (COUNT_T)get_global_id(0);
-    const int lane = (int)(id % (COUNT_T)lanes);
-    const int ox = (int)(id / (COUNT_T)lanes % (COUNT_T)ow);
-    const COUNT_T row = id / (COUNT_T)lanes / (COUNT_T)ow;
-#endif
+    ELEMENTS(ox, ow)
     {
         const int oy = (int)(row % (COUNT_T)oh);
         const long outer = (long)(row / (COUNT_T)oh);
@@ -72,13 +54,9 @@ kernel void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_off
 #if AVERAGE
         FLOATS sum = 0.0f;
         for (int i = y0; i < y1; ++i)
-            for (int j = x0; j < x1; ++j) sum += LOAD(plane + ((long)i * iw + j) * pixel);
-#if INCLUDE
-        const int divisor = (min(top + kh, ih + pb) - top) * (min(left + kw, iw + pr) - left);
-#else
-        const int divisor = (y1 - y0) * (x1 - x0);
-#endif
-        STORE(sum / (float)divisor, y + y_offset + to);
+            for (int j = x0; j < x1; ++j) sum += load_lanes(plane + ((long)i * iw + j) * pixel);
+        const int divisor = divisor_of(top, left, kh, kw, ih, iw, pb, pr);
+        store_lanes(sum / (float)divisor, y + y_offset + to);
 #else
         FLOATS best = -INFINITY;
 #if INDEX
@@ -86,16 +64,16 @@ kernel void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_off
 #endif
         for (int i = y0; i < y1; ++i)
             for (int j = x0; j < x1; ++j) {
-                const FLOATS v = LOAD(plane + ((long)i * iw + j) * pixel);
+                const FLOATS v = load_lanes(plane + ((long)i * iw + j) * pixel);
                 const INTS better = (v > best) | isnan(v);
                 best = select(best, v, better);
 #if INDEX
                 at = select(at, (INTS)((i - top) * kw + (j - left)), better);
 #endif
             }
-        STORE(best, y + y_offset + to);
+        store_lanes(best, y + y_offset + to);
 #if INDEX
-        STORE_INDEX(TO_INDEX(at), idx + idx_offset + to);
+        store_index(at, idx + idx_offset + to);
 #endif
 #endif
     }

@@ -28,16 +28,14 @@
 //
 // Neighbouring work-items compute neighbouring lanes, then columns, then strips. Work-groups have no common task and no
 // local memory.
-#include "common/storage.clh"
 #include "pooling2d/lanes.clh"
+#include "pooling2d/divisor.clh"
 
 #define STRIPS ((OH + STRIP - 1) / STRIP)
 #define READ_ROWS ((STRIP - 1) * STRIDE_H + KERNEL_H)
 // Whether all windows are inside the image: their columns, and their rows.
 #define COLUMNS_FIT (PAD_LEFT == 0 && (OW - 1) * STRIDE_W + KERNEL_W <= IW)
 #define ROWS_FIT (PAD_TOP == 0 && (STRIPS * STRIP - 1) * STRIDE_H + KERNEL_H <= IH)
-#define COLUMN_INSIDE(j) (COLUMNS_FIT || ((j) >= 0 && (j) < IW))
-#define ROW_INSIDE(i) (ROWS_FIT || ((i) >= 0 && (i) < IH))
 
 #if AVERAGE
 #define OUTSIDE 0.0f
@@ -55,8 +53,8 @@ kernel void pool_strip(global const A_T* x, ulong x_offset, global C_T* y, ulong
     x += x_offset + outer * ((ulong)IH * IW * PIXEL) + lane * V;
     y += y_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
     idx += idx_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
-    const int x_aligned = FOURS_ALIGNED(A_T, x), y_aligned = FOURS_ALIGNED(C_T, y);
-    const int idx_aligned = FOURS_ALIGNED(INDEX_T, idx);
+    const int x_aligned = lanes_aligned(x, sizeof(A_T)), y_aligned = lanes_aligned(y, sizeof(C_T));
+    const int idx_aligned = lanes_aligned(idx, sizeof(INDEX_T));
 
     FLOATS read[READ_ROWS][KERNEL_W];
 #pragma unroll
@@ -64,9 +62,10 @@ kernel void pool_strip(global const A_T* x, ulong x_offset, global C_T* y, ulong
 #pragma unroll
         for (int j = 0; j < KERNEL_W; ++j) {
             read[i][j] = OUTSIDE;
-            if (ROW_INSIDE(top + i) && COLUMN_INSIDE(left + j)) {
-                global const A_T* at = x + ((long)(top + i) * IW + left + j) * PIXEL;
-                read[i][j] = LOAD(at, x_aligned);
+            const int row = top + i, column = left + j;
+            if ((ROWS_FIT || (row >= 0 && row < IH)) && (COLUMNS_FIT || (column >= 0 && column < IW))) {
+                global const A_T* at = x + ((long)row * IW + column) * PIXEL;
+                read[i][j] = load_lanes(at, x_aligned);
             }
         }
 
@@ -81,7 +80,7 @@ kernel void pool_strip(global const A_T* x, ulong x_offset, global C_T* y, ulong
         for (int i = 0; i < KERNEL_H; ++i)
 #pragma unroll
             for (int j = 0; j < KERNEL_W; ++j) sum += read[r * STRIDE_H + i][j];
-        STORE(sum / (float)DIVISOR(above, left), y + to, y_aligned);
+        store_lanes(sum / (float)divisor_of(above, left, KERNEL_H, KERNEL_W, IH, IW, PAD_BOTTOM, PAD_RIGHT), y + to, y_aligned);
 #else
         FLOATS best = -INFINITY;
         // If all elements are -INFINITY, the maximum is the first element of the window that is inside the image.
@@ -95,9 +94,9 @@ kernel void pool_strip(global const A_T* x, ulong x_offset, global C_T* y, ulong
                 best = select(best, v, better);
                 at = select(at, (INTS)(i * KERNEL_W + j), better);
             }
-        STORE(best, y + to, y_aligned);
+        store_lanes(best, y + to, y_aligned);
 #if INDEX
-        STORE_INDEX(at, idx + to, idx_aligned);
+        store_index(at, idx + to, idx_aligned);
 #endif
 #endif
     }

@@ -31,7 +31,7 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global float*
     global uchar* made = (global uchar*)(y + 8192);
     // Rows of A, of A transposed, of B, of B transposed.
     for (int i = id; i < 2048; i += 128) {
-        const int row = i / 32, e = i % 32 * 2, at = UNIT_AT(row, e / 8) + e % 8 * 2;
+        const int row = i / 32, e = i % 32 * 2, at = unit_at(row, e / 8) + e % 8 * 2;
         *(global uint*)(made + at) = PACK(A(row, e), A(row, e + 1));
         *(global uint*)(made + 8192 + at) = PACK(A(e, row), A(e + 1, row));
         *(global uint*)(made + 16384 + at) = PACK(B(e, row), B(e + 1, row));

@@ -23,9 +23,9 @@ probe(global float* y, ulong y_offset) {
     barrier(CLK_GLOBAL_MEM_FENCE);
     global const float* from = y + 128 * get_sub_group_id();
     float four[4];
-    LANE_FLOATS(four, from)
+    lane_floats(four, from);
     const float2 two = as_float2(intel_sub_group_block_read2((global const uint*)(from)));
-    const float one = LANE_FLOAT(from);
+    const float one = lane_float(from);
     global float* to = y + 2048 + 16 * id;
     to[0] = get_sub_group_local_id();
     to[1] = get_sub_group_id();

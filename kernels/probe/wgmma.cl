@@ -27,7 +27,7 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global float*
     local uchar tiles[3 * 8192] __attribute__((aligned(1024)));
     const int id = get_local_id(0), warp = id >> 5, lane = id & 31;
     for (int i = id; i < 2048; i += 128) {
-        const int row = i / 32, e = i % 32 * 2, at = UNIT_AT(row, e / 8) + e % 8 * 2;
+        const int row = i / 32, e = i % 32 * 2, at = unit_at(row, e / 8) + e % 8 * 2;
         *(local uint*)(tiles + at) = PACK(A(row, e), A(row, e + 1));
         *(local uint*)(tiles + 8192 + at) = PACK(B(e, row), B(e + 1, row));
         *(local uint*)(tiles + 16384 + at) = PACK(B(row, e), B(row, e + 1));

@@ -23,6 +23,7 @@
 //   OFFSET_T          type of offsets within a tile: uint, or ulong for very large planes      uint
 //
 // Local memory: reorder_tiles uses CHANNELS * PITCH elements, reorder_rows none.
+#include "common/inline.clh"
 #include "common/repeat.clh"
 
 #ifdef BLOCK
@@ -68,9 +69,13 @@ void reorder_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset
 // The channels of a tile have equal steps on each side, because CHANNELS divides the block sizes of both.
 #define ELEMENTS (CHANNELS * PIXELS)
 #define STEPS ((ELEMENTS + GROUP - 1) / GROUP)
-#define IN_TILE(e) (ELEMENTS % GROUP == 0 || (e) < ELEMENTS)
-#define CHANNEL(along, e) ((along) ? (e) / PIXELS : (e) % CHANNELS)
-#define PIXEL(along, e) ((along) ? (e) % PIXELS : (e) / CHANNELS)
+// Channel and pixel of element e of the tile, on a side that is contiguous along pixels or not.
+INLINE int channel_of(int along, int e) {
+    return along ? e / PIXELS : e % CHANNELS;
+}
+INLINE int pixel_of(int along, int e) {
+    return along ? e % PIXELS : e / CHANNELS;
+}
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void reorder_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offset, int channels, int y_channels,
@@ -89,19 +94,19 @@ void reorder_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offse
     T values[STEPS];
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
-        const int e = s * GROUP + item, c = CHANNEL(X_ALONG, e), p = PIXEL(X_ALONG, e);
+        const int e = s * GROUP + item, c = channel_of(X_ALONG, e), p = pixel_of(X_ALONG, e);
         values[s] = 0;
         if (c < x_channels && p < tile_pixels) values[s] = x[c * (OFFSET_T)(X_LANE) + p * (OFFSET_T)(X_PIXEL)];
     }
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         const int e = s * GROUP + item;
-        if (IN_TILE(e)) tile[CHANNEL(X_ALONG, e) * PITCH + PIXEL(X_ALONG, e)] = values[s];
+        if (ELEMENTS % GROUP == 0 || e < ELEMENTS) tile[channel_of(X_ALONG, e) * PITCH + pixel_of(X_ALONG, e)] = values[s];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
-        const int e = s * GROUP + item, c = CHANNEL(Y_ALONG, e), p = PIXEL(Y_ALONG, e);
+        const int e = s * GROUP + item, c = channel_of(Y_ALONG, e), p = pixel_of(Y_ALONG, e);
         if (c < tile_channels && p < tile_pixels)
             y[c * (OFFSET_T)(Y_LANE) + p * (OFFSET_T)(Y_PIXEL)] = tile[c * PITCH + p];
     }

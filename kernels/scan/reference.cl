@@ -125,7 +125,7 @@ INLINE State joined(State a, State b) {
 #endif
     if (b.second < 0)
         s = a;
-    else if (a.second < 0 || IS_NAN(b.first) || (is_beyond && !IS_NAN(a.first)))
+    else if (a.second < 0 || is_nan(b.first) || (is_beyond && !is_nan(a.first)))
         s = b;
     else
         s = a;
@@ -147,13 +147,13 @@ INLINE void write_state(global FIRST* firsts, global SECOND* seconds, long at, S
 
 INLINE void put(global RESULT* y, long at, State s) {
 #if METHOD == 4
-    STORE(y, at, s.first + log(s.second));
+    store_element(y, at, s.first + log(s.second));
 #elif METHOD == 0 && KIND < 4
-    STORE(y, at, (VALUE)(s.first + s.second));
+    store_element(y, at, (VALUE)(s.first + s.second));
 #elif TRUTH
     y[at] = s.first != 0;
 #elif KIND < 4
-    STORE(y, at, s.first);
+    store_element(y, at, s.first);
 #else
     y[at] = (RESULT)s.first;
 #endif
@@ -171,7 +171,7 @@ kernel void total_elements(global const T* x, ulong x_offset, global FIRST* firs
     State s = nothing();
     for (long k = begin; k < end; ++k) {
         const long j = reverse ? length - 1 - k : k;
-        s = joined(s, state_of(LOAD(line, j * inner), j));
+        s = joined(s, state_of(load_element(line, j * inner), j));
     }
     write_state(firsts + firsts_offset, seconds + seconds_offset, item, s);
 }
@@ -226,7 +226,7 @@ kernel void scan_elements(global const T* x, ulong x_offset, global const FIRST*
     for (long k = begin; k < end; ++k) {
         const long j = reverse ? length - 1 - k : k;
         const long at = line + j * inner;
-        const State with = joined(s, state_of(LOAD(x + x_offset, at), j));
+        const State with = joined(s, state_of(load_element(x + x_offset, at), j));
         if (exclusive)
             put(y + y_offset, at, s);
         else

@@ -24,24 +24,26 @@
 
 #define SUMS (REDUCTION == 1 || REDUCTION == 5)
 // Element `element` of the i-th update in the order of slots.
-#define UPDATE(i) LOAD(updates + updates_offset, (long)order[order_offset + (i)] * slice + element)
+#define UPDATE(i) load_element(updates + updates_offset, (long)order[order_offset + (i)] * slice + element)
 
 // A NaN is the largest and the smallest.
+INLINE SUM combined(SUM a, SUM b) {
 #if REDUCTION == 0
-#define COMBINE(a, b) b
+    return b;
 #elif KIND == 5 && (SUMS || REDUCTION == 3)
-#define COMBINE(a, b) (a | b)
+    return a | b;
 #elif KIND == 5
-#define COMBINE(a, b) (a & b)
+    return a & b;
 #elif SUMS
-#define COMBINE(a, b) (a + b)
+    return a + b;
 #elif REDUCTION == 2
-#define COMBINE(a, b) (a * b)
+    return a * b;
 #elif REDUCTION == 3
-#define COMBINE(a, b) (a > b || a != a ? a : b)
+    return a > b || a != a ? a : b;
 #else
-#define COMBINE(a, b) (a < b || a != a ? a : b)
+    return a < b || a != a ? a : b;
 #endif
+}
 
 #if REDUCTION == 5
 // Integers are rounded down.
@@ -117,7 +119,7 @@ kernel void apply_updates(global const int* order, ulong order_offset, global co
     for (int e = 0; e < length; ++e) {
         const long element = begin + e;
         SUM sum = 0;
-        if (has_data) sum = LOAD(from, e);
+        if (has_data) sum = load_element(from, e);
 #if SUMS && KIND < 4
         SUM lost = 0;
 #endif
@@ -131,12 +133,12 @@ kernel void apply_updates(global const int* order, ulong order_offset, global co
             lost = next - next == 0 ? (next - sum) - term : 0;
             sum = next;
 #else
-            sum = COMBINE(sum, update);
+            sum = combined(sum, update);
 #endif
         }
 #if REDUCTION == 5
         sum = mean_of(sum, end - first + includes_self);
 #endif
-        STORE(to, e, sum);
+        store_element(to, e, sum);
     }
 }

@@ -210,6 +210,10 @@ inline void vstore_half_rte(float v, int, half* to) {
 inline uint pack_half(float low, float high) {
     return half_of(low) | half_of(high) << 16;
 }
+/// Of kernels/common/storage.clh, which has it only where STORES_BFLOAT is defined.
+inline void stored_put_2(ushort* p, long i, float v) {
+    p[i] = static_cast<ushort>(bfloat_of(v));
+}
 inline uint pack_bfloat(float low, float high) {
     return bfloat_of(low) | bfloat_of(high) << 16;
 }

@@ -64,12 +64,12 @@ std::unique_ptr<Launch> build(ContextImpl& context, const Attrs& attrs, const Op
     context.queue().write({buffer.get(), 0}, table.data(), bytes, true);
 
     const bool nearest = Options(attrs).mode != Mode::bilinear;
-    const ProgramSource program{
-        file, kernel_source(file),
-        cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DNEAREST=", nearest ? 1 : 0)};
     const std::int64_t lanes = view.inner / vector;
     const auto count =
         static_cast<std::size_t>(view.outer * work[2] * (rows ? 1 : work[3] * lanes));
+    const ProgramSource program{file, kernel_source(file),
+                                cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DNEAREST=",
+                                    nearest ? 1 : 0, " -DCOUNT_T=", count_type(count))};
     const auto group = static_cast<std::size_t>(
         rows ? 1 : std::clamp<std::uint64_t>(context.traits().max_work_group, 1, 256));
     KernelCall call(context.build(program), kernel,
