@@ -14,16 +14,13 @@
 // work-group, but processors guarantee it for all threads.
 //
 // state   tickets drawn, tickets done, and work-items that have left, each in a cache line of its own; zero before and after
-// table   ROW ints per call: first ticket, last ticket + 1, work-items, work-items along each of three dimensions, function,
-//         arguments (the number of a buffer, or two ints for 64 bits)
+// table   rows (src/engine/call_table.hpp): the head below, then the arguments
 //
-// The functions and these words are inserted into the text:
-// Word            meaning                                          example
-// ROW             ints per row of the table                        24
-// MOST_WAITS      polls before a work-item leaves                  4000000
-// CHAIN_CASES     one `case` per function                          case 0: conv_0(i, j, k, width, height, depth, ...); break;
-// CHAIN_BUFFERS   parameters for the buffers                       , global uchar* b0, global uchar* b1
-// CHAIN_LIST      their names                                      b0, b1
+// In front of this text is chain_call(), which calls one of the kernels, behind it a kernel that calls run_chain().
+//
+// Define       meaning                                          example
+// TABLE_ROW    bytes of a row                                   96
+// MOST_WAITS   polls before a work-item leaves                  4000000
 //
 // Work-group: one work-item. Local memory: none.
 #define DRAWN 0
@@ -31,22 +28,28 @@
 #define LEFT 64
 #define NOW(counter) (*(volatile global int*)(state + (counter)))
 
-long chain_long(global const int* words) {
-    return as_long((int2)(words[0], words[1]));
+struct chain_head {
+    int first, last;           // ticket; the last one + 1
+    int width, height, depth;  // work-items along each dimension
+    int function;
+};
+
+global const struct chain_head* chain_row(global const uchar* table, int call)
+{
+    return (global const struct chain_head*)(table + (size_t)call * TABLE_ROW);
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void chain(global int* state, global const int* table, int call, int end, int workers CHAIN_BUFFERS)
+// Runs the calls from `call` to `end`.
+void run_chain(global const uchar* table, global uchar* const* memories, global int* state, int call, int end, int workers)
 {
-    global uchar* const buffers[] = {CHAIN_LIST};
     int seen = -1;
     for (;;) {
         const int ticket = NOW(DRAWN);
-        while (call < end && ticket >= table[call * ROW + 1]) call++;
+        while (call < end && ticket >= chain_row(table, call)->last) call++;
         if (call == end) break;
-        global const int* row = table + call * ROW;
+        global const struct chain_head* row = chain_row(table, call);
         int waits = 0;
-        while (NOW(DONE) < row[0] && waits < MOST_WAITS) waits++;
+        while (NOW(DONE) < row->first && waits < MOST_WAITS) waits++;
         if (waits == MOST_WAITS) break;
         if (seen != call) {  // makes the results of finished calls visible here
             atomic_add(state + DONE, 0);
@@ -54,16 +57,12 @@ void chain(global int* state, global const int* table, int call, int end, int wo
             seen = call;
         }
         if (atomic_cmpxchg(state + DRAWN, ticket, ticket + 1) != ticket) continue;
-        const long items = row[2], part = ticket - row[0], parts = row[1] - row[0];
+        const int width = row->width, height = row->height, depth = row->depth;
+        const long items = width * height * depth, part = ticket - row->first, parts = row->last - row->first;
         const int last = (int)(items * (part + 1) / parts);
-        const int width = row[3], height = row[4], depth = row[5];
-        for (int item = (int)(items * part / parts); item < last; item++) {
-            const int i = item % width, j = item / width % height, k = item / width / height;
-            global const int* a = row + 7;
-            switch (row[6]) {
-                CHAIN_CASES
-            }
-        }
+        for (int item = (int)(items * part / parts); item < last; item++)
+            chain_call(row->function, item % width, item / width % height, item / width / height, width, height, depth, row + 1,
+                       memories);
         mem_fence(CLK_GLOBAL_MEM_FENCE);
         atomic_inc(state + DONE);
     }

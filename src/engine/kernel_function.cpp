@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// kernel_as_function.
+// KernelFunction: the struct of arguments, and the macros around a kernel's text.
 #include "engine/kernel_function.hpp"
 
 #include "base/text.hpp"
 #include "engine/launch.hpp"
-#include "runtime/kernel_parameters.hpp"
 
 #include <algorithm>
 #include <set>
@@ -13,13 +12,57 @@ namespace dlprim {
 
 namespace {
 
-bool word_char(char c) {
-    return ascii::is_word(c);
+constexpr const char* group_macros =
+    R"(#define TABLE_GROUP const int calls_i, const int calls_j, const int calls_k, \
+    const int calls_width, const int calls_height, const int calls_depth
+#define get_group_id(d) ((size_t)((d) == 0 ? calls_i : (d) == 1 ? calls_j : calls_k))
+#define get_num_groups(d) ((size_t)((d) == 0 ? calls_width : (d) == 1 ? calls_height : calls_depth))
+#define get_global_id(d) (get_group_id(d) * get_local_size(d) + get_local_id(d))
+#define get_global_size(d) (get_num_groups(d) * get_local_size(d))
+)";
+constexpr const char* no_group_macros = R"(
+#undef get_group_id
+#undef get_num_groups
+#undef get_global_id
+#undef get_global_size
+)";
+constexpr const char* item_macros = R"(#define get_local_id(d) ((size_t)0)
+#define get_local_size(d) ((size_t)1)
+#define barrier(flags)
+#define local
+#define __local
+#define kernel static __attribute__((noinline))
+#define __kernel static __attribute__((noinline))
+#define reqd_work_group_size(x, y, z) unused
+)";
+constexpr const char* no_item_macros = R"(#undef get_local_id
+#undef get_local_size
+#undef barrier
+#undef local
+#undef __local
+#undef kernel
+#undef __kernel
+#undef reqd_work_group_size
+)";
+
+/// The bytes of a member of this type, or 0 if a table cannot hold it.
+std::size_t member_bytes(const std::string& type) {
+    if (type == "int" || type == "uint" || type == "float") return 4;
+    return type == "long" || type == "ulong" ? 8 : 0;
 }
 
-// Converts "-DV=8 -DFLAG" to #define lines and collects the names. Returns false if there is any
-// other option. flush_subnormals is dropped, because it affects a whole program and other parts of
-// it may need subnormals.
+bool is_global_pointer(const std::string& type) {
+    return type.find('*') != std::string::npos && type.find("global") != std::string::npos &&
+           type.find("constant") == std::string::npos;
+}
+
+const char* member_type(const KernelFunction::Parameter& parameter) {
+    return parameter.from == KernelFunction::From::memory ? "int" : parameter.type.c_str();
+}
+
+/// Converts "-DV=8 -DFLAG" to #define lines and collects the names. Returns false if there is any
+/// other option. flush_subnormals is dropped, because it affects a whole program and other parts of
+/// it may need subnormals.
 bool defines_of(const std::string& options, std::string& lines, std::set<std::string>& names) {
     for (const std::string& option : split(options, ' ')) {
         if (option.empty() || option == flush_subnormals) continue;
@@ -34,112 +77,142 @@ bool defines_of(const std::string& options, std::string& lines, std::set<std::st
     return true;
 }
 
-// Collects the macros that the text defines.
-void add_macros(const std::string& text, std::set<std::string>& names) {
-    for (std::size_t at = text.find("define"); at != std::string::npos;
-         at = text.find("define", at + 1)) {
-        std::size_t hash = at;
-        while (hash > 0 && (text[hash - 1] == ' ' || text[hash - 1] == '\t')) --hash;
-        if (hash == 0 || text[hash - 1] != '#') continue;
-        std::size_t begin = at + 6;
-        while (begin < text.size() && text[begin] == ' ') ++begin;
-        std::size_t end = begin;
-        while (end < text.size() && word_char(text[end])) ++end;
-        names.insert(text.substr(begin, end - begin));
+/// Macros that put the group in front of the parameters of every kernel of the text, and `suffix`
+/// behind the name. Adds the names.
+std::string head_macros(const std::string& text, const std::string& suffix,
+                        std::set<std::string>& names) {
+    std::string lines;
+    for (const auto& [name, parameters] : kernel_parameters(text)) {
+        std::string own, all = "TABLE_GROUP";
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            own += cat(i > 0 ? ", p" : "p", i);
+            all += cat(", p", i);
+        }
+        lines += cat("#define ", name, '(', own, ") ", name, suffix, '(', all, ")\n");
+        names.insert(name);
     }
+    return lines;
 }
 
-std::size_t past_space(const std::string& text, std::size_t at) {
-    while (at < text.size() && ascii::is_space(text[at])) ++at;
-    return at;
-}
-
-// Replaces every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` by `static void
-// NAME(int, int, int, int, int, int, `. Those that nobody calls are dropped by the compiler.
-std::string kernels_to_functions(const std::string& text) {
-    std::string result;
-    std::size_t done = 0;
-    for (std::size_t at = text.find("kernel"); at != std::string::npos;
-         at = text.find("kernel", at + 1)) {
-        std::size_t end = at + 6;
-        if ((at > 0 && word_char(text[at - 1])) || (end < text.size() && word_char(text[end])))
-            continue;
-        end = past_space(text, end);
-        const std::string attribute = "__attribute__((reqd_work_group_size(";
-        if (text.compare(end, attribute.size(), attribute) == 0)
-            end = past_space(text, text.find(")))", end) + 3);
-        if (text.compare(end, 5, "void ") != 0) continue;
-        const std::size_t open = text.find('(', end);
-        if (open == std::string::npos) break;
-        result += text.substr(done, at - done);
-        result += "static __attribute__((noinline)) ";
-        result += text.substr(end, open + 1 - end);
-        result +=
-            "const int chain_i, const int chain_j, const int chain_k, const int chain_width, "
-            "const int chain_height, const int chain_depth, ";
-        done = open + 1;
-    }
-    return result + text.substr(done);
+std::string undefined(const std::set<std::string>& names) {
+    std::string lines = "\n";
+    for (const std::string& name : names) lines += cat("#undef ", name, '\n');
+    return lines;
 }
 
 }  // namespace
 
-std::size_t argument_words(const std::string& type) {
-    if (type.find("constant") != std::string::npos) return 0;
-    if (type.find('*') != std::string::npos) return type.find("global") != std::string::npos;
-    if (type == "int" || type == "uint" || type == "float") return 1;
-    return type == "long" || type == "ulong" ? 2 : 0;
+std::string KernelFunction::struct_text(std::string_view name) const {
+    std::string text = cat("struct ", name, " {");
+    for (const std::size_t size : {8, 4})
+        for (const Parameter& parameter : parameters)
+            if (parameter.bytes == size)
+                text += cat(' ', member_type(parameter), ' ', parameter.name, ';');
+    return text + " };\n";
 }
 
-std::optional<std::string> kernel_as_function(const ProgramSource& source, int number) {
-    if (mentions(source.source,
+std::string KernelFunction::call_text(std::string_view function, std::string_view group,
+                                      std::string_view row) const {
+    std::string text = cat(function, '(', group);
+    for (const Parameter& parameter : parameters) {
+        const std::string member = cat(row, "->", parameter.name);
+        if (parameter.from == From::launch)
+            text += cat(", ", parameter.name);
+        else if (parameter.from == From::row)
+            text += cat(", ", member);
+        else
+            text += cat(", (global void*)calls_memory(", member, ')');
+    }
+    return text + ')';
+}
+
+std::string KernelFunction::variables_text(std::string_view row) const {
+    std::string text;
+    for (const Parameter& parameter : parameters) {
+        if (parameter.from == From::launch) continue;
+        const std::string member = cat(row, "->", parameter.name);
+        const bool memory = parameter.from == From::memory;
+        text += cat("    ", parameter.type, ' ', parameter.name, " = ",
+                    memory ? cat("(global void*)calls_memory(", member, ')') : member, ";\n");
+    }
+    return text;
+}
+
+std::optional<KernelFunction> kernel_function(const KernelCall& call) {
+    const std::string& text = call.source().source;
+    if (call.may_refuse() ||
+        mentions_outside_kernels(text, {"get_group_id", "get_global_id", "get_global_size",
+                                        "get_num_groups", "intel_reqd_sub_group_size"}))
+        return std::nullopt;
+    KernelFunction function;
+    for (const KernelParameter& declared : kernel_signature(text, call.kernel())) {
+        KernelFunction::Parameter parameter{declared};
+        parameter.bytes = member_bytes(declared.type);
+        if (is_global_pointer(declared.type)) {
+            parameter.from = KernelFunction::From::memory;
+            parameter.bytes = 4;
+        }
+        // Names that begin so are those of the texts here.
+        if (parameter.bytes == 0 || declared.name.starts_with("calls_")) return std::nullopt;
+        function.parameters.push_back(std::move(parameter));
+    }
+    for (const KernelCall::Argument& argument : call.arguments()) {
+        auto& parameter = function.parameters[static_cast<std::size_t>(argument.parameter)];
+        parameter.from = KernelFunction::From::launch;
+        parameter.bytes = 0;
+    }
+    // As in struct_text(): those of 8 bytes come first, so that none is padded.
+    for (const std::size_t size : {8, 4})
+        for (KernelFunction::Parameter& parameter : function.parameters) {
+            if (parameter.bytes != size) continue;
+            parameter.at = function.bytes;
+            function.bytes += size;
+        }
+    function.bytes = (function.bytes + 7) / 8 * 8;
+    return function;
+}
+
+std::optional<std::string> kernel_over_rows(const ProgramSource& source, std::string_view kernel,
+                                            const std::string& parameters,
+                                            const std::string& before) {
+    const std::string& text = source.source;
+    const std::optional<KernelDefinition> at = kernel_definition(text, kernel);
+    if (!at) return std::nullopt;
+    return cat(text.substr(0, at->open), parameters, ") {\n", before, group_macros,
+               text.substr(at->body, at->rest - at->body), no_group_macros, text.substr(at->rest));
+}
+
+std::optional<std::string> numbered_functions(const ProgramSource& source, int number) {
+    const std::string& text = source.source;
+    if (mentions(text,
                  {"async_work_group_copy", "async_work_group_strided_copy", "wait_group_events"}))
         return std::nullopt;
     std::string head;
     std::set<std::string> macros;
     if (!defines_of(source.options, head, macros)) return std::nullopt;
-    add_macros(source.source, macros);
-    for (const std::string& name : declared_names(source.source)) {
-        if (!macros.insert(name).second) continue;
-        head += cat("#define ", name, ' ', name, '_', number, '\n');
-    }
-    std::string text = head + kernels_to_functions(source.source) + '\n';
-    for (const std::string& name : macros) text += cat("#undef ", name, '\n');
-    if (text.find("FP_CONTRACT") != std::string::npos)
-        text += "#pragma OPENCL FP_CONTRACT DEFAULT\n";
-    return text;
+    for (std::string& name : defined_macros(text)) macros.insert(std::move(name));
+    const std::string suffix = cat('_', number);
+    head += head_macros(text, suffix, macros);
+    for (const std::string& name : declared_names(text))
+        if (macros.insert(name).second) head += cat("#define ", name, ' ', name, suffix, '\n');
+    return cat(head, text, undefined(macros),
+               text.find("FP_CONTRACT") != std::string::npos
+                   ? "#pragma OPENCL FP_CONTRACT DEFAULT\n"
+                   : "");
 }
 
-std::string functions_text(const std::string& functions) {
-    return cat(
-        "#define get_global_id(d) ((size_t)((d) == 0 ? chain_i : (d) == 1 ? chain_j : chain_k))\n"
-        "#define get_global_size(d) "
-        "((size_t)((d) == 0 ? chain_width : (d) == 1 ? chain_height : chain_depth))\n"
-        "#define get_group_id(d) get_global_id(d)\n"
-        "#define get_num_groups(d) get_global_size(d)\n"
-        "#define get_local_id(d) ((size_t)0)\n"
-        "#define get_local_size(d) ((size_t)1)\n"
-        "#define barrier(flags)\n"
-        "#define local\n"
-        "#define __local\n",
-        functions,
-        "#undef get_global_id\n#undef get_global_size\n#undef get_group_id\n#undef "
-        "get_num_groups\n#undef get_local_id\n#undef get_local_size\n#undef barrier\n#undef "
-        "local\n#undef __local\n");
+std::string single_items(const std::string& functions) {
+    return cat(group_macros, item_macros, functions, no_item_macros, no_group_macros);
 }
 
 bool are_functions(std::span<const KernelCall> calls) {
-    for (const KernelCall& call : calls) {
-        if (call.may_refuse()) return false;  // its notes are no operand
+    return !calls.empty() && std::all_of(calls.begin(), calls.end(), [](const KernelCall& call) {
         const NDRange& range = call.range();
         for (int d = 0; d < range.dims; ++d)
             if (range.local[static_cast<std::size_t>(d)] != 1) return false;
-        if (!kernel_as_function(call.source(), 0)) return false;
-        for (const KernelParameter& parameter :
-             kernel_signature(call.source().source, call.kernel()))
-            if (argument_words(parameter.type) == 0) return false;
-    }
-    return !calls.empty();
+        return call.arguments().empty() && kernel_function(call) &&
+               numbered_functions(call.source(), 0);
+    });
 }
 
 }  // namespace dlprim

@@ -106,11 +106,16 @@ void KernelCall::set_scalars(std::span<const Scalar> values) {
     }
 }
 
+KernelCall& KernelCall::memory(std::string_view name, const Buffer& memory) {
+    const int index = kernel_->index_of(name);
+    kernel_->set(index, memory);
+    given_[static_cast<std::size_t>(index)] = true;
+    return *this;
+}
+
 KernelCall& KernelCall::refuses(ContextImpl& context) {
     refusals_ = context.queue().refusals();
-    const int index = kernel_->index_of("refused");
-    kernel_->set(index, refusals_->memory());
-    given_[static_cast<std::size_t>(index)] = true;
+    memory("refused", refusals_->memory());
     set_owner("");
     return *this;
 }
@@ -150,7 +155,6 @@ void KernelCall::enqueue(Queue& queue, std::span<const BufferRef> operands) {
 
 KernelLaunch& KernelLaunch::add(KernelCall call) {
     call.check();
-    has_arguments_ = has_arguments_ || call.has_arguments();
     calls_.push_back(std::move(call));
     return *this;
 }

@@ -29,6 +29,7 @@ class Launch {
     /// `operands`: the problem's inputs, its outputs, and the workspace if workspace_bytes() > 0.
     virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
     /// The kernel calls that enqueue() makes, in order, if it does nothing else. Otherwise empty.
+    /// Some may have scalars that each run sets.
     virtual std::span<const KernelCall> calls() const { return {}; }
     /// Compiles what was postponed. Throws Error(build).
     virtual void compile() {}
@@ -64,7 +65,9 @@ class KernelCall {
     /// The parameter gets scalar `number` of the run as f32, f64 or i64; 0 until it is set.
     KernelCall& argument(std::string_view name, int number, DType as);
     void set_scalars(std::span<const Scalar> values);
-    bool has_arguments() const { return !arguments_.empty(); }
+    /// Binds a parameter that has no offset to a whole memory.
+    KernelCall& memory(std::string_view name, const Buffer& memory);
+    void set_range(const NDRange& range) { range_ = range; }
     /// Binds the parameters `refused` and `refused_by`, by which the kernel says that an index is
     /// out of range (runtime/refusals.hpp).
     KernelCall& refuses(ContextImpl& context);
@@ -94,15 +97,16 @@ class KernelCall {
     std::span<const Binding> bindings() const { return bindings_; }
     /// Bits of the scalar parameter at `index`, in the lowest bytes.
     std::uint64_t scalar_bits(int index) const { return scalars_[static_cast<std::size_t>(index)]; }
-
-  private:
-    KernelCall& set(std::string_view name, const void* value, std::size_t bytes);
-
+    /// A parameter that each run sets: argument().
     struct Argument {
         int parameter;
         int number;
         DType as;
     };
+    std::span<const Argument> arguments() const { return arguments_; }
+
+  private:
+    KernelCall& set(std::string_view name, const void* value, std::size_t bytes);
 
     std::shared_ptr<Program> program_;
     std::shared_ptr<Kernel> kernel_;
@@ -125,11 +129,8 @@ class KernelLaunch : public Launch {
   public:
     KernelLaunch& add(KernelCall call);
     void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
-    std::span<const KernelCall> calls() const override {
-        return has_arguments_ ? std::span<const KernelCall>() : calls_;
-    }
+    std::span<const KernelCall> calls() const override { return calls_; }
     void set_scalars(std::span<const Scalar> values) override {
-        if (!has_arguments_) return;
         for (KernelCall& call : calls_) call.set_scalars(values);
     }
     void compile() override {
@@ -142,7 +143,6 @@ class KernelLaunch : public Launch {
 
   private:
     std::vector<KernelCall> calls_;
-    bool has_arguments_ = false;
 };
 
 /// Host work. It is called with the operands in the same order.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // pointwise_many: the kernels of single calls, planned as those, joined into few launches
-// (engine/many_calls.hpp). What cannot be joined runs as single calls.
+// (engine/table_launch.hpp). What cannot be joined runs as single calls.
 #include <dlprim/pointwise_many.hpp>
 
 #include "base/lru_map.hpp"
 #include "base/text.hpp"
-#include "engine/many_calls.hpp"
+#include "engine/table_launch.hpp"
 #include "exec/eager_entry.hpp"
 #include "exec/eager_views.hpp"
 #include "exec/known_options.hpp"
@@ -35,7 +35,7 @@ struct Joined {
     std::vector<std::size_t> calls;
     /// Per call: which input or result (true) an operand of the kernel is.
     std::vector<std::pair<bool, std::size_t>> operands;
-    std::unique_ptr<ManyCalls> launches;
+    std::unique_ptr<TableLaunch> launch;
 };
 
 /// Lists of one problem: one program, types and sizes.
@@ -57,13 +57,9 @@ ManyCache& many_cache_of(const Context& context) {
         }));
 }
 
-std::shared_ptr<const EagerOptions> options_of(std::string_view code, std::size_t scalars) {
+std::shared_ptr<const EagerOptions> options_of(std::string_view code) {
     static auto* known = new KnownOptions;
-    return known->find(cat(scalars, '\n', code), [&] {
-        Doubles marks;
-        for (std::size_t i = 0; i < scalars; ++i) marks.push_back(scalar_mark(i));
-        return Attrs{{"code", std::string(code)}, {"scalars", std::move(marks)}};
-    });
+    return known->find(code, [&] { return Attrs{{"code", std::string(code)}}; });
 }
 
 /// Tensor k of a list, in which one tensor serves all.
@@ -122,8 +118,8 @@ OneCall one_call(const Lists& inputs, const Lists& outs, std::size_t k) {
     return call;
 }
 
-std::string key_of(std::uint64_t options, const std::vector<OneCall>& calls) {
-    std::string key(reinterpret_cast<const char*>(&options), sizeof(options));
+std::string key_of(std::uint64_t options, std::size_t scalars, const std::vector<OneCall>& calls) {
+    std::string key = cat(options, ' ', scalars, '\n');
     const auto add = [&](const Tensor& tensor) {
         const std::int64_t count = tensor.shape().numel();
         key += static_cast<char>(tensor.dtype());
@@ -171,9 +167,11 @@ void check_outs(const OneCall& call, const EagerEntry& entry, std::size_t k) {
                  name_of(entry.results[i].spec.dtype));
 }
 
-Planned plan_call(const EagerOptions& options, const OneCall& call, std::size_t k) {
+Planned plan_call(const EagerOptions& options, const std::vector<double>& scalars,
+                  const OneCall& call, std::size_t k) {
     ops::CallOptions how;
     how.out = call.outs;
+    how.scalars.assign(scalars.begin(), scalars.end());
     Planned planned;
     planned.entry = planned_entry({"Pointwise", options, call.inputs, {}, {}, how, false});
     check_outs(call, *planned.entry, k);
@@ -181,7 +179,7 @@ Planned plan_call(const EagerOptions& options, const OneCall& call, std::size_t 
         if (result.spec.shape.numel() != call.shape.numel()) return planned;  // it reduces
     const KernelCall* const only = only_call(*planned.entry, planned.operands);
     if (only == nullptr) return planned;
-    if (std::optional<std::string> key = ManyCalls::key(*only)) {
+    if (std::optional<std::string> key = TableLaunch::key(*only)) {
         planned.call = only;
         planned.key = std::move(*key);
     }
@@ -189,12 +187,13 @@ Planned plan_call(const EagerOptions& options, const OneCall& call, std::size_t 
 }
 
 std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
+                                      const std::vector<double>& scalars,
                                       const std::vector<OneCall>& calls) {
     auto made = std::make_shared<ManyEntry>();
     std::vector<Planned> plans;
     std::vector<std::string> keys;  // by element of `joined`
     for (std::size_t k = 0; k < calls.size(); ++k) {
-        plans.push_back(plan_call(options, calls[k], k));
+        plans.push_back(plan_call(options, scalars, calls[k], k));
         made->single = made->single || plans.back().call == nullptr;
     }
     if (made->single) return made;
@@ -216,7 +215,7 @@ std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
         std::vector<PlacedCall> placed;
         for (std::size_t i = 0; i < joined.calls.size(); ++i)
             placed.push_back({plans[joined.calls[i]].call, i * joined.operands.size()});
-        joined.launches = std::make_unique<ManyCalls>(context, placed);
+        joined.launch = std::make_unique<TableLaunch>(context, placed);
     }
     return made;
 }
@@ -255,13 +254,13 @@ class ManyCall {
         : code_(code), scalars_(scalars), calls_(std::move(calls)) {}
 
     Lists run() {
-        const std::shared_ptr<const EagerOptions> options = options_of(code_, scalars_.size());
+        const std::shared_ptr<const EagerOptions> options = options_of(code_);
         const Context& context = calls_[0].inputs[0].context();
         ManyCache& cache = many_cache_of(context);
         std::shared_ptr<ManyEntry> entry;
         {
             const std::lock_guard lock(cache.mutex);
-            const std::string key = key_of(options->id, calls_);
+            const std::string key = key_of(options->id, scalars_.size(), calls_);
             const auto* found = cache.entries.find(key);
             entry = found != nullptr ? *found : cache.entries.insert(key, planned(*options));
         }
@@ -280,7 +279,7 @@ class ManyCall {
   private:
     std::shared_ptr<ManyEntry> planned(const EagerOptions& options) const {
         try {
-            return make_entry(options, calls_);
+            return make_entry(options, scalars_, calls_);
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::build) throw;
             log(LogLevel::warning, cat("pointwise_many() runs as single calls: ", error.what()));
@@ -322,7 +321,8 @@ class ManyCall {
                 const Tensor& tensor = is_result ? results[index][k] : calls_[k].inputs[index];
                 operands.push_back({Access::buffer(tensor).get(), tensor.byte_offset()});
             }
-        joined.launches->enqueue(operands, scalars_);
+        joined.launch->set_scalars(std::vector<Scalar>(scalars_.begin(), scalars_.end()));
+        joined.launch->enqueue(Access::impl(calls_[0].inputs[0].context()).queue(), operands);
     }
 
     Lists run_singly() const {

@@ -3,8 +3,8 @@
 #include "plan/joined_steps.hpp"
 
 #include "base/text.hpp"
-#include "engine/call_batch.hpp"
 #include "engine/disabled.hpp"
+#include "engine/table_launch.hpp"
 #include "plan/engine_failed.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool is_packing(const Step& step) {
 
 /// Whether the step may run at once with other ones that follow it in the plan, if they follow().
 /// It has one operand that it reads and another one to which it writes. Neither is bound by the
-/// caller, because a batch waits when it must write its table again.
+/// caller, who may bind other memory for every run, so that the table would be uploaded each time.
 bool may_begin(const Step& step) {
     if (!step.launch || step.operands.size() != 2 || step.operands[0] == step.operands[1])
         return false;
@@ -84,13 +84,10 @@ std::size_t end_of_run(const std::vector<BuiltStep>& steps, std::size_t begin) {
 std::string join_key(const Step& step) {
     std::string key;
     for (const KernelCall& call : step.launch->calls()) {
-        const std::optional<std::string> own = batch_key(call);
-        if (!own || (!key.empty() && key != *own)) return {};
+        const std::optional<std::string> own = TableLaunch::key(call);
+        if (!own || !is_copy(call) || (!key.empty() && key != *own)) return {};
         key = *own;
     }
-    if (key.empty()) return {};
-    for (const Place& place : step.operands)
-        key += cat('\n', static_cast<int>(place.kind), ' ', place.index);
     return key;
 }
 
@@ -101,10 +98,10 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
     step.part = members[0]->part;
     step.disable_key = joined_steps_key;
     step.written_dtype = members[0]->written_dtype;
-    std::vector<BatchedCall> calls;
+    std::vector<PlacedCall> calls;
     for (const Step* member : members) {
         for (const KernelCall& call : member->launch->calls())
-            calls.push_back({&call, static_cast<int>(step.operands.size())});
+            calls.push_back({&call, step.operands.size()});
         step.operands.insert(step.operands.end(), member->operands.begin(), member->operands.end());
         step.written.insert(step.written.end(), member->written.begin(), member->written.end());
         step.bytes += member->bytes;
@@ -121,7 +118,7 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
     }
     const NotedBuilds noted;
     try {
-        step.launch = std::make_unique<CallBatch>(context, calls);
+        step.launch = std::make_unique<TableLaunch>(context, calls);
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::out_of_memory) throw;
         throw EngineFailed(error, joined_steps_key);

@@ -37,7 +37,7 @@ struct BuiltStep {
     PendingPrograms programs;
 };
 
-/// Joins steps whose operands lie in the same buffers, wherever the order of the plan allows it.
+/// Joins steps wherever the order of the plan allows it.
 void join_steps(ContextImpl& context, std::vector<BuiltStep>& steps);
 
 }  // namespace dlprim

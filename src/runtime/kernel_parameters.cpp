@@ -10,7 +10,14 @@
 namespace dlprim {
 namespace {
 
-using Tokens = std::vector<SourceToken>;
+// A word, a number or a single character of a text, and where it stands.
+struct Token {
+    std::string_view text;  // refers to the source
+    std::size_t at = 0;
+    bool macro = false;      // in a line of the preprocessor
+    bool directive = false;  // the # that begins such a line
+};
+using Tokens = std::vector<Token>;
 
 bool word_char(char c) {
     return ascii::is_word(c);
@@ -91,13 +98,18 @@ class Reader {
     bool line_start_ = true, macro_ = false;
 };
 
+// The tokens of the text in their order, without comments and strings.
+Tokens tokens_of(std::string_view source) {
+    return Reader(source).tokens();
+}
+
 // The tokens that are not of the preprocessor.
 Tokens without_macros(Tokens tokens) {
-    std::erase_if(tokens, [](const SourceToken& token) { return token.macro; });
+    std::erase_if(tokens, [](const Token& token) { return token.macro; });
     return tokens;
 }
 
-bool is(const SourceToken& token, std::string_view text) {
+bool is(const Token& token, std::string_view text) {
     return token.text == text;
 }
 
@@ -186,14 +198,18 @@ std::vector<KernelParameter> parameters_of(const Tokens& tokens, const Signature
     return parameters_in(tokens, signature.open, signature.end - 1);
 }
 
-bool contains(const std::vector<std::string_view>& words, std::string_view word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+// Whether one of `words` is among the tokens from `begin` to `end`.
+bool mentioned(const Tokens& tokens, std::size_t begin, std::size_t end,
+               const std::vector<std::string_view>& words) {
+    for (std::size_t i = begin; i < std::min(end, tokens.size()); ++i)
+        if (std::find(words.begin(), words.end(), tokens[i].text) != words.end()) return true;
+    return false;
 }
 
 // Whether a blank between two tokens would change the program: inside an operator of two
 // characters, and after the name that a #define gives to a macro with arguments.
 bool joined(const Tokens& tokens, std::size_t i) {
-    const SourceToken &last = tokens[i - 1], &token = tokens[i];
+    const Token &last = tokens[i - 1], &token = tokens[i];
     if (last.at + last.text.size() != token.at) return false;
     if (token.macro && token.text == "(" && i >= 2 && is(tokens[i - 2], "define")) return true;
     constexpr std::string_view pairs =
@@ -205,10 +221,6 @@ bool joined(const Tokens& tokens, std::size_t i) {
 }
 
 }  // namespace
-
-std::vector<SourceToken> tokens_of(std::string_view source) {
-    return Reader(source).tokens();
-}
 
 std::string code_of(std::string_view source) {
     const Tokens tokens = Reader(source, true).tokens();
@@ -244,16 +256,16 @@ std::vector<KernelParameter> kernel_signature(std::string_view source, std::stri
     return {};
 }
 
-std::optional<KernelDefinition> kernel_definition(std::span<const SourceToken> all,
+std::optional<KernelDefinition> kernel_definition(std::string_view source,
                                                   std::string_view kernel) {
-    const Tokens tokens = without_macros({all.begin(), all.end()});
+    const Tokens tokens = without_macros(tokens_of(source));
     for (const Signature& signature : signatures_in(tokens)) {
         if (!is(tokens[signature.name], kernel)) continue;
         if (signature.end >= tokens.size() || !is(tokens[signature.end], "{")) continue;
         const std::size_t past = past_body(tokens, signature.end);
         if (past == 0) return std::nullopt;
-        return KernelDefinition{parameters_of(tokens, signature), tokens[signature.open].at + 1,
-                                tokens[signature.end].at + 1, tokens[past - 1].at + 1};
+        return KernelDefinition{tokens[signature.open].at + 1, tokens[signature.end].at + 1,
+                                tokens[past - 1].at + 1};
     }
     return std::nullopt;
 }
@@ -290,21 +302,29 @@ std::vector<std::string> declared_names(std::string_view source) {
     return names;
 }
 
-bool mentions(std::span<const SourceToken> tokens, const std::vector<std::string_view>& words) {
-    return std::any_of(tokens.begin(), tokens.end(), [&](const SourceToken& token) {
-        return !token.macro && contains(words, token.text);
-    });
+std::vector<std::string> defined_macros(std::string_view source) {
+    std::vector<std::string> names;
+    const Tokens tokens = tokens_of(source);
+    for (std::size_t i = 2; i < tokens.size(); ++i)
+        if (tokens[i - 2].directive && is(tokens[i - 1], "define"))
+            names.emplace_back(tokens[i].text);
+    return names;
 }
 
 bool mentions(std::string_view source, const std::vector<std::string_view>& words) {
-    return mentions(tokens_of(source), words);
+    return mentioned(without_macros(tokens_of(source)), 0, std::string_view::npos, words);
 }
 
-bool macros_mention(std::span<const SourceToken> tokens,
-                    const std::vector<std::string_view>& words) {
-    return std::any_of(tokens.begin(), tokens.end(), [&](const SourceToken& token) {
-        return token.macro && contains(words, token.text);
-    });
+bool mentions_outside_kernels(std::string_view source, const std::vector<std::string_view>& words) {
+    const Tokens tokens = without_macros(tokens_of(source));
+    std::size_t begin = 0;
+    for (const Signature& signature : signatures_in(tokens)) {
+        if (signature.end >= tokens.size() || !is(tokens[signature.end], "{")) continue;
+        const std::size_t past = past_body(tokens, signature.end);
+        if (past == 0 || mentioned(tokens, begin, signature.end, words)) return true;
+        begin = past;
+    }
+    return mentioned(tokens, begin, tokens.size(), words);
 }
 
 }  // namespace dlprim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Batches of kernel calls: which calls can form one, that every packing of a GPU's engine can, and
-// that a batch writes the bits that its calls write one by one.
-#include "engine/call_batch.hpp"
+// Calls of a kernel in one launch: which can share one, that every packing of a GPU's engine can,
+// and that it writes the bits that its calls write one by one.
 #include "engine/laid_out.hpp"
+#include "engine/table_launch.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "graph/operator.hpp"
@@ -71,9 +71,10 @@ void add_packings(Found& found, const Context& device, const Engine& engine,
                 static_cast<std::uint64_t>(laid.inputs[i].shape.numel()) * 4, layout.bytes};
             std::set<std::string> keys;
             for (const KernelCall& call : packing.launch->calls())
-                keys.insert(batch_key(call).value_or("cannot be in a batch"));
+                keys.insert(TableLaunch::key(call).value_or("cannot share a launch"));
             REQUIRE(keys.size() == 1);
-            CHECK(*keys.begin() != "cannot be in a batch");
+            CHECK(*keys.begin() != "cannot share a launch");
+            CHECK(is_copy(packing.launch->calls()[0]));
             found.engines.emplace(engine.name());
             found.by_key[*keys.begin()].push_back(std::move(packing));
         }
@@ -112,21 +113,21 @@ Bytes contents(ContextImpl& device, const Buffer& buffer, std::uint64_t bytes) {
     return data;
 }
 
-/// Runs packings of one key one by one and as a batch, and compares all bytes. Then does so again
-/// with operands that were moved.
+/// Runs packings of one key one by one and in one launch, and compares all bytes. Then does so
+/// again with operands that were moved.
 void check_bits(ContextImpl& device, const std::vector<Packing>& packings) {
     constexpr std::uint64_t unit = 256, moves = 2 * unit;
     const auto up = [](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
     std::uint64_t plain_bytes = moves, packed_bytes = moves;
-    std::vector<BatchedCall> calls;
-    int operand = 0;
+    std::vector<PlacedCall> calls;
+    std::size_t operand = 0;
     for (const Packing& packing : packings) {
         plain_bytes += up(packing.plain_bytes);
         packed_bytes += up(packing.packed_bytes);
         for (const KernelCall& call : packing.launch->calls()) calls.push_back({&call, operand});
         operand += 2;
     }
-    CallBatch batch(device, calls);
+    TableLaunch joined(device, calls);
     const std::vector<float> weights = random_floats(plain_bytes / 4, 7);
     const auto plain = device.allocate(plain_bytes);
     device.queue().write({plain.get(), 0}, weights.data(), plain_bytes, true);
@@ -143,7 +144,7 @@ void check_bits(ContextImpl& device, const std::vector<Packing>& packings) {
             from += up(packing.plain_bytes);
             to += up(packing.packed_bytes);
         }
-        batch.enqueue(device.queue(), operands);
+        joined.enqueue(device.queue(), operands);
         const Bytes expected = contents(device, *alone, packed_bytes);
         CHECK(contents(device, *together, packed_bytes) == expected);
         CHECK(expected !=
@@ -156,12 +157,12 @@ std::optional<std::string> key_of(const Context& device, const std::string& text
     const BuildsLater later;
     KernelCall call(Access::impl(device).build({"test.cl", text, ""}), "pack", range);
     call.tensor("x", 0).tensor("y", 1);
-    return batch_key(call);
+    return is_copy(call) ? TableLaunch::key(call) : std::nullopt;
 }
 
 }  // namespace
 
-TEST_CASE("the packings of all engines for GPUs can be in batches and keep their bits") {
+TEST_CASE("the packings of all engines for GPUs can share launches and keep their bits") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const Found found = all_packings(device);
@@ -184,7 +185,8 @@ TEST_CASE("the packings of all engines for GPUs can be in batches and keep their
     }
 }
 
-TEST_CASE("a call whose kernel depends on its range, or on more than two tensors, is not batched") {
+TEST_CASE(
+    "a call shares no launch whose kernel has helpers that ask for ids or writes what it reads") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const std::string head = "kernel void pack(global const float* x, ulong x_offset, ";
@@ -192,12 +194,11 @@ TEST_CASE("a call whose kernel depends on its range, or on more than two tensors
         const std::string good = "{ y[get_global_id(0)] = x[get_group_id(0)]; }";
         CHECK(key_of(device, head + tail + good));
         CHECK(key_of(device, head + tail + good + "\nkernel void other() { get_global_size(0); }"));
-        CHECK_FALSE(key_of(device, head + tail + "{ y[0] = x[get_global_size(0)]; }"));
-        CHECK_FALSE(key_of(device, head + tail + "{ y[0] = x[get_num_groups(0)]; }"));
+        CHECK(key_of(device, head + tail + "{ y[0] = x[get_global_size(0)]; }"));
+        CHECK(key_of(device, "#define WIDTH \\\n  get_global_size(0)\n" + head + tail + good));
+        CHECK_FALSE(key_of(device, head + "int calls_at, " + tail + good));
         CHECK_FALSE(
             key_of(device, "size_t at() { return get_global_id(0); }\n" + head + tail + good));
-        CHECK_FALSE(
-            key_of(device, "#define WIDTH \\\n  get_global_size(0)\n" + head + tail + good));
         CHECK_FALSE(
             key_of(device, "kernel void pack(global float* x, ulong x_offset, " + tail + good));
         NDRange plane = group_range(4, 16);

@@ -78,7 +78,7 @@ class Packed : public Engine {
         const std::int64_t half = count / 2;
         std::string text = pack_text;
         if (play == Play::refuse_batches)
-            text = "#ifdef BATCH_ROW\n#error refused\n#endif\n" + text;
+            text = "#ifdef TABLE_ROW\n#error refused\n#endif\n" + text;
         const auto program = context.build({"turned_pack.cl", text, ""});
         auto launch = std::make_unique<KernelLaunch>();
         for (const std::int64_t first : {std::int64_t{0}, half}) {

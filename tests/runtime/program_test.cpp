@@ -89,27 +89,26 @@ TEST_CASE("types of parameters and names that a text declares are read from it")
     CHECK_FALSE(mentions(text, {"barrier", "VEC", "loc"}));
 }
 
-TEST_CASE("a kernel's place in its text is found") {
+TEST_CASE("a kernel is found in its text, words outside of kernels, and macros by name") {
     const std::string text = R"(#define OPEN { // it's a brace
         kernel void run(int declared);
         kernel void other(int n) { }
         kernel __attribute__((reqd_work_group_size(64, 1, 1))) void run(global float* x, int n)
         { if (n > 0) { x[0] = get_global_id(0); /* } */ }
-        #define CLOSE }
+        #  define CLOSE(x) }
         } int after;)";
-    const std::vector<SourceToken> tokens = tokens_of(text);
-    const std::optional<KernelDefinition> found = kernel_definition(tokens, "run");
+    const std::optional<KernelDefinition> found = kernel_definition(text, "run");
     REQUIRE(found);
-    CHECK(found->parameters.size() == 2);
     CHECK(text.substr(found->open, 15) == "global float* x");
     CHECK(text.substr(found->body, 4) == " if ");
     CHECK(text.substr(found->rest) == " int after;");
-    CHECK_FALSE(kernel_definition(tokens, "missing"));
-    CHECK_FALSE(kernel_definition(tokens_of("kernel void run(int n);"), "run"));
-    CHECK_FALSE(kernel_definition(tokens_of("kernel void run(int n) { {"), "run"));
-    CHECK(macros_mention(tokens, {"CLOSE"}));
-    CHECK_FALSE(macros_mention(tokens, {"get_global_id", "CLOS"}));
-    CHECK_FALSE(mentions(tokens, {"CLOSE"}));
+    CHECK_FALSE(kernel_definition(text, "missing"));
+    CHECK_FALSE(kernel_definition("kernel void run(int n) { {", "run"));
+    CHECK(mentions(text, {"get_global_id"}));
+    CHECK_FALSE(mentions_outside_kernels(text, {"get_global_id", "if", "CLOSE"}));
+    CHECK(mentions_outside_kernels(text, {"after"}));
+    CHECK(mentions_outside_kernels("kernel void run(int n) { {", {"none"}));
+    CHECK(defined_macros(text) == std::vector<std::string>{"OPEN", "CLOSE"});
 }
 
 TEST_CASE("a text's code has no comments and no layout, and keeps what a compiler reads") {

@@ -2,9 +2,9 @@
 // What kernels refuse: noted on the device, thrown once by the next wait, whichever that is.
 #include "runtime/refusals.hpp"
 
-#include "engine/call_batch.hpp"
 #include "engine/kernel_function.hpp"
 #include "engine/launch.hpp"
+#include "engine/table_launch.hpp"
 #include "runtime/access.hpp"
 #include "support/catch.hpp"
 
@@ -121,7 +121,7 @@ TEST_CASE("a late read throws what was refused in front of it") {
 TEST_CASE("a launch that may refuse is neither joined nor chained") {
     on_devices([](Checked& checked) {
         REQUIRE(checked.launch.calls().size() == 1);
-        CHECK(!batch_key(checked.launch.calls()[0]));
+        CHECK(!TableLaunch::key(checked.launch.calls()[0]));
         CHECK(!are_functions(checked.launch.calls()));
     });
 }
