@@ -123,7 +123,7 @@ TREE = {
     "the wrong number of parameters": (first(params=["w"]), ["'conv'", "has 2 parameters", "names 1"]),
     "a parameter of two shapes": (first(params=["w", "w"]), ["'conv'", "'w'", "[4, 3, 3, 3]"]),
     "an activation that an option names": (conv(activation="rleu"), ["'conv'", "rleu", "did you mean 'relu'"]),
-    "parts of 0": (second(type="Split", options={"parts": 0}), ["[Split 'act']", "parts", "got 0"]),
+    "parts of 0": (second(type="Split", options={"parts": 0}), ["[Split 'act']", "parts", "not 0"]),
     "code that does not parse": (second(type="Pointwise", options={"code": "y0 = x0 +"}), ["[Pointwise 'act']", "column 10"]),
     "code that is nested deep": (second(type="Pointwise", options={"code": "y0 = " + "(" * 100000 + "x0" + ")" * 100000}),
                                  ["[Pointwise 'act']", "nested deeper"]),

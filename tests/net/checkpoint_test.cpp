@@ -120,7 +120,8 @@ std::string another_engine(const Context& device, Net& net) {
     };
     for (auto engine = engines.rbegin(); engine != engines.rend(); ++engine) {
         const std::string_view name = (*engine)->name();
-        if (name != chosen && lacks(name, "broken") && lacks(name, "double"))
+        if (name != chosen && lacks(name, "broken") && lacks(name, "double") &&
+            lacks(name, "integers"))
             return std::string(name);
     }
     return "";
