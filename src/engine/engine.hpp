@@ -108,7 +108,7 @@ class Engine {
                                                   const Tuning& tuning, int index) const;
 
     /// The kernel files that it compiles (paths under kernels/), without those that these include.
-    /// The hash of all of their text tells whether its database rows are up to date.
+    /// The hash of all of their tokens tells whether its database rows are up to date.
     virtual std::vector<std::string> sources() const { return {}; }
 };
 

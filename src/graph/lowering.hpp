@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Helpers for operators that become Pointwise nodes: axis lists, broadcasts, and the sums that are
-// the gradients of broadcasts.
+// Helpers for operators that become Pointwise nodes: axis lists, broadcasts, scalars.
 #pragma once
 
 #include "base/text.hpp"
@@ -56,19 +55,6 @@ inline Ints broadcast_axes(const Shape& part, const Shape& full) {
     for (int i = 0; i < full.rank(); ++i)
         if (i < extra || (part[i - extra] == 1 && full[i] != 1)) axes.push_back(i);
     return axes;
-}
-
-/// Adds a Pointwise node of one elementwise expression `expr` over shape `full`. If shape `part`
-/// broadcasts to `full`, the result is summed down to `part`: that is the gradient of an operand of
-/// a broadcast.
-inline ValueId pointwise_summed_to(Graph& graph, const std::string& name, const std::string& expr,
-                                   std::vector<ValueId> inputs, const Doubles& scalars,
-                                   const Shape& full, const Shape& part) {
-    const Ints axes = broadcast_axes(part, full);
-    const std::string code =
-        axes.empty() ? "y0 = " + expr : cat("y0 = sum", axes_text(axes), "(", expr, ")");
-    const ValueId value = graph.pointwise1(name, code, std::move(inputs), scalars);
-    return graph.reshape(name + "/shape", value, part);
 }
 
 /// Adds a Pointwise node whose outputs are broadcast to `shape`, even if its inputs do not reach
