@@ -6,7 +6,7 @@
     PYTHONPATH=build/python scripts/option_tables.py --check     # fails where the page says something else
 
 A table begins with the line HEAD and ends with an empty line. The first one has the operators of networks, the second those
-of the group "eager". Operators that declare the same share a row.
+of the group "eager", and the third the other names of operators. Operators that declare the same share a row.
 """
 
 import json
@@ -49,10 +49,12 @@ def rows(declarations: dict[str, dict[str, Any]]) -> str:
 
 def main() -> int:
     declared = json.loads(_core.operator_declarations())
-    eager = {name: one for name, one in declared.items() if one["group"] == "eager"}
-    tables = [rows({name: one for name, one in declared.items() if name not in eager}), rows(eager)]
+    aliases = {name: one for name, one in declared.items() if "alias_of" in one}
+    eager = {name: one for name, one in declared.items() if one["group"] == "eager" and name not in aliases}
+    others = {name: one for name, one in declared.items() if name not in aliases | eager}
+    tables = [rows(others), rows(eager), rows(aliases)]
     page = PAGE.read_text()
-    written = re.sub(re.escape(HEAD) + r"(?:\|.*\n)*", lambda _: HEAD + tables.pop(0), page, count=2)
+    written = re.sub(re.escape(HEAD) + r"(?:\|.*\n)*", lambda _: HEAD + tables.pop(0), page, count=len(tables))
     if sys.argv[1:] != ["--check"]:
         PAGE.write_text(written)
     elif tables or written != page:

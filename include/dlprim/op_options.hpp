@@ -11,6 +11,9 @@
 // `takes` says what the operator's inputs, outputs and parameters are. `group` is the kind of work
 // that it does, by which plots choose colours.
 //
+// A struct with a function meant() is an alias: another name of an operator, with options of its
+// own that meant() turns into the operator's.
+//
 // The structs are plain values. They hold no memory of a device, and any thread may use them.
 // Images are NCHW. Sizes, strides and paddings count elements. A negative dimension counts from the
 // end.
@@ -1030,7 +1033,7 @@ struct NLLLossBackward {
     }
 };
 
-/// Every struct of this header, in the order of docs/json.md.
+/// The structs of this header that declare operators, in the order of docs/json.md.
 using AllOptions =
     std::tuple<Convolution2D, TransposedConvolution2D, InnerProduct, MatMul, MatMulAdd,
                ConvolutionND, TransposedConvolutionND, BatchNorm, LayerNorm, GroupNorm, Pooling2D,
@@ -1041,5 +1044,9 @@ using AllOptions =
                ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, MaxPooling2D,
                SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
                GroupNormBackward, MaxPooling2DBackward, NLLLossBackward>;
+
+/// Those that are aliases, other names of operators with options of their own. Their meant() is the
+/// operator's struct.
+using AllAliases = std::tuple<>;
 
 }  // namespace dlprim::ops

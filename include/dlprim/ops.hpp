@@ -123,9 +123,10 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
 std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json);
 
 /// What the structs of dlprim/op_options.hpp declare, as a JSON object by the operators' types: of
-/// each its `group`, what it `takes`, and `options`, a list of objects with `name`, `kind`
-/// ("boolean", "integer", "number", "text", "integers", "numbers", "texts"), `meaning`, `required`,
-/// and where they apply `default`, `also`, `choices`, `least` and `most`. Opens no device.
+/// each its `group`, what it `takes`, of an alias its operator as `alias_of`, and `options`, a list
+/// of objects with `name`, `kind` ("boolean", "integer", "number", "text", "integers", "numbers",
+/// "texts"), `meaning`, `required`, and where they apply `default`, `also`, `choices`, `least` and
+/// `most`. Opens no device.
 std::string declarations();
 
 /// Runs one kernel that is generated from a program in the language of docs/pointwise.md, in which

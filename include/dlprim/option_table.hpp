@@ -121,4 +121,22 @@ constexpr std::tuple<Options...> option_table(Options... options) {
     return {options...};
 }
 
+/// What the table of a struct says about the option of a name.
+template <typename Struct>
+constexpr OptionText text_of(std::string_view name) {
+    OptionText found;
+    std::apply(
+        [&](const auto&... row) { ((row.text.name == name ? (found = row.text) : found), ...); },
+        Struct::fields());
+    if (found.name.empty()) throw "the struct has no option of this name";  // ends the compilation
+    return found;
+}
+
+/// The rows of an alias's options that mean what the operator's of the same names do:
+/// `same_options<Pooling, &GlobalPooling::mode>()`.
+template <typename Operator, auto... fields>
+constexpr auto same_options() {
+    return option_table(option_row(fields, text_of<Operator>(field_name<fields>()))...);
+}
+
 }  // namespace dlprim::ops

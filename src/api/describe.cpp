@@ -33,8 +33,8 @@ OperatorDescription describe_operator(const Graph& graph, const Node& node,
                                       std::set<ValueId>& params_seen) {
     OperatorDescription op;
     op.name = node.name;
-    op.type = node.op->type();
-    op.options = write_options_json(node.attrs);
+    op.type = node.type();
+    op.options = write_options_json(node.alias.empty() ? node.attrs : node.alias_attrs);
     op.precision = node.precision;
     op.frozen = node.frozen;
     op.gflop = gflop(graph, node);

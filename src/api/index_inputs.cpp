@@ -51,7 +51,7 @@ std::map<std::string, std::vector<IndexReader>> index_inputs(const Graph& graph)
         const Value& source = source_of_indices(graph, read, indices.sizes);
         if (source.role == Role::input)
             readers[source.name].push_back(
-                {std::string(node.op->type()), node.name, indices.sizes, indices.from_end});
+                {std::string(node.type()), node.name, indices.sizes, indices.from_end});
     }
     return readers;
 }

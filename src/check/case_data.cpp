@@ -40,9 +40,11 @@ std::vector<TensorSpec> CaseData::specs() const {
 
 CaseData make_case_data(const Case& one, unsigned seed) {
     std::mt19937 random(seed);
-    const Operator& op = OperatorRegistry::instance().get(one.type);
+    const CompleteType complete = OperatorRegistry::instance().complete(
+        one.type, parse_options_json(one.options), cat('[', one.type, "] "));
+    const Operator& op = complete.op;
     CaseData data;
-    data.attrs = op.schema().complete(parse_options_json(one.options), cat('[', one.type, "] "));
+    data.attrs = complete.attrs;
     for (const CaseTensor& input : one.inputs) data.inputs.push_back(filled(input, random));
     const std::vector<ParamSpec> params = op.params(data.attrs, data.specs());
     for (std::size_t i = 0; i < params.size(); ++i) {

@@ -3,9 +3,10 @@
 #include "base/schema.hpp"
 #include "base/text.hpp"
 #include "formats/json_net.hpp"
-#include "graph/operator.hpp"
 
 #include <dlprim/ops.hpp>
+
+#include <cmath>
 
 namespace dlprim::ops {
 
@@ -32,22 +33,25 @@ std::string option_json(const OptionSpec& option) {
     return write_options_json(said);
 }
 
-std::string operator_json(std::string_view type) {
-    const Schema& schema = OperatorRegistry::instance().get(type).schema();
-    std::string head = write_options_json(
-        {{"group", std::string(schema.group())}, {"takes", std::string(schema.takes())}});
+template <typename Options>
+std::string operator_json(const Options&) {
+    const Schema& schema = schema_of<Options>();
+    Attrs said{{"group", std::string(schema.group())}, {"takes", std::string(schema.takes())}};
+    if constexpr (requires(Options options) { options.meant(); })
+        said.set("alias_of", std::string(decltype(Options().meant())::type));
+    std::string head = write_options_json(said);
     head.pop_back();  // the brace, behind which the options come
     std::vector<std::string> options;
     for (const OptionSpec& option : schema.options()) options.push_back(option_json(option));
-    return cat("\"", type, "\": ", head, ", \"options\": [", join(options, ",\n  "), "]}");
+    return cat("\"", Options::type, "\": ", head, ", \"options\": [", join(options, ",\n  "), "]}");
 }
 
 }  // namespace
 
 std::string declarations() {
     std::vector<std::string> all;
-    std::apply([&](const auto&... options) { (all.push_back(operator_json(options.type)), ...); },
-               AllOptions());
+    std::apply([&](const auto&... options) { (all.push_back(operator_json(options)), ...); },
+               std::tuple_cat(AllOptions(), AllAliases()));
     return "{" + join(all, ",\n ") + "}\n";
 }
 

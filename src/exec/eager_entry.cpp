@@ -58,14 +58,14 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     return wanted;
 }
 
-/// The options of the call. A program's scalars that come with each call are not among them: its
-/// node only says what they are (engine/pointwise/job.hpp).
-Attrs attrs_of(const Operator& op, const EagerCall& call) {
-    Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+/// The options that the call gives. A program's scalars that come with each call are not among
+/// them: its node only says what they are (engine/pointwise/job.hpp).
+Attrs options_of(const EagerCall& call, const Attrs& complete) {
+    Attrs attrs = call.options.attrs;
     if (call.how.scalars.empty()) return attrs;
-    require(attrs.has("scalars"), call.type, " has no scalars, and the call gives ",
+    require(complete.has("scalars"), call.type, " has no scalars, and the call gives ",
             call.how.scalars.size());
-    require(attrs.numbers("scalars").empty(), call.type,
+    require(complete.numbers("scalars").empty(), call.type,
             " got scalars as an option and beside the options; give them in one place");
     std::string kinds;
     for (const Scalar& scalar : call.how.scalars)
@@ -180,7 +180,9 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const auto count = static_cast<int>(call.inputs.size());
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
             " inputs, takes ", op.min_inputs(), " to ", op.max_inputs());
-    const Attrs attrs = attrs_of(op, call);
+    const Attrs attrs = OperatorRegistry::instance()
+                            .complete(call.type, call.options.attrs, cat("[", call.type, "] "))
+                            .attrs;
     const std::vector<ParamSpec> params = checked_params(op, attrs, call);
 
     Graph graph;
@@ -194,7 +196,8 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
                                      params[i].trainable));
     const std::size_t given = values.size();
     const std::vector<TensorSpec> specs = specs_of(graph, values);
-    const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
+    const std::vector<ValueId> made =
+        graph.add(call.type, call.type, values, options_of(call, attrs));
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
     const std::vector<TensorSpec> result_specs = specs_of(graph, made);
     std::vector<std::size_t> outputs;  // by output of the graph

@@ -73,8 +73,9 @@ constexpr auto calls_of(const std::tuple<Options...>*) {
 
 }  // namespace
 
-extern const decltype(calls_of(static_cast<const AllOptions*>(nullptr))) calls_of_all;
-const decltype(calls_of_all) calls_of_all = calls_of(static_cast<const AllOptions*>(nullptr));
+using AllStructs = decltype(std::tuple_cat(AllOptions(), AllAliases()));
+extern const decltype(calls_of(static_cast<const AllStructs*>(nullptr))) calls_of_all;
+const decltype(calls_of_all) calls_of_all = calls_of(static_cast<const AllStructs*>(nullptr));
 
 std::vector<Tensor> call(std::string_view type, std::string_view options_json,
                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
@@ -89,9 +90,9 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
 }
 
 std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json) {
-    const Operator& op = OperatorRegistry::instance().get(type);
-    return op.written_params(
-        op.schema().complete(parsed(options_json)->attrs, cat("[", type, "] ")));
+    const CompleteType complete = OperatorRegistry::instance().complete(
+        type, parsed(options_json)->attrs, cat("[", type, "] "));
+    return complete.op.written_params(complete.attrs);
 }
 
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,

@@ -38,4 +38,11 @@ struct WithSizes : Forward {
     }
 };
 
+/// The alias that a struct with a function meant() declares.
+template <typename Options>
+TypeAlias alias_of(const Options&) {
+    return {Options::type, decltype(Options().meant())::type, &schema_of<Options>(),
+            [](const Attrs& attrs) { return attrs_of(read<Options>(attrs).meant()); }};
+}
+
 }  // namespace dlprim

@@ -120,7 +120,8 @@ class Builder {
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }
-        const Attrs attrs = type->schema().complete(op.options, where(op));
+        const Attrs attrs =
+            OperatorRegistry::instance().complete(op.type, op.options, where(op)).attrs;
         std::vector<ValueId> inputs;
         std::vector<TensorSpec> specs;
         for (const std::string& name : op.inputs) {
@@ -145,7 +146,7 @@ class Builder {
         require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op),
                 "makes ", made, made == 1 ? " output, " : " outputs, ", op.outputs.size(),
                 " are named");
-        const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, attrs);
+        const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, op.options);
         Node& node = graph_.nodes.back();
         node.engine = op.engine;
         node.precision = op.precision.value_or(graph_.precision);
@@ -253,25 +254,28 @@ class Builder {
 std::vector<std::string> override_precisions(
     NetDescription& description, const std::vector<std::pair<std::string, Precision>>& precisions) {
     std::vector<std::string> remarks;
-    std::vector<std::string> known = OperatorRegistry::instance().types();
+    const OperatorRegistry& types = OperatorRegistry::instance();
+    std::vector<std::string> known = types.names();
     for (const Op& op : description.operators) known.push_back(op.name);
     std::map<std::string, Precision> asked;
     for (const auto& [what, precision] : precisions) {
         asked[what] = precision;
-        const auto answers = [&what = what](const Op& op) {
-            return op.name == what || op.type == what;
+        const auto answers = [&what = what, &types](const Op& op) {
+            return op.name == what || op.type == what || types.type_of(op.type) == what;
         };
         if (std::any_of(description.operators.begin(), description.operators.end(), answers))
             continue;
         const std::string option = cat("precision ", what, "=", name_of(precision), ": ");
-        require(OperatorRegistry::instance().find(what) != nullptr, option,
-                "the network has no operator '", what, "'", did_you_mean(what, known),
+        require(types.find(what) != nullptr, option, "the network has no operator '", what, "'",
+                did_you_mean(what, known),
                 "; gradients, and the nodes that an operator expands into, have the operator's "
                 "precision");
         remarks.push_back(cat(option, "the network has no operator of this type"));
     }
     for (Op& op : description.operators) {
-        const auto type = asked.find(op.type), name = asked.find(op.name);
+        const auto name = asked.find(op.name);
+        auto type = asked.find(op.type);
+        if (type == asked.end()) type = asked.find(types.type_of(op.type));
         if (!op.precision && type != asked.end()) op.precision = type->second;
         if (name != asked.end()) op.precision = name->second;
     }

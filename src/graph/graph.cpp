@@ -89,37 +89,29 @@ ValueId Graph::constant(std::string_view name, const Shape& shape, const std::ve
     return add_value(std::move(value));
 }
 
-namespace {
-
-/// The options with their defaults. Attributes whose names begin with '@' are the library's own.
-Attrs completed(const Operator& op, const Attrs& attrs, std::string_view where) {
-    Attrs options, own;
-    for (const auto& [name, value] : attrs.items())
-        (name.starts_with('@') ? own : options).set(name, value);
-    Attrs result = op.schema().complete(options, where);
-    for (const auto& [name, value] : own.items()) result.set(name, value);
-    return result;
+std::string_view Node::type() const {
+    return alias.empty() ? op->type() : alias;
 }
-
-}  // namespace
 
 std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
                                 std::vector<ValueId> node_inputs, const Attrs& attrs) {
-    const Operator& op = OperatorRegistry::instance().get(type);
     Node node;
     node.name = std::string(name);
     if (int& count = names_[node.name]; count++ > 0) node.name = cat(name, "#", count);
     const std::string where = cat("[", type, " '", node.name, "'] ");
     node.part = part;
     node.precision = precision;
-    node.op = &op;
-    node.attrs = completed(op, attrs, where);
+    CompleteType complete = OperatorRegistry::instance().complete(type, attrs, where);
+    node.op = &complete.op;
+    node.attrs = std::move(complete.attrs);
+    node.alias = complete.alias;
+    node.alias_attrs = std::move(complete.alias_attrs);
     node.inputs = std::move(node_inputs);
     std::vector<TensorSpec> specs;
     for (ValueId id : node.inputs) specs.push_back(spec(id));
     std::vector<TensorSpec> made;
     try {
-        made = op.infer(node.attrs, specs);
+        made = node.op->infer(node.attrs, specs);
     } catch (const Error& error) {
         throw Error(error.kind(), where + error.what());
     }

@@ -81,6 +81,10 @@ struct Node {
     std::string name;  ///< unique; derived nodes are "conv1/backward_filter"
     const Operator* op = nullptr;
     Attrs attrs;  ///< completed by the operator's schema
+    /// The alias of the operator's type (graph/operator.hpp) that the user wrote, with its
+    /// completed options. Empty if that is the type itself, and of nodes that passes make.
+    std::string_view alias;
+    Attrs alias_attrs;
     std::vector<ValueId>
         inputs;  ///< tensors, then the operator's parameters, then epilogue operands
     std::vector<ValueId> outputs;
@@ -98,6 +102,8 @@ struct Node {
     /// (passes/run_again.hpp). Passes hand it on to what replaces the node.
     bool recompute = false;
     bool again = false;  ///< runs a forward node once more, in backward
+
+    std::string_view type() const;  ///< as the user wrote it: the alias, or the operator's type
 };
 
 /// After the node that makes `source` and all readers of `target` have run, `target` (a parameter

@@ -4,7 +4,10 @@
 
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "graph/declared_operator.hpp"
 #include "graph/type_hint.hpp"
+
+#include <algorithm>
 
 namespace dlprim {
 
@@ -47,6 +50,8 @@ OperatorRegistry& OperatorRegistry::instance() {
     static OperatorRegistry* registry = [] {
         auto* made = new OperatorRegistry;
         register_all_operators(*made, EngineRegistry::instance());
+        std::apply([&](const auto&... options) { (made->add(alias_of(options)), ...); },
+                   ops::AllAliases());
         return made;
     }();
     return *registry;
@@ -56,7 +61,14 @@ void OperatorRegistry::add(std::unique_ptr<Operator> op) {
     operators_.push_back(std::move(op));
 }
 
+const TypeAlias* OperatorRegistry::find_alias(std::string_view name) const {
+    const auto found = std::find_if(aliases_.begin(), aliases_.end(),
+                                    [&](const TypeAlias& alias) { return alias.name == name; });
+    return found == aliases_.end() ? nullptr : &*found;
+}
+
 const Operator* OperatorRegistry::find(std::string_view type) const {
+    if (const TypeAlias* const alias = find_alias(type)) type = alias->type;
     for (const auto& op : operators_)
         if (op->type() == type) return op.get();
     return nullptr;
@@ -65,7 +77,35 @@ const Operator* OperatorRegistry::find(std::string_view type) const {
 const Operator& OperatorRegistry::get(std::string_view type) const {
     if (const Operator* op = find(type)) return *op;
     fail(ErrorKind::invalid_argument, "there is no operator type '", type, "'",
-         type_hint(type, types()));
+         type_hint(type, names()));
+}
+
+std::string OperatorRegistry::type_of(std::string_view name) const {
+    const TypeAlias* const alias = find_alias(name);
+    return std::string(alias == nullptr ? name : alias->type);
+}
+
+CompleteType OperatorRegistry::complete(std::string_view type, const Attrs& given,
+                                        std::string_view where) const {
+    CompleteType made{get(type), {}, {}, {}};
+    Attrs options, own;
+    for (const auto& [name, value] : given.items())
+        (name.starts_with('@') ? own : options).set(name, value);
+    if (const TypeAlias* alias = find_alias(type)) {
+        made.alias = alias->name;
+        if (alias->schema != nullptr) {
+            made.alias_attrs = alias->schema->complete(options, where);
+            try {
+                options = alias->meant(made.alias_attrs);
+            } catch (const Error& error) {
+                throw Error(error.kind(), cat(where, error.what()));
+            }
+        }
+    }
+    made.attrs = made.op.schema().complete(options, where);
+    if (!made.alias.empty() && made.alias_attrs.items().empty()) made.alias_attrs = made.attrs;
+    for (const auto& [name, value] : own.items()) made.attrs.set(name, value);
+    return made;
 }
 
 std::vector<std::string> OperatorRegistry::types(bool internal) const {
@@ -73,6 +113,18 @@ std::vector<std::string> OperatorRegistry::types(bool internal) const {
     for (const auto& op : operators_)
         if (internal || !op->internal()) names.emplace_back(op->type());
     return names;
+}
+
+std::vector<std::string> OperatorRegistry::names(bool internal) const {
+    std::vector<std::string> all = types(internal);
+    for (const TypeAlias& alias : aliases_)
+        if (internal || !get(alias.type).internal()) all.emplace_back(alias.name);
+    return all;
+}
+
+bool is_named(const Node& node, std::string_view what) {
+    return what == node.op->type() || what == node.alias ||
+           (node.alias.empty() && node.op == OperatorRegistry::instance().find(what));
 }
 
 }  // namespace dlprim

@@ -165,18 +165,55 @@ class Operator {
     virtual void oracle_backward(OracleBackwardCall& call) const;
 };
 
+/// Another name of an operator's type, which has options of its own: Interpolation is Resize with
+/// other names of options. Where a type enters, in Graph::add(), it becomes the operator's type,
+/// and its options become the operator's. Errors and listings speak of the name that the user
+/// wrote.
+struct TypeAlias {
+    std::string_view name, type;
+    const Schema* schema = nullptr;  ///< null: the options are the operator's
+    /// The operator's options that the alias's completed ones mean. Throws like Operator::params().
+    Attrs (*meant)(const Attrs& options) = nullptr;
+};
+
+/// What a type's name and options mean.
+struct CompleteType {
+    const Operator& op;
+    Attrs attrs;             ///< completed by the operator's schema
+    std::string_view alias;  ///< the name, if it is an alias, and its completed options
+    Attrs alias_attrs;
+};
+
 class OperatorRegistry {
   public:
     static OperatorRegistry& instance();  ///< with every operator registered
     void add(std::unique_ptr<Operator> op);
-    /// Throws Error(invalid_argument), with the nearest type, if the type is unknown.
+    void add(const TypeAlias& alias) { aliases_.push_back(alias); }
+    /// The operator of a type or of an alias. Throws Error(invalid_argument), with the nearest
+    /// type, if it is unknown.
     const Operator& get(std::string_view type) const;
     const Operator* find(std::string_view type) const;
+    /// The type that an alias means; of another name the name.
+    std::string type_of(std::string_view name) const;
+    /// The operator of a type or of an alias, and its options. Attributes whose names begin with
+    /// '@' are the library's own and stay as they are. Throws Error(invalid_argument), prefixed by
+    /// `where` if the options are wrong.
+    CompleteType complete(std::string_view type, const Attrs& options,
+                          std::string_view where) const;
+    /// The operators' types, without aliases.
     std::vector<std::string> types(bool internal = false) const;
+    /// All that a user may write, for hints: types and aliases.
+    std::vector<std::string> names(bool internal = false) const;
 
   private:
+    const TypeAlias* find_alias(std::string_view name) const;
     std::vector<std::unique_ptr<Operator>> operators_;
+    std::vector<TypeAlias> aliases_;
 };
+
+/// Whether a type or alias `what` names the node: an alias names the nodes that the user wrote with
+/// it, and those that passes made.
+bool is_named(const Node& node, std::string_view what);
 
 /// Calls register_<op>() of every folder. Generated from the list in src/ops/operators.cmake.
 void register_all_operators(OperatorRegistry& operators, EngineRegistry& engines);

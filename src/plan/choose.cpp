@@ -64,7 +64,7 @@ Verdict know(ContextImpl& context, const Problem& problem, const TuningRow& row,
 }
 
 std::string where(const Node& node) {
-    return cat("[", node.op->type(), " '", node.name, "'] ");
+    return cat("[", node.type(), " '", node.name, "'] ");
 }
 
 /// The reasons why no engine runs a node, for a message of one line. If engines failed, it lists
@@ -171,7 +171,7 @@ class Chooser {
                 notes_.push_back(cat(option, "the planned network has no node of this type"));
                 continue;
             }
-            std::vector<std::string> names = OperatorRegistry::instance().types(true);
+            std::vector<std::string> names = OperatorRegistry::instance().names(true);
             for (const Node& node : graph_.nodes) names.push_back(node.name);
             fail(ErrorKind::invalid_argument, option, "the planned network has no node '", what,
                  "'", did_you_mean(what, names));

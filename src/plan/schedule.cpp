@@ -184,7 +184,7 @@ class Scheduler {
         Item item;
         item.choice = static_cast<int>(index);
         item.name = node.name;
-        item.type = std::string(node.op->type());
+        item.type = std::string(node.type());
         item.part = node.part;
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             const Reader reader{static_cast<int>(index), static_cast<int>(k)};

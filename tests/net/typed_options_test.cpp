@@ -17,7 +17,8 @@ namespace {
 /// Calls `visit` with a default-made struct of each operator.
 template <typename Visit>
 void each_struct(Visit&& visit) {
-    std::apply([&](const auto&... options) { (visit(options), ...); }, ops::AllOptions());
+    std::apply([&](const auto&... options) { (visit(options), ...); },
+               std::tuple_cat(ops::AllOptions(), ops::AllAliases()));
 }
 
 /// Converts to whatever a field is initialised with.
@@ -89,7 +90,7 @@ TEST_CASE("there is a struct of options for every operator", "[typed_options]") 
     // An eager call takes its device from a tensor, and Constant has neither inputs nor parameters.
     std::set<std::string> structs{"Constant"};
     each_struct([&](const auto& options) { structs.emplace(options.type); });
-    const std::vector<std::string> types = OperatorRegistry::instance().types();
+    const std::vector<std::string> types = OperatorRegistry::instance().names();
     CHECK(structs == std::set<std::string>(types.begin(), types.end()));
 }
 
@@ -115,7 +116,7 @@ TEST_CASE("every field arrives as the option of its name", "[typed_options]") {
         CHECK(attrs_of(defaults).items().empty());
         const Attrs all = attrs_of(all_set<Options>());
         each_option<Options>([&](const auto& row) { CHECK(all.has(row.text.name)); });
-        const Schema& schema = OperatorRegistry::instance().get(Options::type).schema();
+        const Schema& schema = schema_of<Options>();
         CHECK(schema.takes() == Options::takes);
         const Attrs complete = schema.complete(all, "");
         CHECK(complete == all);

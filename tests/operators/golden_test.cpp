@@ -115,7 +115,7 @@ int main() {
             if (one.golden) fail(one, "has no golden data: run tests/golden/make_golden.py");
             continue;
         }
-        ++counts[one.type];
+        ++counts[OperatorRegistry::instance().type_of(one.type)];
         try {
             check(one, golden);
         } catch (const std::exception& error) {

@@ -107,6 +107,11 @@ void keep_share(std::vector<Case>& all, std::size_t first, const Share& share) {
     all.insert(all.end(), kept.begin(), kept.end());
 }
 
+/// The type that a case's type or an argument means.
+std::string type_of(const std::string& name) {
+    return OperatorRegistry::instance().type_of(name);
+}
+
 /// All cases to run on a device: those of the table, then random ones of each type.
 std::vector<Case> collect(const Arguments& arguments, const Context& device,
                           std::vector<std::string>& failures) {
@@ -114,14 +119,14 @@ std::vector<Case> collect(const Arguments& arguments, const Context& device,
     std::vector<Case> all;
     const std::vector<Case> table = load_cases(DLPRIM_CASES);
     for (const std::string& type : OperatorRegistry::instance().types()) {
-        if (!arguments.type.empty() && type != arguments.type) continue;
+        if (!arguments.type.empty() && type_of(arguments.type) != type) continue;
         // It takes no tensor that an eager call could know its device by: tests/onnx has its test.
         if (type == "Constant") continue;
         const auto before = all.size();
         bool known = false;
         for (const Case& one : table) {
-            known = known || one.type == type;
-            if (one.type == type && !one.speed && arguments.cases) all.push_back(one);
+            known = known || type_of(one.type) == type;
+            if (type_of(one.type) == type && !one.speed && arguments.cases) all.push_back(one);
         }
         if (!known) failures.push_back(type + " has no cases in tests/cases");
         if (random > 0 && !has_random_cases(type))
@@ -187,7 +192,8 @@ std::size_t measure(const Arguments& arguments) {
         std::cout << device.info().name << ": " << device.traits().gflops << " GFLOP/s, "
                   << device.traits().gbytes_per_s << " GB/s\n";
         for (const Case& one : load_cases(DLPRIM_CASES)) {
-            if (!one.speed || (!arguments.type.empty() && one.type != arguments.type) ||
+            if (!one.speed ||
+                (!arguments.type.empty() && type_of(one.type) != type_of(arguments.type)) ||
                 (!arguments.name.empty() && one.name != arguments.name))
                 continue;
             ++measured;

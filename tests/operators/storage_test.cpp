@@ -146,7 +146,7 @@ class Checker {
                 operand(graph, "parameter " + std::to_string(i), data_.params[i], Role::parameter));
             values.push_back(given_.back());
         }
-        const std::vector<ValueId> made = graph.add(one_.type, "op", values, data_.attrs);
+        const std::vector<ValueId> made = graph.add(op_.type(), "op", values, data_.attrs);
         for (std::size_t i = 0; i < made.size(); ++i)
             graph.outputs.emplace_back(
                 graph.pointwise1("wide " + std::to_string(i), "y0 = -x0", {made[i]}),
@@ -329,7 +329,8 @@ int main(int count, char** words) {
         any = true;
         Tally tally;
         for (const Case& one : load_cases(DLPRIM_CASES)) {
-            if (std::find(std::begin(types), std::end(types), one.type) == std::end(types) ||
+            if (std::find(std::begin(types), std::end(types),
+                          OperatorRegistry::instance().type_of(one.type)) == std::end(types) ||
                 (!only.empty() && one.type != only) || !is_float_case(one))
                 continue;
             if (number++ % every != 0) continue;

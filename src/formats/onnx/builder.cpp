@@ -148,10 +148,10 @@ Ref Builder::add_unfolded(std::string_view type, const std::vector<Ref>& inputs,
 
 std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inputs,
                               const Attrs& options, const std::vector<Ref>& params, bool folds) {
-    const Operator& op = OperatorRegistry::instance().get(type);
     BuiltOperator made{std::string(type), operator_names_.unused(at_), options, inputs, params, {}};
     const std::string where = cat("[", type, " '", made.name, "'] ");
-    const Attrs complete = op.schema().complete(options, where);
+    const auto [op, complete, alias, own] =
+        OperatorRegistry::instance().complete(type, options, where);
     std::vector<TensorSpec> specs, outputs;
     std::vector<HostValue> known;
     const Shape* empty = nullptr;

@@ -157,7 +157,7 @@ class Differentiator {
                               : given.rank() == x.rank() && part.dim < x.rank() &&
                                     given == x.with(part.dim, given[part.dim]) && part.begin >= 0 &&
                                     part.begin + given[part.dim] <= x[part.dim];
-        require(fits, "[", node.op->type(), " '", node.name, "'] made a gradient of shape ",
+        require(fits, "[", node.type(), " '", node.name, "'] made a gradient of shape ",
                 given.str(), " for ", whole ? "" : "a part of ", "input ", i, " of shape ",
                 x.str());
     }

@@ -40,7 +40,7 @@ bool apply(const RewriteRule& rule, Graph& graph, const Node& node, std::vector<
         return rule(graph, node, outputs);
     } catch (const Error& error) {
         if (std::string_view(error.what()).starts_with('[')) throw;
-        fail(error.kind(), "[", node.op->type(), " '", node.name, "'] ", error.what());
+        fail(error.kind(), "[", node.type(), " '", node.name, "'] ", error.what());
     }
 }
 
@@ -55,7 +55,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         std::vector<ValueId> outputs;
         graph.release_name(node.name);
         if (!apply(rule, graph, node, outputs)) continue;
-        require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
+        require(outputs.size() == node.outputs.size(), "[", node.type(), " '", node.name,
                 "'] was rewritten with another number of outputs");
         bool named =
             false;  // the first node that asked for the name keeps the name that the user knows
@@ -65,6 +65,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
                 graph.nodes[k].name = node.name;
                 named = true;
             }
+            if (graph.nodes[k].op == node.op) graph.nodes[k].alias = node.alias;
             graph.nodes[k].frozen = node.frozen;
             graph.nodes[k].recompute = node.recompute;
             graph.nodes[k].part = node.part;

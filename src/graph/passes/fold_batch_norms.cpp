@@ -68,6 +68,7 @@ void fold_batch_norms(Graph& graph) {
         const ValueId y = graph.add1(linear.op->type(), linear.name,
                                      {linear.inputs[0], folded_weight, folded_bias}, attrs);
         Node& made = graph.nodes.back();
+        made.alias = linear.alias;
         made.engine = linear.engine;
         made.engine_from = linear.engine_from;
         made.engine_by_type = linear.engine_by_type;

@@ -10,7 +10,7 @@ void force_engines(Graph& graph, const std::vector<std::pair<std::string, std::s
         for (Node& node : graph.nodes) {
             if (node.removed) continue;
             const bool named = node.name == what;
-            if (!named && node.op->type() != what) continue;
+            if (!named && !is_named(node, what)) continue;
             graph.forced.insert(what);
             if (!named && !node.engine.empty()) continue;
             node.engine = engine;
