@@ -57,6 +57,8 @@ def test_program_that_uses_the_package_is_typed(cache: pathlib.Path) -> None:
         ("dlprim.Context('cpu').no_such_method()", "attr-defined"),
         ("x: str = dlprim.Context('cpu').finish()", "func-returns-value"),
         ("dlprim.no_such_name", "attr-defined"),
+        ("dlprim.ops.relu(3)", "arg-type"),
+        ("dlprim.ops.no_such_name", "attr-defined"),
     ],
 )
 def test_wrong_calls_are_refused(cache: pathlib.Path, call: str, error: str) -> None:

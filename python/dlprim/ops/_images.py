@@ -12,8 +12,7 @@ from typing import Union
 
 from .._core import Call, Tensor
 from ..errors import InvalidArgumentError
-from ._machinery import Ints, kept, make_call, operator
-from ._pooling import Scale
+from ._machinery import Ints, Scale, kept, make_call, operator
 from ._products import Sizes
 
 #: One size of a result, or a list of them. None keeps the input's size.
@@ -158,117 +157,6 @@ def conv_transpose_nd(
 
 
 @kept
-def max_pool_nd_call(
-    kernel: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ceil_mode: bool, indices: bool, engine: str | None
-) -> Call:
-    options = {
-        "mode": "max",
-        "kernel": kernel,
-        "stride": kernel if stride is None else stride,
-        "pad": padding,
-        "dilate": dilation,
-        "ceil_mode": ceil_mode,
-        "return_indices": indices,
-    }
-    return make_call("PoolingND", options, engine=engine)
-
-
-@operator
-def max_pool_nd(
-    input: Tensor,
-    kernel_size: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    out: Tensor | None = None,
-    engine: str | None = None,
-) -> Tensor:
-    """The maximum of each window, as torch.nn.functional.max_pool1d, max_pool2d and max_pool3d.
-
-    input: [N, C, ...] with one to three dimensions of images. The result is [N, C, ...] with sizes
-    (size + front + back - dilation (kernel_size - 1) - 1) / stride + 1, rounded down, or up with ceil_mode.
-    kernel_size, stride: one number, or one for each dimension of images. The default stride is kernel_size.
-    padding: elements that are ignored, likewise, or first those in front of all dimensions and then those behind them.
-    dilation: the step between elements of a window.
-
-    Raises InvalidArgumentError (a ValueError) if the shape or the options are invalid.
-    """
-    kernel = max_pool_nd_call(kernel_size, stride, padding, dilation, ceil_mode, False, engine)
-    return kernel.one((input,), (), out)
-
-
-@operator
-def max_pool_nd_with_indices(
-    input: Tensor,
-    kernel_size: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    out: Sequence[Tensor | None] | None = None,
-    engine: str | None = None,
-) -> tuple[Tensor, ...]:
-    """The maximum of each window and its position: as `max_pool_nd`, with PyTorch's return_indices.
-
-    The positions are int64 and of the result's shape. They count in the flattened image of each channel.
-
-    Raises InvalidArgumentError (a ValueError) as max_pool_nd.
-    """
-    kernel = max_pool_nd_call(kernel_size, stride, padding, dilation, ceil_mode, True, engine)
-    return kernel.all((input,), (), out)
-
-
-@kept
-def avg_pool_nd_call(
-    kernel: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-    engine: str | None,
-) -> Call:
-    options = {
-        "mode": "avg",
-        "kernel": kernel,
-        "stride": kernel if stride is None else stride,
-        "pad": padding,
-        "ceil_mode": ceil_mode,
-        "count_include_pad": count_include_pad,
-        "divisor_override": divisor_override,
-    }
-    return make_call("PoolingND", options, engine=engine)
-
-
-@operator
-def avg_pool_nd(
-    input: Tensor,
-    kernel_size: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-    out: Tensor | None = None,
-    engine: str | None = None,
-) -> Tensor:
-    """The mean of each window, as torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
-
-    input: [N, C, ...] with one to three dimensions of images. Sizes and the other keywords are those of `max_pool_nd`.
-    count_include_pad: whether the padding's zeros count in the mean (the default in network JSON is false).
-    divisor_override: what each window's sum is divided by, in place of its number of elements.
-
-    Raises InvalidArgumentError (a ValueError) if the shape or the options are invalid.
-    """
-    kernel = avg_pool_nd_call(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, engine)
-    return kernel.one((input,), (), out)
-
-
-@kept
 def adaptive_call(mode: str, output_size: OutputSize, indices: bool, engine: str | None) -> Call:
     sizes = output_size if isinstance(output_size, Sequence) else (output_size,)
     options = {
@@ -323,71 +211,41 @@ def adaptive_max_pool_with_indices(
 
 
 @kept
-def resize_call(
-    size: Ints | None, scale: Scale | None, mode: str, align_corners: bool, antialias: bool, engine: str | None
+def interpolate_call(
+    size: Ints | None, scale: Scale | None, mode: str, align_corners: bool, engine: str | None
 ) -> Call:
+    heights = size if isinstance(size, Sequence) else (size, size)
+    scales = scale if isinstance(scale, Sequence) else (scale, scale)
     options = {
         "method": mode,
-        "output": size,
-        "scales": scale,
+        "out_h": heights[0],
+        "out_w": heights[-1],
+        "scale_y": scales[0],
+        "scale_x": scales[-1],
         "align_corners": align_corners,
-        "antialias": antialias,
     }
-    return make_call("Resize", options, engine=engine)
+    return make_call("Interpolation", options, engine=engine)
 
 
 @operator
-def resize(
+def interpolate(
     input: Tensor,
     size: Ints | None = None,
     scale_factor: Scale | None = None,
     *,
     mode: str = "nearest",
     align_corners: bool = False,
-    antialias: bool = False,
     out: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """Resizes images of one to three dimensions, as torch.nn.functional.interpolate in all modes but "area".
+    """Resizes images, as torch.nn.functional.interpolate.
 
-    input: [N, C, ...]. The result is [N, C, ...] of sizes `size`, or of sizes size scale_factor, rounded down. Both are
-    one number, or one for each dimension of images. If both are given, positions come from scale_factor.
-    mode: "nearest", "nearest-exact", "linear" (PyTorch's "linear", "bilinear" and "trilinear") or "cubic" (PyTorch's
-    "bicubic").
-    align_corners: with "linear" and "cubic", corner elements keep their positions.
-    antialias: with "linear" and "cubic", images that shrink are filtered as widely as they shrink.
+    input: [N, C, H, W]. The result is [N, C, OH, OW]. Give either size, in pixels, or scale_factor. Both are one number
+    or [height, width]. With scale_factor, OH is H scale_factor, rounded down.
+    mode: "nearest", "nearest-exact" or "bilinear". align_corners: with "bilinear", corner pixels keep their positions.
+    `resize` has the other modes, and takes images of one to three dimensions.
 
-    Raises InvalidArgumentError (a ValueError) if the shape or the options are invalid, and if neither size nor
-    scale_factor is given.
+    Raises InvalidArgumentError (a ValueError) unless exactly one of size and scale_factor is given, and if it is
+    invalid.
     """
-    return resize_call(size, scale_factor, mode, align_corners, antialias, engine).one((input,), (), out)
-
-
-@kept
-def grid_sample_call(mode: str, padding_mode: str, align_corners: bool, engine: str | None) -> Call:
-    options = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
-    return make_call("GridSample", options, engine=engine)
-
-
-@operator
-def grid_sample(
-    input: Tensor,
-    grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool = False,
-    *,
-    out: Tensor | None = None,
-    engine: str | None = None,
-) -> Tensor:
-    """Samples images at the places in a grid, as torch.nn.functional.grid_sample of images of two dimensions.
-
-    input: [N, C, H, W]. grid: [N, OH, OW, 2] of the same dtype, places as x and y from -1 to 1. The result is
-    [N, C, OH, OW].
-    mode: "bilinear", "nearest" or "bicubic". padding_mode: what lies outside of images, "zeros", "border" (the nearest
-    pixel) or "reflection".
-    align_corners: whether -1 and 1 are the centers of corner pixels, rather than their outer edges.
-
-    Raises InvalidArgumentError (a ValueError) if shapes, dtypes or options do not fit each other.
-    """
-    return grid_sample_call(mode, padding_mode, align_corners, engine).one((input, grid), (), out)
+    return interpolate_call(size, scale_factor, mode, align_corners, engine).one((input,), (), out)

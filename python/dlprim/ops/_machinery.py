@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A size for both dimensions of an image, or [height, width].
 Ints = Union[int, Sequence[int]]
+#: A factor for all dimensions of images, or one for each.
+Scale = Union[float, Sequence[float]]
 Outs = Union[Tensor, Sequence[Union[Tensor, None]], None]
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -254,37 +254,3 @@ def matmul(
     """
     kernel = matmul_call(transpose_a, transpose_b, alpha, bias is not None, precision, engine)
     return kernel.one((input, other) if bias is None else (input, other, bias), (), out)
-
-
-@kept
-def matmul_add_call(
-    transpose_a: bool, transpose_b: bool, alpha: float, beta: float, precision: str, engine: str | None
-) -> Call:
-    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "alpha": alpha, "beta": beta}
-    return make_call("MatMulAdd", options, precision=precision, engine=engine)
-
-
-@operator
-def matmul_add(
-    input: Tensor,
-    other: Tensor,
-    addend: Tensor,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    out: Tensor | None = None,
-    precision: str = "fp32",
-    engine: str | None = None,
-) -> Tensor:
-    """alpha input other + beta addend, as torch.addmm and torch.baddbmm, in which the addend comes first.
-
-    input, other, transpose_a, transpose_b: as of `matmul`; leading dimensions broadcast. addend: broadcasts to the
-    product's shape, and is not read if beta is 0. All have one dtype.
-
-    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other, or if integers are given a
-    factor that is not whole.
-    """
-    kernel = matmul_add_call(transpose_a, transpose_b, alpha, beta, precision, engine)
-    return kernel.one((input, other, addend), (), out)

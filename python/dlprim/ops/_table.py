@@ -1,0 +1,525 @@
+# SPDX-License-Identifier: MIT
+"""The functions of dlprim.ops that follow from what their operator declares: one row for each.
+
+A row has the function's arguments, its operator, what it computes, and the options that it fixes. Everything else comes
+from the operator's struct in include/dlprim/op_options.hpp: types, defaults, and what an argument means.
+
+    max_pool2d(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, engine)
+
+An argument is a tensor (TENSORS of _signatures.py), a keyword of all calls (COMMON there: `engine`, `seed`, ...), or an
+option. A bare option has the operator's default, and none if the operator requires it. The other forms of an option:
+
+    padding           an option that network JSON names otherwise, which NAMES of _signatures.py says
+    alpha: coef2      another name of network JSON, in this function alone
+    dim=0             another default; None leaves the option to the operator
+    dim=required      no default
+    stride=kernel_size    by default the value of another argument
+
+Every function also takes `out`. Behind `-> tuple`, it returns all results of its operator, else the first. A line of
+the text that begins with an argument's name and a colon replaces what the operator says about this argument.
+
+This module and _signatures.py import nothing of the package, because the build reads them to write _declared.pyi.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """A function: see above."""
+
+    signature: str
+    operator: str
+    text: str
+    fixed: dict[str, Any]
+
+
+def row(signature: str, operator: str, text: str, **fixed: Any) -> Row:
+    """A row of the table, with the options that the function fixes as keywords."""
+    return Row(signature, operator, text, fixed)
+
+
+def activation(signature: str, text: str, name: str = "") -> Row:
+    """A function of network JSON's operator Activation, which has the function's name there if no other is given."""
+    return row(signature, "Activation", text, activation=name or signature.partition("(")[0])
+
+
+ACTIVATIONS = [
+    row(
+        "activation(input, activation, *, alpha, beta)",
+        "Activation",
+        """The activation with that name, for example "relu".
+
+        docs/json.md lists them, with the meaning of alpha and beta.
+        """,
+    ),
+    activation("identity(input)", "A copy of the input."),
+    activation("relu(input)", "max(x, 0)."),
+    activation("relu6(input)", "min(max(x, 0), 6)."),
+    activation("sigmoid(input)", "1 / (1 + exp(-x))."),
+    activation("tanh(input)", "The hyperbolic tangent."),
+    activation("silu(input)", "x sigmoid(x)."),
+    activation("hardswish(input)", "x min(max(x + 3, 0), 6) / 6."),
+    activation("hardsigmoid(input)", "min(max(x / 6 + 0.5, 0), 1)."),
+    activation("selu(input)", "1.0507... times elu(x) with alpha 1.6732..."),
+    activation("softsign(input)", "x / (1 + abs(x))."),
+    activation("mish(input)", "x tanh(softplus(x))."),
+    activation("logsigmoid(input)", "log(sigmoid(x))."),
+    activation("tanhshrink(input)", "x - tanh(x)."),
+    activation("exp(input)", "e to the power of x."),
+    activation("log(input)", "The natural logarithm; NaN for negative numbers."),
+    activation("sqrt(input)", "The square root; NaN for negative numbers."),
+    activation("square(input)", "x x."),
+    activation("neg(input)", "-x."),
+    activation("leaky_relu(input, *, negative_slope: alpha=0.01)", "x if x > 0, else negative_slope x."),
+    activation("elu(input, *, alpha=1.0)", "x if x > 0, else alpha (exp(x) - 1)."),
+    activation("celu(input, *, alpha=1.0)", "x if x > 0, else alpha (exp(x / alpha) - 1)."),
+    activation(
+        "softplus(input, *, beta: alpha=1.0, threshold: beta=20.0)",
+        "log(1 + exp(beta x)) / beta; x where beta x is above the threshold.",
+    ),
+    activation("softshrink(input, *, lambd: alpha=0.5)", "x - lambd if x > lambd, x + lambd if x < -lambd, else 0."),
+    activation("hardshrink(input, *, lambd: alpha=0.5)", "x if abs(x) > lambd, else 0."),
+    activation(
+        "threshold(input, threshold: alpha=required, value: beta=required)",
+        "x if x > threshold, else value, as torch.nn.functional.threshold. `binarize` is Threshold of network JSON.",
+    ),
+    row("abs(input)", "Abs", "The absolute value; its gradient at 0 is 0."),
+    row("hardtanh(input, *, min_val, max_val)", "Hardtanh", "min(max(x, min_val), max_val)."),
+    row(
+        "binarize(input, *, threshold)",
+        "Threshold",
+        "1 if x > threshold, else 0: the operator Threshold of network JSON. Its gradient is 0.",
+    ),
+    row(
+        "dropout(input, p, *, training=True, seed, step, stream=None)",
+        "Dropout",
+        """In training, sets each element to 0 with probability p and divides the others by 1 - p.
+
+        Otherwise it makes a copy.
+        p: a number from 0 to 1.
+        seed, step: integers from 0 to 2^64 - 1.
+        stream: an integer from 0 to 2^24 - 1.
+        Equal seed, step and stream drop the same elements on every device. `grad` needs those of the forward call.
+        """,
+    ),
+]
+
+ARITHMETIC = [
+    row(
+        "elementwise(input, other, *, operation, coef1, coef2, activation=None, engine)",
+        "Elementwise",
+        """activation(operation(coef1 input, coef2 other)); shapes broadcast as in numpy.
+
+        operation: "sum", "prod" or "max". If both are equal, "max" passes its gradient to the first.
+        """,
+    ),
+    row(
+        "add(input, other, *, alpha: coef2)",
+        "Elementwise",
+        "input + alpha other; shapes broadcast as in numpy.",
+        operation="sum",
+    ),
+    row(
+        "sub(input, other)", "Elementwise", "input - other; shapes broadcast as in numpy.", operation="sum", coef2=-1.0
+    ),
+    row(
+        "mul(input, other)", "Elementwise", "The product of each pair; shapes broadcast as in numpy.", operation="prod"
+    ),
+    row("div(input, other)", "Pointwise", "input / other; shapes broadcast as in numpy.", code="y0 = x0 / x1"),
+    row(
+        "maximum(input, other)",
+        "Elementwise",
+        "The larger one of each pair; shapes broadcast as in numpy. Of equal ones the first gets the gradient.",
+        operation="max",
+    ),
+    row(
+        "minimum(input, other)",
+        "Pointwise",
+        "The smaller one of each pair; shapes broadcast as in numpy. Of equal ones the first gets the gradient.",
+        code="y0 = min(x0, x1)",
+    ),
+    row(
+        "reduction(input, *, method, dims, start_axis, keep_dim, output_scale, engine)",
+        "Reduction",
+        """output_scale times a reduction over dimensions; negative ones count from the end.
+
+        method: the sum of x ("sum"), of x x ("sumsq") or of abs(x) ("abssum"), or the mean ("mean").
+        If no dimension remains, the result is [1].
+        """,
+    ),
+    row(
+        "sum(input, dim: dims, keepdim=False)",
+        "Reduction",
+        "The sum over one or several dimensions, or over all. If no dimension remains, the result is [1].",
+        method="sum",
+    ),
+    row(
+        "mean(input, dim: dims, keepdim=False)",
+        "Reduction",
+        "The mean over one or several dimensions, or over all. If no dimension remains, the result is [1].",
+        method="mean",
+    ),
+    row(
+        "matmul_add(input, other, addend, *, transpose_a, transpose_b, alpha, beta, precision, engine)",
+        "MatMulAdd",
+        """alpha input other + beta addend, as torch.addmm and torch.baddbmm, in which the addend comes first.
+
+        input, other, transpose_a, transpose_b: as of `matmul`; leading dimensions broadcast.
+        addend: broadcasts to the product's shape. All have one dtype, and integers take only whole factors.
+        beta: factor of the addend, which is not read if this is 0.
+        """,
+    ),
+]
+
+NORMS = [
+    row(
+        "softmax(input, dim, *, engine)",
+        "Softmax",
+        "exp(x) divided by its sum along a dimension; a negative dim counts from the end.",
+        log=False,
+    ),
+    row(
+        "log_softmax(input, dim, *, engine)",
+        "Softmax",
+        "The natural logarithm of `softmax`, also where softmax itself would be rounded to 0.",
+        log=True,
+    ),
+    row(
+        "cross_entropy(input, target)",
+        "SoftmaxWithLoss",
+        """The cross entropy of logits and labels, averaged over the batch: SoftmaxWithLoss of network JSON.
+
+        input: logits, [N, C, ...].
+        target: labels from 0 to C - 1, [N, ...], of an integer dtype, or floats with integer values. A label that is
+        out of range or NaN has a loss of 0.
+        The result is [1]. For other reductions apply `nll_loss` to `log_softmax`.
+        """,
+    ),
+    row(
+        "nll_loss(input, target, *, reduction)",
+        "NLLLoss",
+        """The negative of the input's entry at each label, as torch.nn.functional.nll_loss.
+
+        input: log probabilities, [N, C, ...].
+        target: labels from 0 to C - 1, [N, ...], of an integer dtype, or floats with integer values. A label that is
+        out of range or NaN has a loss of 0.
+        reduction: "mean" or "sum" over the labels, [1], or "none", [N, ...].
+        """,
+    ),
+    row(
+        "mse_loss(input, target, *, reduction)",
+        "MSELoss",
+        """Squares of differences of tensors of one shape and float dtype, as torch.nn.functional.mse_loss.
+
+        reduction: "mean" or "sum" over the elements, [1], or "none", which keeps the shape.
+        """,
+    ),
+]
+
+POOLING = [
+    row(
+        "max_pool2d(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, engine)",
+        "Pooling2D",
+        """The maximum of each window of images, as torch.nn.functional.max_pool2d.
+
+        input: [N, C, H, W]. The result is [N, C, OH, OW] with OH = (H + top + bottom - kernel_size) / stride + 1,
+        rounded down, or up with ceil_mode.
+        kernel_size, stride: pixels, one number or [height, width]. The default stride is kernel_size (in network JSON
+        it is 1).
+        padding: pixels that are ignored, one number, [height, width] or [top, left, bottom, right].
+        """,
+        mode="max",
+    ),
+    row(
+        "avg_pool2d(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, count_include_pad=True, engine)",
+        "Pooling2D",
+        """The mean of each window of images, as torch.nn.functional.avg_pool2d.
+
+        input: [N, C, H, W]. The result is [N, C, OH, OW]. Sizes and the other keywords are those of `max_pool2d`.
+        count_include_pad: whether the padding's zeros count in the mean (the default in network JSON is false).
+        """,
+        mode="avg",
+    ),
+    row(
+        "global_max_pool2d(input)",
+        "GlobalPooling",
+        "Maximum of each channel: [N, C, H, W] -> [N, C, 1, 1].",
+        mode="max",
+    ),
+    row("global_avg_pool2d(input)", "GlobalPooling", "Mean of each channel: [N, C, H, W] -> [N, C, 1, 1].", mode="avg"),
+    row(
+        "max_pool_nd(input, kernel_size, *, stride=kernel_size, padding, dilation, ceil_mode, engine)",
+        "PoolingND",
+        """The maximum of each window, as torch.nn.functional.max_pool1d, max_pool2d and max_pool3d.
+
+        input: [N, C, ...] with one to three dimensions of images. The result is [N, C, ...] with sizes
+        (size + front + back - dilation (kernel_size - 1) - 1) / stride + 1, rounded down, or up with ceil_mode.
+        kernel_size, stride: one number, or one for each dimension of images. The default stride is kernel_size.
+        padding: elements that are ignored, likewise, or first those in front of all dimensions and then those behind
+        them.
+        """,
+        mode="max",
+    ),
+    row(
+        "max_pool_nd_with_indices(input, kernel_size, *, stride=kernel_size, padding, dilation, ceil_mode, engine)"
+        " -> tuple",
+        "PoolingND",
+        """The maximum of each window and its position: as `max_pool_nd`, with PyTorch's return_indices.
+
+        The positions are int64 and of the result's shape. They count in the flattened image of each channel.
+        """,
+        mode="max",
+        return_indices=True,
+    ),
+    row(
+        "avg_pool_nd(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, count_include_pad=True, "
+        "divisor_override=None, engine)",
+        "PoolingND",
+        """The mean of each window, as torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
+
+        input: [N, C, ...] with one to three dimensions of images. Sizes and other keywords are those of `max_pool_nd`.
+        count_include_pad: whether the padding's zeros count in the mean (the default in network JSON is false).
+        divisor_override: what each window's sum is divided by, in place of its number of elements.
+        """,
+        mode="avg",
+    ),
+    row(
+        "grid_sample(input, grid, mode, padding_mode, align_corners, *, engine)",
+        "GridSample",
+        """Samples images at the places in a grid, as torch.nn.functional.grid_sample of images of two dimensions.
+
+        input: [N, C, H, W].
+        grid: [N, OH, OW, 2] of the same dtype, places as x and y from -1 to 1. The result is [N, C, OH, OW].
+        mode: "bilinear", "nearest" or "bicubic".
+        padding_mode: what lies outside of images, "zeros", "border" (the nearest pixel) or "reflection".
+        """,
+    ),
+    row(
+        "resize(input, size: output, scale_factor: scales, *, mode: method, align_corners, antialias, engine)",
+        "Resize",
+        """Resizes images of one to three dimensions, as torch.nn.functional.interpolate in all modes but "area".
+
+        input: [N, C, ...]. The result is [N, C, ...] of sizes `size`, or of sizes size scale_factor, rounded down.
+        size, scale_factor: one number, or one for each dimension of images. One of them is needed. If both are given,
+        positions come from scale_factor.
+        mode: "nearest", "nearest-exact", "linear" (PyTorch's "linear", "bilinear" and "trilinear") or "cubic"
+        (PyTorch's "bicubic").
+        """,
+    ),
+]
+
+LINES = [
+    row(
+        "argmax(input, dim=None, keepdim)",
+        "ArgReduce",
+        """The int64 positions of maxima along a dimension, as torch.argmax. Without dim, that of the flattened input.
+
+        Of equal elements it is the first, and a NaN comes before all numbers.
+        """,
+        method="max",
+        values=False,
+    ),
+    row(
+        "argmin(input, dim=None, keepdim)",
+        "ArgReduce",
+        """The int64 positions of minima along a dimension, as torch.argmin. Without dim, that of the flattened input.
+
+        Of equal elements it is the first, and a NaN comes before all numbers.
+        """,
+        method="min",
+        values=False,
+    ),
+    row(
+        "max(input, dim=required, keepdim) -> tuple",
+        "ArgReduce",
+        """The maxima along a dimension and their int64 positions, as torch.max(input, dim).
+
+        `argmax` describes positions. The gradient goes to the elements at these positions.
+        """,
+        method="max",
+    ),
+    row(
+        "min(input, dim=required, keepdim) -> tuple",
+        "ArgReduce",
+        """The minima along a dimension and their int64 positions, as torch.min(input, dim).
+
+        `argmin` describes positions. The gradient goes to the elements at these positions.
+        """,
+        method="min",
+    ),
+    row(
+        "cumsum(input, dim=required, *, dtype, reverse, exclusive)",
+        "Scan",
+        """Running sums along a dimension, as torch.cumsum: for each element the sum of the line up to and with it.
+
+        exclusive: whether an element itself does not count, so that sums begin with 0.
+        dtype: the integer dtype in which integers are summed. Without it the result has the input's dtype (in PyTorch
+        sums of integers are int64).
+        """,
+        method="sum",
+    ),
+    row(
+        "cumprod(input, dim=required, *, dtype, reverse, exclusive)",
+        "Scan",
+        """Running products along a dimension, as torch.cumprod.
+
+        exclusive: whether an element itself does not count, so that products begin with 1.
+        dtype: as of `cumsum`.
+        """,
+        method="prod",
+    ),
+    row(
+        "cummax(input, dim=required, *, reverse) -> tuple",
+        "Scan",
+        """Running maxima along a dimension and their int64 positions, as torch.cummax.
+
+        Of equal elements the position is that of the last.
+        """,
+        method="max",
+    ),
+    row(
+        "cummin(input, dim=required, *, reverse) -> tuple",
+        "Scan",
+        """Running minima along a dimension and their int64 positions, as torch.cummin.
+
+        Of equal elements the position is that of the last.
+        """,
+        method="min",
+    ),
+    row(
+        "logcumsumexp(input, dim=required, *, reverse)",
+        "Scan",
+        """The logarithms of running sums of exp(input) along a dimension, as torch.logcumsumexp.
+
+        No exponential overflows.
+        """,
+        method="logsumexp",
+    ),
+    row(
+        "nonzero(input, *, size=None, fill_value: fill, flat) -> tuple",
+        "Nonzero",
+        """The positions of the elements that are not 0, as torch.nonzero_static, and how many elements these are.
+
+        Returns (positions, count). positions: int64 of shape [size, dimensions of the input], in row-major order, with
+        rows of fill_value behind the last. count: int64 of shape [1], which may be more than size. The call does not
+        wait to learn the count: `positions[: count.item()]` is torch.nonzero, and waits.
+        size: the number of rows; without it as many as the input has elements.
+        flat: whether positions have shape [size] and count in the flattened input.
+        """,
+    ),
+    row(
+        "topk(input, k, dim, largest, sorted) -> tuple",
+        "TopK",
+        """The largest or smallest k elements along a dimension and their positions, as torch.topk.
+
+        They come in order, and of equal elements the one in front comes first.
+        largest: whether these are the largest elements or the smallest.
+        """,
+    ),
+    row(
+        "sort(input, dim, descending) -> tuple",
+        "Sort",
+        "Sorted elements along a dimension and their positions, as torch.sort with stable=True.",
+    ),
+]
+
+MOVEMENT = [
+    row(
+        "split(input, parts, dim=0) -> tuple",
+        "Split",
+        "Cuts a tensor into equal parts along a dimension, as numpy.split; a negative dim counts from the end.",
+    ),
+    row("flatten(input)", "Flatten", "[N, ...] -> [N, product of the rest]."),
+    row("reshape(input, shape: dims)", "Reshape", "The same elements in the same order, in another shape."),
+    row(
+        "squeeze(input, dim: dims)",
+        "Squeeze",
+        """Drops dimensions of size 1: all, or those in dim. Dimensions of other sizes stay.
+
+        dim: one or several dimensions.
+        """,
+    ),
+    row(
+        "transpose(input, dim0, dim1)",
+        "Transpose",
+        """Exchanges two dimensions, in new memory.
+
+        dim0, dim1: the two dimensions.
+        """,
+    ),
+    row(
+        "permute(input, dims=required)",
+        "Transpose",
+        "Permutes dimensions, in new memory: dimension i of the result is dimension dims[i] of the input.",
+    ),
+    row(
+        "flip(input, dims=required)",
+        "Flip",
+        "Reverses the order of elements along one or more dimensions, as torch.flip; negative ones count from the end.",
+    ),
+    row(
+        "cast(input, dtype)",
+        "Cast",
+        """Converts values to another dtype ("float32", numpy.float16, ...) as C does, but floats saturate as integers.
+
+        Raises TypeError if tensors do not have that dtype.
+        """,
+    ),
+    row(
+        "gather(input, dim=required, index)",
+        "Gather",
+        """Elements at positions along a dimension, as torch.gather. An index below 0 counts from the end.
+
+        dim: the dimension that is indexed.
+        An index out of range raises InvalidArgumentError, too. On OpenCL devices the next call that waits raises it,
+        such as numpy() of the result.
+        """,
+        mode="elements",
+    ),
+    row(
+        "index_select(input, dim=required, index)",
+        "Gather",
+        """Rows of a dimension, as torch.index_select; the index may have any shape, which takes the dimension's place.
+
+        dim: the dimension that is indexed.
+        An index out of range raises as of `gather`.
+        """,
+        mode="rows",
+    ),
+    row(
+        "gather_nd(input, index, *, batch_dims)",
+        "Gather",
+        """Slices at the tuples in the index's last dimension, as input[tuple(index.unbind(-1))] in PyTorch.
+
+        batch_dims: leading dimensions that input and index have in common.
+        An index out of range raises as of `gather`.
+        """,
+        mode="tuples",
+    ),
+    row(
+        "scatter(input, dim=required, index, src, *, reduction)",
+        "Scatter",
+        """A copy of the input with elements of src at positions along a dimension, as torch.scatter.
+
+        dim: the dimension that is indexed.
+        reduction: "none" (of several elements for one place the last counts), "add", "mul", "max" or "min". Results are
+        the same in every run.
+        An index out of range raises as of `gather`.
+        """,
+        mode="elements",
+    ),
+    row(
+        "scatter_nd(input, index, src, *, batch_dims, reduction)",
+        "Scatter",
+        """The same as `scatter`, of slices at the tuples in the index's last dimension.
+
+        batch_dims: leading dimensions that input and index have in common.
+        reduction: as of `scatter`.
+        """,
+        mode="tuples",
+    ),
+]
+
+TABLE = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT]
