@@ -19,7 +19,6 @@ KEYWORDS = "its parameters are the keyword arguments of the Python function that
 CACHE_KEY = "its parameters are the keyword arguments of the public function, and the key of the cache of calls"
 EXCEPTIONS = {
     "python/src/schedule.cpp:make_schedule": KEYWORDS,
-    "python/src/solver.cpp:make_solver": KEYWORDS,
     "python/src/train.cpp:run_training": KEYWORDS,
     "python/dlprim/ops/_products.py:conv2d_call": CACHE_KEY,
     "python/dlprim/ops/_products.py:conv_transpose2d_call": CACHE_KEY,

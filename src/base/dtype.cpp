@@ -3,6 +3,7 @@
 #include <dlprim/dtype.hpp>
 
 #include "base/narrow.hpp"
+#include "base/number_types.hpp"
 #include "base/odd_float.hpp"
 #include "base/text.hpp"
 
@@ -167,17 +168,6 @@ std::uint8_t store_narrow(NarrowElement<dtype>, I value) requires std::is_integr
     return to_narrow(dtype, odd_double(value));
 }
 
-template <typename I, typename F>
-I saturate(F value) {
-    if (std::isnan(value)) return 0;
-    // The limits may round up when converted to F; >= and <= then still keep the cast defined.
-    if (value <= static_cast<F>(std::numeric_limits<I>::min()))
-        return std::numeric_limits<I>::min();
-    if (value >= static_cast<F>(std::numeric_limits<I>::max()))
-        return std::numeric_limits<I>::max();
-    return static_cast<I>(value);
-}
-
 template <typename To, typename Value>
 typename To::Stored store(Value value) {
     using Stored = typename To::Stored;
@@ -189,10 +179,8 @@ typename To::Stored store(Value value) {
         return float_to_half(odd_float(value));
     else if constexpr (std::is_same_v<To, BfloatElement>)
         return float_to_bfloat16(odd_float(value));
-    else if constexpr (std::is_integral_v<Stored> && std::is_floating_point_v<Value>)
-        return saturate<Stored>(value);
     else
-        return static_cast<Stored>(value);
+        return saturated<Stored>(value);
 }
 
 template <typename From, typename To>
@@ -205,54 +193,40 @@ void convert_all(const void* from, void* to, std::size_t count) {
 // Calls visit(Element{}) with the element type of `dtype`.
 template <typename Visit>
 void dispatch(DType dtype, Visit&& visit) {
-    switch (dtype) {
-        case DType::f32:
-            return visit(Plain<float>{});
-        case DType::f16:
-            return visit(HalfElement{});
-        case DType::bf16:
-            return visit(BfloatElement{});
-        case DType::f64:
-            return visit(Plain<double>{});
-        case DType::i8:
-            return visit(Plain<std::int8_t>{});
-        case DType::u8:
-            return visit(Plain<std::uint8_t>{});
-        case DType::i16:
-            return visit(Plain<std::int16_t>{});
-        case DType::u16:
-            return visit(Plain<std::uint16_t>{});
-        case DType::i32:
-            return visit(Plain<std::int32_t>{});
-        case DType::u32:
-            return visit(Plain<std::uint32_t>{});
-        case DType::i64:
-            return visit(Plain<std::int64_t>{});
-        case DType::boolean:
-            return visit(BoolElement{});
-        case DType::u64:
-            return visit(Plain<std::uint64_t>{});
-        case DType::f8e4m3fn:
-            return visit(NarrowElement<DType::f8e4m3fn>{});
-        case DType::f8e4m3fnuz:
-            return visit(NarrowElement<DType::f8e4m3fnuz>{});
-        case DType::f8e5m2:
-            return visit(NarrowElement<DType::f8e5m2>{});
-        case DType::f8e5m2fnuz:
-            return visit(NarrowElement<DType::f8e5m2fnuz>{});
-        case DType::f8e8m0:
-            return visit(NarrowElement<DType::f8e8m0>{});
-        case DType::f4e2m1:
-            return visit(NarrowElement<DType::f4e2m1>{});
-        case DType::i4:
-            return visit(NarrowElement<DType::i4>{});
-        case DType::u4:
-            return visit(NarrowElement<DType::u4>{});
-        case DType::i2:
-            return visit(NarrowElement<DType::i2>{});
-        case DType::u2:
-            return visit(NarrowElement<DType::u2>{});
-    }
+    const auto others = [&] {
+        switch (dtype) {
+            case DType::f16:
+                return visit(HalfElement{});
+            case DType::bf16:
+                return visit(BfloatElement{});
+            case DType::boolean:
+                return visit(BoolElement{});
+            case DType::f8e4m3fn:
+                return visit(NarrowElement<DType::f8e4m3fn>{});
+            case DType::f8e4m3fnuz:
+                return visit(NarrowElement<DType::f8e4m3fnuz>{});
+            case DType::f8e5m2:
+                return visit(NarrowElement<DType::f8e5m2>{});
+            case DType::f8e5m2fnuz:
+                return visit(NarrowElement<DType::f8e5m2fnuz>{});
+            case DType::f8e8m0:
+                return visit(NarrowElement<DType::f8e8m0>{});
+            case DType::f4e2m1:
+                return visit(NarrowElement<DType::f4e2m1>{});
+            case DType::i4:
+                return visit(NarrowElement<DType::i4>{});
+            case DType::u4:
+                return visit(NarrowElement<DType::u4>{});
+            case DType::i2:
+                return visit(NarrowElement<DType::i2>{});
+            case DType::u2:
+                return visit(NarrowElement<DType::u2>{});
+            default:
+                return;
+        }
+    };
+    with_number_type(
+        dtype, [&](auto zero) { visit(Plain<decltype(zero)>{}); }, others);
 }
 
 }  // namespace

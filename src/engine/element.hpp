@@ -3,11 +3,11 @@
 // (kernels/common/compared_element.clh) and host code read, compute with and write them.
 #pragma once
 
+#include "base/number_types.hpp"
 #include "base/text.hpp"
 
 #include <dlprim/dtype.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -59,49 +59,24 @@ struct TruthElement {
     }
 };
 
-/// Whether it is a NaN, which integers are not.
-template <typename Value>
-bool is_nan(Value value) {
-    if constexpr (std::is_floating_point_v<Value>)
-        return std::isnan(value);
-    else
-        return false;
-}
-
 /// The result of visit(E()), where E is the struct above for elements of this type.
 template <typename Visit>
 auto visit_element(DType dtype, Visit&& visit) {
-    switch (dtype) {
-        case DType::f32:
-            return visit(PlainElement<float>());
-        case DType::f64:
-            return visit(PlainElement<double>());
-        case DType::f16:
-            return visit(NarrowElement<half_to_float, float_to_half>());
-        case DType::bf16:
-            return visit(NarrowElement<bfloat16_to_float, float_to_bfloat16>());
-        case DType::i8:
-            return visit(PlainElement<std::int8_t>());
-        case DType::u8:
-            return visit(PlainElement<std::uint8_t>());
-        case DType::i16:
-            return visit(PlainElement<std::int16_t>());
-        case DType::u16:
-            return visit(PlainElement<std::uint16_t>());
-        case DType::i32:
-            return visit(PlainElement<std::int32_t>());
-        case DType::u32:
-            return visit(PlainElement<std::uint32_t>());
-        case DType::i64:
-            return visit(PlainElement<std::int64_t>());
-        case DType::u64:
-            return visit(PlainElement<std::uint64_t>());
-        case DType::boolean:
-            return visit(TruthElement());
-        default:
-            fail(ErrorKind::invalid_argument, "elements of ", name_of(dtype),
-                 " are only moved; cast them");
-    }
+    const auto others = [&]() -> decltype(visit(TruthElement())) {
+        switch (dtype) {
+            case DType::f16:
+                return visit(NarrowElement<half_to_float, float_to_half>());
+            case DType::bf16:
+                return visit(NarrowElement<bfloat16_to_float, float_to_bfloat16>());
+            case DType::boolean:
+                return visit(TruthElement());
+            default:
+                fail(ErrorKind::invalid_argument, "elements of ", name_of(dtype),
+                     " are only moved; cast them");
+        }
+    };
+    return with_number_type(
+        dtype, [&](auto zero) { return visit(PlainElement<decltype(zero)>()); }, others);
 }
 
 }  // namespace dlprim

@@ -3,6 +3,8 @@
 // to the one in which sums are computed, and back, rounded to the nearest.
 #pragma once
 
+#include "base/number_types.hpp"
+
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 
@@ -56,28 +58,11 @@ decltype(auto) with_float_type(DType dtype, Work&& work) {
 /// The same for doubles and integers.
 template <typename Work>
 decltype(auto) with_wide_type(DType dtype, Work&& work) {
-    switch (dtype) {
-        case DType::f64:
-            return work(double{});
-        case DType::i8:
-            return work(std::int8_t{});
-        case DType::u8:
-            return work(std::uint8_t{});
-        case DType::i16:
-            return work(std::int16_t{});
-        case DType::u16:
-            return work(std::uint16_t{});
-        case DType::i32:
-            return work(std::int32_t{});
-        case DType::u32:
-            return work(std::uint32_t{});
-        case DType::i64:
-            return work(std::int64_t{});
-        case DType::u64:
-            return work(std::uint64_t{});
-        default:
-            throw Error(ErrorKind::unsupported, "the engine computes with doubles and integers");
-    }
+    const auto refuse = [&]() -> decltype(work(double{})) {
+        throw Error(ErrorKind::unsupported, "the engine computes with doubles and integers");
+    };
+    if (dtype == DType::f32) return refuse();
+    return with_number_type(dtype, work, refuse);
 }
 
 }  // namespace dlprim

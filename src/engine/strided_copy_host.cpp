@@ -14,6 +14,20 @@ namespace dlprim {
 
 namespace {
 
+/// Where in x and y row `i` begins, of those that the first `dims` dimensions count.
+struct Row {
+    Row(const StridedCopy& copy, std::size_t dims, std::int64_t i)
+        : x(copy.x_offset), y(copy.y_offset) {
+        for (std::size_t d = dims; d-- > 0;) {
+            const std::int64_t c = i % copy.sizes[d];
+            i /= copy.sizes[d];
+            x += c * copy.x_strides[d];
+            y += c * copy.y_strides[d];
+        }
+    }
+    std::int64_t x, y;
+};
+
 template <typename T>
 void host_copy_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
     const std::size_t n = copy.sizes.size();
@@ -26,18 +40,14 @@ void host_copy_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
     pool.parallel_for(
         tasks, std::max<std::int64_t>(1, copy_piece / cut), [&](std::int64_t a, std::int64_t b) {
             for (std::int64_t task = a; task < b; ++task) {
-                std::int64_t i = task / cuts, xi = copy.x_offset, yi = copy.y_offset;
-                for (std::size_t d = n - 1; d-- > 0;) {
-                    const std::int64_t c = i % copy.sizes[d];
-                    i /= copy.sizes[d];
-                    xi += c * copy.x_strides[d];
-                    yi += c * copy.y_strides[d];
-                }
+                const Row row(copy, n - 1, task / cuts);
                 const std::int64_t begin = task % cuts * cut, end = std::min(begin + cut, length);
                 if (xs == 1 && ys == 1) {
-                    std::memcpy(y + yi + begin, x + xi + begin, to_size(end - begin) * sizeof(T));
+                    std::memcpy(y + row.y + begin, x + row.x + begin,
+                                to_size(end - begin) * sizeof(T));
                 } else {
-                    for (std::int64_t k = begin; k < end; ++k) y[yi + k * ys] = x[xi + k * xs];
+                    for (std::int64_t k = begin; k < end; ++k)
+                        y[row.y + k * ys] = x[row.x + k * xs];
                 }
             }
         });
@@ -55,20 +65,14 @@ void host_transpose_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y
         product_of(copy.sizes, n - 2) * tiles, std::max<std::int64_t>(1, copy_piece / (tile * n7)),
         [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t task = first; task < last; ++task) {
-                std::int64_t i = task / tiles, xi = copy.x_offset, yi = copy.y_offset;
-                for (std::size_t d = n - 2; d-- > 0;) {
-                    const std::int64_t c = i % copy.sizes[d];
-                    i /= copy.sizes[d];
-                    xi += c * copy.x_strides[d];
-                    yi += c * copy.y_strides[d];
-                }
+                const Row row(copy, n - 2, task / tiles);
                 const std::int64_t r0 = task % tiles * tile, r1 = std::min(r0 + tile, n6);
                 for (std::int64_t c0 = 0; c0 < n7; c0 += tile) {
                     const std::int64_t c1 = std::min(c0 + tile, n7);
                     for (std::int64_t r = r0; r < r1; ++r)
                         for (std::int64_t c = c0; c < c1; ++c)
-                            y[yi + r * copy.y_strides[n - 2] + c] =
-                                x[xi + c * copy.x_strides[n - 1] + r];
+                            y[row.y + r * copy.y_strides[n - 2] + c] =
+                                x[row.x + c * copy.x_strides[n - 1] + r];
                 }
             }
         });

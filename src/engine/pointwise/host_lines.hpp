@@ -3,6 +3,7 @@
 // type, applies one instruction, and writes them back.
 #pragma once
 
+#include "base/number_types.hpp"
 #include "base/odd_float.hpp"
 #include "engine/pointwise/host_fused.hpp"
 #include "engine/pointwise/host_vectors.hpp"
@@ -19,46 +20,15 @@
 
 namespace dlprim::pointwise::lines {
 
-/// Calls `go` with a value of the element type.
+/// Calls `go` with a value of the type that stores elements.
 template <typename Go>
 void with_type(DType dtype, const Go& go) {
-    switch (dtype) {
-        case DType::f32:
-            go(float{});
-            break;
-        case DType::f64:
-            go(double{});
-            break;
-        case DType::i8:
-            go(std::int8_t{});
-            break;
-        case DType::u8:
-        case DType::boolean:
-            go(std::uint8_t{});
-            break;
-        case DType::i16:
-            go(std::int16_t{});
-            break;
-        case DType::f16:
-        case DType::bf16:
-        case DType::u16:
-            go(std::uint16_t{});
-            break;
-        case DType::i32:
-            go(std::int32_t{});
-            break;
-        case DType::u32:
-            go(std::uint32_t{});
-            break;
-        case DType::i64:
-            go(std::int64_t{});
-            break;
-        case DType::u64:
-            go(std::uint64_t{});
-            break;
-        default:
-            break;  // narrow types, which no program takes
-    }
+    const auto others = [&] {
+        if (dtype == DType::boolean) go(std::uint8_t{});
+        if (dtype == DType::f16 || dtype == DType::bf16) go(std::uint16_t{});
+        // No program takes narrow types.
+    };
+    with_number_type(dtype, go, others);
 }
 
 template <typename T>
@@ -85,19 +55,7 @@ void load(const std::byte* base, DType dtype, std::int64_t offset, std::int64_t 
     });
 }
 
-template <typename S, typename T>
-S narrowed(T value) {
-    if constexpr (std::is_integral_v<S> && std::is_floating_point_v<T>) {
-        if (std::isnan(value)) return 0;
-        if (value <= static_cast<T>(std::numeric_limits<S>::min()))
-            return std::numeric_limits<S>::min();
-        if (value >= static_cast<T>(std::numeric_limits<S>::max()))
-            return std::numeric_limits<S>::max();
-    }
-    return static_cast<S>(value);
-}
-
-/// narrowed() of a line, for types that compilers have vectors of: without branches, and by 32-bit
+/// saturated() of a line, for types that compilers have vectors of: without branches, and by 32-bit
 /// integers.
 template <typename S, typename T>
 void store_narrowed(const T* from, S* into, std::int64_t n) {
@@ -147,18 +105,9 @@ void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t strid
             else if (dtype == DType::boolean)
                 to = static_cast<S>(from[j] != 0);
             else
-                to = narrowed<S>(from[j]);
+                to = saturated<S>(from[j]);
         }
     });
-}
-
-/// False for integers, which have no NaN.
-template <typename T>
-bool is_nan(T value) {
-    if constexpr (std::is_floating_point_v<T>)
-        return std::isnan(value);
-    else
-        return false;
 }
 
 template <typename T, typename F>

@@ -42,7 +42,7 @@ class Worker {
             T* buffer = buffers_.data() + i * chunk_size;
             values_[i] = buffer;
             if (in.op == Op::constant)
-                std::fill_n(buffer, chunk_size, narrowed<T>(in.value));
+                std::fill_n(buffer, chunk_size, saturated<T>(in.value));
             else if (in.op == Op::scalar)
                 std::fill_n(buffer, chunk_size, value_of<T>(scalar(in.number)));
             else if (in.op == Op::size)
