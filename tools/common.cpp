@@ -194,13 +194,32 @@ std::vector<NamedDevice> open_named_devices(const std::string& text) {
     return devices;
 }
 
-void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
+void EngineOptions::set(NetOptions& how) const {
+    how.engines = engines;
+    how.precision = precision.value_or(how.precision);
+    how.precisions = precisions;
+}
+
+std::string EngineOptions::precision_text() const {
+    std::string all(name_of(precision.value_or(Precision::fp32)));
+    for (const auto& [what, own] : precisions) all += ", " + what + "=" + std::string(name_of(own));
+    return all;
+}
+
+void add_engine_option(CLI::App& app, EngineOptions& options) {
     const auto check = [](const std::string& text) -> std::string {
         const std::size_t equals = text.rfind('=');
         if (equals != std::string::npos && equals > 0 && equals + 1 < text.size()) return "";
         return "takes NODE=ENGINE or TYPE=ENGINE, got '" + text + "'";
     };
-    app.add_option("--engine", engines, "NODE=ENGINE or TYPE=ENGINE, may be given again")
+    const auto read = [&options](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) {
+            const std::size_t equals = text.rfind('=');
+            options.engines.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+        }
+    };
+    app.add_option_function<std::vector<std::string>>(
+           "--engine", read, "NODE=ENGINE or TYPE=ENGINE, may be given again")
         ->type_name("ENGINE")
         ->allow_extra_args(false)
         ->check(CLI::Validator(check, "", "engine"));
@@ -214,7 +233,7 @@ void add_memory_limit_option(CLI::App& app, std::uint64_t& bytes) {
         ->check(CLI::Range(1.0, 1e9));
 }
 
-void add_precision_option(CLI::App& app, std::vector<std::string>& precisions) {
+void add_precision_option(CLI::App& app, EngineOptions& options) {
     auto nets = std::make_shared<int>(0);
     const auto check = [nets](const std::string& text) -> std::string {
         const std::size_t equals = text.rfind('=');
@@ -229,43 +248,23 @@ void add_precision_option(CLI::App& app, std::vector<std::string>& precisions) {
         if (of_net && ++*nets > 1) return "is given for the whole network twice";
         return "";
     };
-    app.add_option(
-           "--precision", precisions,
+    const auto read = [&options](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) {
+            const std::size_t equals = text.rfind('=');
+            if (equals == std::string::npos)
+                options.precision = parse_precision(text);
+            else
+                options.precisions.emplace_back(text.substr(0, equals),
+                                                parse_precision(text.substr(equals + 1)));
+        }
+    };
+    app.add_option_function<std::vector<std::string>>(
+           "--precision", read,
            "of products and activations: fp32 (default), tf32, fp16 or bf16; given again as "
            "NODE=P or TYPE=P, of these alone")
         ->type_name("PRECISION")
         ->allow_extra_args(false)
         ->check(CLI::Validator(check, "", "precision"));
-}
-
-Precisions parse_precisions(const std::vector<std::string>& texts) {
-    Precisions precisions;
-    for (const std::string& text : texts) {
-        const std::size_t equals = text.rfind('=');
-        if (equals == std::string::npos)
-            precisions.net = parse_precision(text);
-        else
-            precisions.operators.emplace_back(text.substr(0, equals),
-                                              parse_precision(text.substr(equals + 1)));
-    }
-    return precisions;
-}
-
-std::string Precisions::text() const {
-    std::string all(name_of(net.value_or(Precision::fp32)));
-    for (const auto& [what, precision] : operators)
-        all += ", " + what + "=" + std::string(name_of(precision));
-    return all;
-}
-
-std::vector<std::pair<std::string, std::string>> parse_engines(
-    const std::vector<std::string>& texts) {
-    std::vector<std::pair<std::string, std::string>> engines;
-    for (const std::string& text : texts) {
-        const std::size_t equals = text.rfind('=');
-        engines.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-    }
-    return engines;
 }
 
 bool is_onnx(const std::string& path) {

@@ -48,25 +48,22 @@ bool names_devices(const std::string& text);
 /// is not of this form, and what Context's constructor throws.
 std::vector<NamedDevice> open_named_devices(const std::string& text);
 
-/// Adds --engine and --precision. Values that do not have their form count as wrong usage.
-void add_engine_option(CLI::App& app, std::vector<std::string>& engines);
-void add_precision_option(CLI::App& app, std::vector<std::string>& precisions);
+/// The values of --engine and --precision.
+struct EngineOptions {
+    std::vector<std::pair<std::string, std::string>> engines;
+    std::optional<Precision> precision;  ///< the network's, if given
+    std::vector<std::pair<std::string, Precision>> precisions;
+
+    void set(NetOptions& how) const;
+    /// The precisions for reports: "fp16", or "fp16, fc=fp32".
+    std::string precision_text() const;
+};
+/// Adds these options. Values that do not have their form count as wrong usage.
+void add_engine_option(CLI::App& app, EngineOptions& options);
+void add_precision_option(CLI::App& app, EngineOptions& options);
 
 /// Adds --memory-limit, which takes MiB, and sets bytes.
 void add_memory_limit_option(CLI::App& app, std::uint64_t& bytes);
-
-/// Converts the texts of --engine to the pairs that NetOptions takes.
-std::vector<std::pair<std::string, std::string>> parse_engines(
-    const std::vector<std::string>& texts);
-
-/// The values of --precision: the network's, if given, and pairs for NetOptions.
-struct Precisions {
-    std::optional<Precision> net;
-    std::vector<std::pair<std::string, Precision>> operators;
-    /// The text for reports: "fp16", or "fp16, fc=fp32".
-    std::string text() const;
-};
-Precisions parse_precisions(const std::vector<std::string>& texts);
 
 /// Whether the path names an ONNX model, which brings its weights: by its ending.
 bool is_onnx(const std::string& path);

@@ -28,15 +28,11 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-struct Options {
-    std::string device, net, weights, json, trace, memory_html, html;
-    std::vector<std::string> engines, precisions;
-    bool backward = false, adam = false, sgd = false, by_node = false, tune = false,
-         roofline = false, memory = false;
+struct Options : tools::PlacedBenchmark {
+    std::string json, trace, memory_html, html;
+    bool adam = false, sgd = false, by_node = false, tune = false, roofline = false, memory = false;
     tools::InputFiles files;
-    int batch = 0, iterations = 20, warmup = 5;
-    std::uint64_t memory_limit = 0;
-    PlacementOptions placement;
+    tools::EngineOptions engines;
 };
 
 Json to_json(const Spread& spread) {
@@ -49,17 +45,12 @@ class Benchmark {
         : options_(options), start_(start), context_(options.device), net_(open()) {}
 
     void run() {
-        const bool solves = options_.adam || options_.sgd;
-        SolverOptions solver;
-        solver.kind = options_.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
-        solver.learning_rate = 1e-4;
-        if (options_.sgd) solver.momentum = 0.9;
         if (options_.memory || !options_.memory_html.empty() || !options_.html.empty()) {
-            memory_ = net_.plan_memory(solves ? &solver : nullptr);
+            memory_ = net_.plan_memory(options_.solver ? &*options_.solver : nullptr);
             tools::report_memory(memory_, title(), options_.memory, options_.memory_html);
         }
         if (!options_.weights.empty()) options_.files.load_weights(net_, options_.weights, true);
-        if (solves) solver_ = std::make_unique<Solver>(net_, solver);
+        if (options_.solver) solver_ = std::make_unique<Solver>(net_, *options_.solver);
         if (options_.weights.empty() && !tools::is_onnx(options_.net)) net_.initialize();
         net_.prepare();
         inputs_ = tools::make_inputs(net_);
@@ -76,19 +67,13 @@ class Benchmark {
     }
 
   private:
-    bool training() const { return options_.backward || options_.adam || options_.sgd; }
+    bool training() const { return options_.backward || options_.solver; }
 
     Net open() const {
-        NetOptions how;
-        const tools::Precisions precisions = tools::parse_precisions(options_.precisions);
-        how.precision = precisions.net.value_or(how.precision);
-        how.precisions = precisions.operators;
+        NetOptions how = options_.how;
         how.mode = training() ? Mode::training : Mode::inference;
-        how.batch = options_.batch;
-        how.engines = tools::parse_engines(options_.engines);
         how.progress = tools::terminal_progress();
         how.without_losses = !training();
-        how.memory_limit = options_.memory_limit;
         if (options_.tune) how.tune_seconds = 300;
         if (training())
             how.output_gradients = !options_.files.open_net(context_, options_.net, how).has_loss();
@@ -191,15 +176,10 @@ class Benchmark {
     std::string title() const {
         return options_.net + " on " + context_.info().str() + ", batch " +
                std::to_string(batch_of_net()) + ", " + mode() + ", " +
-               tools::parse_precisions(options_.precisions).text();
+               options_.engines.precision_text();
     }
 
-    const char* mode() const {
-        return options_.adam       ? "training step (Adam)"
-               : options_.sgd      ? "training step (SGD)"
-               : options_.backward ? "forward and backward"
-                                   : "inference";
-    }
+    const char* mode() const { return tools::what_is_measured(options_); }
 
     void print_nodes() const {
         std::printf("%-44s %-26s %-32s %9s %9s %9s\n", "node", "type", "engine", "ms", "GFLOP/s",
@@ -236,14 +216,13 @@ class Benchmark {
                              {"bound_ms", node.bound_ms}});
             if (options_.roofline) nodes.back()["gbytes"] = node.gbytes;
         }
-        const tools::Precisions precisions = tools::parse_precisions(options_.precisions);
         Json result = {{"net", options_.net},
                        {"device", context_.info().name},
                        {"device_id", context_.info().id},
                        {"platform", context_.info().platform},
                        {"driver", context_.info().driver},
                        {"batch", batch_size},
-                       {"precision", name_of(precisions.net.value_or(Precision::fp32))},
+                       {"precision", name_of(options_.how.precision)},
                        {"mode", training() ? "training" : "inference"},
                        {"ms_per_batch", to_json(times_)},
                        {"ms_per_batch_with_copies", to_json(with_copies_)},
@@ -259,7 +238,7 @@ class Benchmark {
                          {"compiles", per_batch(&Counters::compiles)}}},
                        {"nodes", nodes},
                        {"notes", notes_}};
-        for (const auto& [what, precision] : precisions.operators)
+        for (const auto& [what, precision] : options_.how.precisions)
             result["precisions"][what] = name_of(precision);
         if (options_.roofline)
             result["device_peak"] = {{"gflops", context_.traits().gflops},
@@ -290,7 +269,7 @@ class Benchmark {
                        {{"network", options_.net},
                         {"batch", std::to_string(batch_of_net())},
                         {"what", mode()},
-                        {"precision", tools::parse_precisions(options_.precisions).text()},
+                        {"precision", options_.engines.precision_text()},
                         {"fastest batch", text("%.4g ms", times_.min)},
                         {"slowest batch", text("%.4g ms", times_.max)},
                         {"first batch", text("%.4g ms", first_batch_ms_)},
@@ -335,40 +314,38 @@ class Benchmark {
     std::vector<NodeReport> nodes_;
 };
 
-/// The options that a network on several devices can be measured with. Throws
-/// Error(invalid_argument) for others.
-tools::PlacedBenchmark placed_options(const Options& options) {
+/// Throws Error(invalid_argument) for options with which a network on several devices cannot be
+/// measured.
+void check_placed(const Options& options) {
     const bool files = !(options.json.empty() && options.trace.empty() &&
                          options.memory_html.empty() && options.html.empty());
-    if (files || options.by_node || options.tune || options.memory || options.memory_limit > 0 ||
-        options.files.untrusted())
+    if (files || options.by_node || options.tune || options.memory ||
+        options.how.memory_limit > 0 || options.files.untrusted())
         throw Error(
             ErrorKind::invalid_argument,
             "on several devices a network is timed as a whole: of the options only -b, "
             "-a, -g, -B, -i, -w, --precision, --engine, --place and --device-memory are for "
             "that");
-    tools::PlacedBenchmark placed;
-    placed.devices = options.device;
-    placed.net = options.net;
-    placed.weights = options.weights;
-    placed.backward = options.backward;
-    if (options.adam || options.sgd) {
-        placed.solver = SolverOptions{};
-        placed.solver->kind = options.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
-        placed.solver->learning_rate = 1e-4;
-        placed.solver->loss_scale = 0;
-        if (options.sgd) placed.solver->momentum = 0.9;
-    }
-    placed.how.batch = options.batch;
-    placed.how.engines = tools::parse_engines(options.engines);
-    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
-    placed.how.precision = precisions.net.value_or(placed.how.precision);
-    placed.how.precisions = precisions.operators;
-    placed.placement = options.placement;
-    placed.placement.solver = placed.solver;
-    placed.iterations = options.iterations;
-    placed.warmup = options.warmup;
-    return placed;
+}
+
+void settle(Options& options) {
+    options.by_node = options.by_node || options.roofline;
+    options.engines.set(options.how);
+    if (!options.adam && !options.sgd) return;
+    options.solver = SolverOptions{};
+    options.solver->kind = options.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
+    options.solver->learning_rate = 1e-4;
+    if (options.sgd) options.solver->momentum = 0.9;
+}
+
+void measure(Options& options, Clock::time_point start) {
+    settle(options);
+    tools::check_placement(options.placement, options.device);
+    if (!tools::names_devices(options.device)) return Benchmark(options, start).run();
+    check_placed(options);
+    if (options.solver) options.solver->loss_scale = 0;
+    options.placement.solver = options.solver;
+    tools::run_placed_benchmark(options, start);
 }
 
 }  // namespace
@@ -384,10 +361,10 @@ int main(int argc, char** argv) {
     auto* adam = app.add_flag("-a", options.adam, "full training step with Adam");
     app.add_flag("-g", options.sgd, "full training step with SGD")->excludes(adam);
     app.add_flag("-t", options.by_node, "time by node and engine");
-    app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
+    app.add_option("-B", options.how.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_option("-i", options.iterations, "iterations (20)")->check(CLI::Range(1, 1 << 20));
     app.add_option("-w", options.warmup, "warm-up iterations (5)")->check(CLI::Range(1, 1 << 20));
-    tools::add_precision_option(app, options.precisions);
+    tools::add_precision_option(app, options.engines);
     tools::add_engine_option(app, options.engines);
     app.add_flag("--tune", options.tune,
                  "first measure candidates where nothing is known, for 5 minutes at most");
@@ -395,7 +372,7 @@ int main(int argc, char** argv) {
     app.add_flag("--roofline", options.roofline,
                  "-t, and bytes by node and the device's estimated peak to --json");
     tools::add_placement_options(app, options.placement);
-    tools::add_memory_limit_option(app, options.memory_limit);
+    tools::add_memory_limit_option(app, options.how.memory_limit);
     app.add_flag("--memory", options.memory,
                  "first print what the plan will take of the device's memory, by phase and tensor");
     app.add_option("--memory-html", options.memory_html, "draw that over the step, as a page");
@@ -403,12 +380,5 @@ int main(int argc, char** argv) {
                    "write a page: time by node, roofline, memory and the network");
     app.add_option("--trace", options.trace, "write a Chrome trace");
     options.files.add_option(app);
-    return tools::run_command(app, argc, argv, [&] {
-        options.by_node = options.by_node || options.roofline;
-        tools::check_placement(options.placement, options.device);
-        if (tools::names_devices(options.device))
-            tools::run_placed_benchmark(placed_options(options), start);
-        else
-            Benchmark(options, start).run();
-    });
+    return tools::run_command(app, argc, argv, [&] { measure(options, start); });
 }

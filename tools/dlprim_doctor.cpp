@@ -55,7 +55,7 @@ Json examine_all(const Arguments& arguments) {
         options.progress = [&](const std::string& what, int done, int total) {
             progress.show(what, done, total);
         };
-        examine(report, find_probe(), options);
+        examine(report, dlprim::tools::find_program("dlprim_doctor_probe"), options);
     }
     report["system"]["storage"] = storage();
     judge(report);

@@ -2,11 +2,12 @@
 // dlprim_doctor_probe looks at devices for dlprim_doctor, which starts it: it reads questions as
 // lines of JSON from descriptor 3, and writes answers to descriptor 4 (doctor/child.hpp). It is not
 // a command for users.
+#include "child_process.hpp"
+
 #include <dlprim/dlprim.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cerrno>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -126,21 +127,15 @@ Json answer_to(const Json& question) {
     return {{"error", "unknown question " + what}};
 }
 
-Json answer_line(const std::string& line) {
+std::string answer_line(const std::string& line) {
+    Json answer;
     try {
-        return answer_to(Json::parse(line));
+        answer = answer_to(Json::parse(line));
     } catch (const std::exception& error) {
-        return {{"error", error.what()}};
+        answer = {{"error", error.what()}};
     }
-}
-
-bool write_all(int to, const std::string& text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const ssize_t count = write(to, text.data() + at, text.size() - at);
-        if (count < 0 && errno != EINTR) return false;
-        at += count > 0 ? static_cast<std::size_t>(count) : 0;
-    }
-    return true;
+    // Texts of drivers may be no UTF-8.
+    return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -149,22 +144,6 @@ int main() {
     constexpr int questions = 3, answers = 4;
     struct stat status {};
     if (fstat(questions, &status) != 0 || !S_ISFIFO(status.st_mode)) return 2;
-    std::string waiting;
-    char piece[65536];
-    while (true) {
-        const std::size_t end = waiting.find('\n');
-        if (end != std::string::npos) {
-            // Texts of drivers may be no UTF-8.
-            const std::string text = answer_line(waiting.substr(0, end))
-                                         .dump(-1, ' ', false, Json::error_handler_t::replace);
-            if (!write_all(answers, text + '\n')) break;
-            waiting.erase(0, end + 1);
-            continue;
-        }
-        const ssize_t count = read(questions, piece, sizeof(piece));
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) break;
-        waiting.append(piece, static_cast<std::size_t>(count));
-    }
+    tools::answer_lines(questions, answers, answer_line);
     _exit(0);  // without what drivers do at the end
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dlprim_onnx_conformance: runs cases of ONNX's test data and prints a table by operator.
-#include "case_process.hpp"
+#include "child_process.hpp"
 #include "common.hpp"
 #include "onnx_case.hpp"
 
@@ -41,29 +41,30 @@ json to_json(const tools::CaseResult& result) {
 
 /// What the process does: it opens the device at its first case. An answer is a case's result, or
 /// `fatal` says why there will be none of any case.
-tools::CaseProcess::Work case_runner(const Options& options,
-                                     const std::vector<tools::OnnxCase>& cases) {
-    auto context = std::make_shared<std::unique_ptr<Context>>();
-    return [&options, &cases, context](const std::string& question) {
+void answer_cases(const Options& options, const std::vector<tools::OnnxCase>& cases, int questions,
+                  int answers) {
+    std::unique_ptr<Context> context;
+    tools::answer_lines(questions, answers, [&](const std::string& question) {
         json answer;
         try {
-            if (!*context) *context = std::make_unique<Context>(options.device);
-            answer = to_json(tools::run_case(**context, cases.at(std::stoul(question))));
+            if (!context) context = std::make_unique<Context>(options.device);
+            answer = to_json(tools::run_case(*context, cases.at(std::stoul(question))));
         } catch (const std::exception& error) {
             answer = {{"fatal", error.what()}};
         }
         return answer.dump(-1, ' ', false, json::error_handler_t::replace);
-    };
+    });
 }
 
 /// The results of all cases, each with the case's name.
 std::vector<json> run_cases(const Options& options, const std::vector<tools::OnnxCase>& cases) {
-    tools::CaseProcess process([&] { return case_runner(options, cases); }, options.seconds);
+    tools::LineProcess process([&](int from, int to) { answer_cases(options, cases, from, to); },
+                               "its process");
     const auto progress = tools::terminal_progress();
     std::vector<json> results;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         if (progress) progress(cases[i].name, static_cast<int>(i), static_cast<int>(cases.size()));
-        const auto answer = process.ask(std::to_string(i));
+        const auto answer = process.ask(std::to_string(i), options.seconds);
         json result;
         if (answer.given) {
             result = json::parse(answer.text);

@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
     std::string net, device, weights, inputs, outputs, output_grads, grads;
-    std::vector<std::string> engines, precisions;
+    tools::EngineOptions engines;
     bool train = false;
     PlacementOptions placement;
     tools::InputFiles files;
@@ -88,6 +88,24 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
     return shapes;
 }
 
+/// Says what the network remarks, and feeds it.
+template <typename AnyNet>
+void begin(AnyNet& net, const std::map<std::string, HostTensor>& inputs) {
+    for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+    for (const std::string& name : net.input_names()) {
+        const auto data =
+            converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
+        net.set_input(name, data.data(), data.size());
+    }
+}
+
+template <typename AnyNet>
+std::map<std::string, HostTensor> outputs_of(AnyNet& net) {
+    std::map<std::string, HostTensor> outputs;
+    for (const std::string& name : net.output_names()) outputs[name] = download(net.output(name));
+    return outputs;
+}
+
 /// `reshaped` names the inputs whose shapes differ from the declared ones, since these may be the
 /// reason if the network cannot be built.
 Net open_with_weights(const Context& context, const Options& options, const NetOptions& how,
@@ -107,9 +125,7 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
 
 void run(const Options& options) {
     NetOptions how;
-    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
-    how.precision = precisions.net.value_or(how.precision);
-    how.precisions = precisions.operators;
+    options.engines.set(how);
     if (!options.grads.empty() && options.outputs == options.grads)
         throw Error(ErrorKind::invalid_argument,
                     "--outputs and --grads name the same file '" + options.grads + "'");
@@ -120,17 +136,11 @@ void run(const Options& options) {
                                        : Mode::evaluation;
     how.backward = !options.grads.empty();
     how.input_gradients = how.output_gradients = !options.grads.empty();
-    how.engines = tools::parse_engines(options.engines);
     how.progress = tools::terminal_progress();
     std::string reshaped;
     how.input_shapes = input_shapes(context, options, inputs, reshaped);
     Net net = open_with_weights(context, options, how, reshaped);
-    for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
-    for (const std::string& name : net.input_names()) {
-        const auto data =
-            converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
-        net.set_input(name, data.data(), data.size());
-    }
+    begin(net, inputs);
     if (!options.grads.empty()) {
         std::map<std::string, HostTensor> given;
         if (!options.output_grads.empty()) given = options.files.load_tensors(options.output_grads);
@@ -158,8 +168,7 @@ void run(const Options& options) {
         for (const std::string& name : net.changed_by_forward()) before[name] = {};
     net.forward();
     if (!options.grads.empty()) net.backward();
-    std::map<std::string, HostTensor> results;
-    for (const std::string& name : net.output_names()) results[name] = download(net.output(name));
+    std::map<std::string, HostTensor> results = outputs_of(net);
     for (const auto& [name, unused] : before) results[name] = download(net.param(name));
     std::map<std::string, HostTensor> gradients;
     if (!options.grads.empty())
@@ -181,10 +190,7 @@ void run_placed(const Options& options) {
     const std::vector<NamedDevice> devices = tools::open_named_devices(options.device);
     const auto inputs = options.files.load_tensors(options.inputs);
     NetOptions how;
-    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
-    how.precision = precisions.net.value_or(how.precision);
-    how.precisions = precisions.operators;
-    how.engines = tools::parse_engines(options.engines);
+    options.engines.set(how);
     how.progress = tools::terminal_progress();
     std::string reshaped;
     how.input_shapes = input_shapes(devices.front().context, options, inputs, reshaped);
@@ -194,16 +200,9 @@ void run_placed(const Options& options) {
     else if (!net.param_names().empty())
         throw Error(ErrorKind::invalid_argument,
                     "the network has parameters: give their file with --weights");
-    for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
-    for (const std::string& name : net.input_names()) {
-        const auto data =
-            converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
-        net.set_input(name, data.data(), data.size());
-    }
+    begin(net, inputs);
     net.forward();
-    std::map<std::string, HostTensor> results;
-    for (const std::string& name : net.output_names()) results[name] = download(net.output(name));
-    save_tensors(options.outputs, results);
+    save_tensors(options.outputs, outputs_of(net));
 }
 
 }  // namespace
@@ -223,7 +222,7 @@ int main(int argc, char** argv) {
     auto* grads = app.add_option("--grads", options.grads,
                                  "where gradients of inputs and parameters go, HDF5");
     output_grads->needs(grads);
-    tools::add_precision_option(app, options.precisions);
+    tools::add_precision_option(app, options.engines);
     tools::add_engine_option(app, options.engines);
     tools::add_placement_options(app, options.placement);
     options.files.add_option(app);

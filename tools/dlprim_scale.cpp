@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string net, cluster, device, json, trace, solver = "adam";
-    std::vector<std::string> precisions;
+    tools::EngineOptions engines;
     std::int64_t batch = 0;
     ScaleOptions scale;
 };
@@ -31,9 +31,7 @@ Net open(const Context& context, const Options& options) {
     NetOptions how;
     how.mode = Mode::training;
     how.batch = options.batch;
-    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
-    how.precision = precisions.net.value_or(how.precision);
-    how.precisions = precisions.operators;
+    options.engines.set(how);
     how.progress = tools::terminal_progress();
     Net net = tools::open_net(context, options.net, how);
     if (net.has_loss()) return net;
@@ -119,7 +117,7 @@ int main(int argc, char** argv) {
                  "all devices exchange with all, in place of level by level");
     app.add_option("--solver", options.solver, "adam or sgd (adam)")
         ->check(CLI::IsMember({"adam", "sgd"}));
-    tools::add_precision_option(app, options.precisions);
+    tools::add_precision_option(app, options.engines);
     app.add_option("--json", options.json, "write the prediction");
     app.add_option("--trace", options.trace,
                    "write the step on the last number of devices as a Chrome trace");

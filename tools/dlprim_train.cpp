@@ -188,7 +188,7 @@ void show_memory(TrainCall& call, const std::string& devices, bool text, const s
 int main(int argc, char** argv) {
     TrainCall call;
     std::string device;
-    std::vector<std::string> precisions;
+    tools::EngineOptions engines;
     bool memory = false;
     std::string memory_html;
     tools::InputFiles files;
@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
     app.add_flag("--replace", call.replace, "remove results of an earlier run from the folder");
     app.add_option("--epochs", call.epochs, "instead of the configuration's")
         ->check(CLI::Range(1, 1000000));
-    tools::add_precision_option(app, precisions);
+    tools::add_precision_option(app, engines);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
     tools::add_memory_limit_option(app, call.memory_limit);
@@ -227,9 +227,8 @@ int main(int argc, char** argv) {
     bool finished = true;
     int failure = 1;
     const auto work = [&] {
-        const tools::Precisions given = tools::parse_precisions(precisions);
-        call.precision = given.net;
-        call.precisions = given.operators;
+        call.precision = engines.precision;
+        call.precisions = engines.precisions;
         if (files.untrusted())
             call.read_weights = [&](const std::string& path) { return files.load_tensors(path); };
         handle(SIGINT, end_run);

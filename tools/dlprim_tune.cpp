@@ -14,14 +14,13 @@ namespace {
 
 struct Options {
     std::string net, device, export_to, import_from;
-    std::vector<std::string> precisions;
+    tools::EngineOptions engines;
     std::int64_t batch = 0;
     double seconds = 600;
     bool training = false;
 };
 
 void tune(const Options& options) {
-    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
     const Context context(options.device);
     if (!options.import_from.empty())
         std::printf("%zu rows from %s\n", import_tunings(options.import_from),
@@ -30,8 +29,7 @@ void tune(const Options& options) {
         NetOptions how;
         how.mode = options.training ? Mode::training : Mode::inference;
         how.batch = options.batch;
-        how.precision = precisions.net.value_or(how.precision);
-        how.precisions = precisions.operators;
+        options.engines.set(how);
         how.progress = tools::progress_lines();
         how.without_losses = !options.training;
         how.tune_seconds = options.seconds;
@@ -58,7 +56,7 @@ int main(int argc, char** argv) {
     tools::add_device_option(app, options.device, true);
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_flag("--train", options.training, "the training step's problems");
-    tools::add_precision_option(app, options.precisions);
+    tools::add_precision_option(app, options.engines);
     app.add_option("--seconds", options.seconds, "stop measuring after so long (600)")
         ->check(CLI::PositiveNumber);
     auto* import =

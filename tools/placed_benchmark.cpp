@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// run_placed_benchmark.
+// Benchmarks of placed networks; see placed_benchmark.hpp.
 #include "placed_benchmark.hpp"
 
 #include "common.hpp"
@@ -16,7 +16,7 @@ namespace {
 class Run {
   public:
     explicit Run(const PlacedBenchmark& options)
-        : options_(options), devices_(open_named_devices(options.devices)), net_(open()) {}
+        : options_(options), devices_(open_named_devices(options.device)), net_(open()) {}
 
     double measure(Clock::time_point start) {
         if (options_.weights.empty())
@@ -35,7 +35,8 @@ class Run {
     }
 
     void report(double first_batch_ms) {
-        std::printf("%s on %s, %s\n", options_.net.c_str(), options_.devices.c_str(), mode());
+        std::printf("%s on %s, %s\n", options_.net.c_str(), options_.device.c_str(),
+                    what_is_measured(options_));
         for (const NamedDevice& device : devices_)
             std::printf("device            %s is %s\n", device.name.c_str(),
                         device.context.info().str().c_str());
@@ -83,12 +84,6 @@ class Run {
         return ms_since(start);
     }
 
-    const char* mode() const {
-        if (!options_.solver) return options_.backward ? "forward and backward" : "inference";
-        return options_.solver->kind == SolverOptions::Kind::adam ? "training step (Adam)"
-                                                                  : "training step (SGD)";
-    }
-
     const PlacedBenchmark& options_;
     std::vector<NamedDevice> devices_;
     PlacedNet net_;
@@ -97,6 +92,12 @@ class Run {
 };
 
 }  // namespace
+
+const char* what_is_measured(const PlacedBenchmark& options) {
+    if (!options.solver) return options.backward ? "forward and backward" : "inference";
+    return options.solver->kind == SolverOptions::Kind::adam ? "training step (Adam)"
+                                                             : "training step (SGD)";
+}
 
 void run_placed_benchmark(const PlacedBenchmark& options, Clock::time_point start) {
     Run run(options);

@@ -3,7 +3,7 @@
 // of cases that are wrong, damaged, not supported, crash or never end.
 #include "onnx/support.hpp"
 
-#include "case_process.hpp"
+#include "child_process.hpp"
 #include "onnx_compare.hpp"
 
 #include <sys/wait.h>
@@ -15,8 +15,8 @@
 using namespace onnx_test;
 using dlprim::DType;
 using dlprim::ONNXValue;
-using dlprim::tools::CaseProcess;
 using dlprim::tools::difference;
+using dlprim::tools::LineProcess;
 
 namespace {
 
@@ -96,24 +96,25 @@ TEST_CASE("values of other kinds, types, shapes and elements differ") {
 }
 
 TEST_CASE("work that crashes or never ends is the end of its process only") {
-    CaseProcess process(
-        [] {
-            return [](const std::string& question) -> std::string {
+    LineProcess process(
+        [](int from, int to) {
+            dlprim::tools::answer_lines(from, to, [](const std::string& question) {
                 if (question == "crash") std::raise(SIGKILL);
                 if (question == "end") _exit(3);
                 if (question == "sleep") std::this_thread::sleep_for(std::chrono::hours(1));
                 return question + "!";
-            };
+            });
         },
-        1);
-    CHECK(process.ask("one").text == "one!");
-    CHECK(has(process.ask("crash").text, "ended by signal Killed"));
-    CHECK(process.ask("two").text == "two!");
-    CHECK(has(process.ask("end").text, "exit code 3"));
-    const CaseProcess::Answer late = process.ask("sleep");
+        "its process");
+    CHECK(process.ask("one", 1).text == "one!");
+    CHECK(has(process.ask("crash", 1).text, "ended by signal Killed"));
+    CHECK(process.ask("two", 1).text == "two!");
+    CHECK(has(process.ask("end", 1).text, "exit code 3"));
+    const LineProcess::Answer late = process.ask("sleep", 1);
     CHECK(!late.given);
-    CHECK(has(late.text, "it took longer than 1 seconds"));
-    CHECK(process.ask("three").text == "three!");
+    CHECK(late.late);
+    CHECK(has(late.text, "its process took longer than 1 seconds"));
+    CHECK(process.ask("three", 1).text == "three!");
 }
 
 TEST_CASE("the runner says of every case what became of it") {
@@ -171,6 +172,6 @@ TEST_CASE("a case that takes too long fails, and the others run") {
     int code = 0;
     const std::string text = cases.run(code, "--seconds 2");
     INFO(text);
-    CHECK(has(text, "failed: it took longer than 2 seconds (a)"));
+    CHECK(has(text, "failed: its process took longer than 2 seconds (a)"));
     CHECK(has(text, "1 passed, 1 failed, 0 skipped\n"));
 }

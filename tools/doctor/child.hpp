@@ -6,7 +6,8 @@
 // another library is missing and the probe cannot start.
 #pragma once
 
-#include <sys/types.h>
+#include "child_process.hpp"
+
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -16,9 +17,8 @@ using Json = nlohmann::json;
 
 class Child {
   public:
-    /// The program is looked for beside this command and in libexec, see find_probe().
-    explicit Child(std::string program) : program_(std::move(program)) {}
-    ~Child() { stop(); }
+    explicit Child(const std::string& program);
+    ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
@@ -29,22 +29,12 @@ class Child {
     Json ask(const Json& question, double seconds);
 
   private:
-    /// Returns why no process could be started, or empty.
-    std::string start();
-    /// Kills the process, if there is one, and returns its status.
-    int stop();
     /// What the process or the driver has printed last.
     std::string last_words() const;
 
-    std::string program_;
-    pid_t process_ = -1;
-    int to_ = -1, from_ = -1;
-    int printed_ = -1;  ///< a file in memory that has the output of the process
+    int printed_;  ///< a file in memory that has the output of the process
+    tools::LineProcess process_;
 };
-
-/// The path of dlprim_doctor_probe: beside this program, else in ../libexec/dlprim. Empty if it is
-/// in neither.
-std::string find_probe();
 
 /// Whether a library can be loaded. Tries in a process of its own, since libraries run code when
 /// they are loaded. Returns the loader's error, or empty.

@@ -7,7 +7,6 @@
 #include <dlprim/error.hpp>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -18,14 +17,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <thread>
 
 namespace dlprim::tools {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // AddressSanitizer and ThreadSanitizer reserve terabytes of addresses.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -51,11 +46,7 @@ std::uint64_t variable(const char* name, const char* text, std::uint64_t otherwi
 std::string find_reader() {
     if (const char* const given = std::getenv("DLPRIM_READER"); given != nullptr && *given != 0)
         return given;
-    std::error_code code;
-    const auto folder = std::filesystem::read_symlink("/proc/self/exe", code).parent_path();
-    for (const auto& path :
-         {folder / "dlprim_reader", folder.parent_path() / "libexec/dlprim/dlprim_reader"})
-        if (!code && access(path.c_str(), X_OK) == 0) return path.string();
+    if (const std::string found = find_program("dlprim_reader"); !found.empty()) return found;
     throw Error(ErrorKind::not_found,
                 "--untrusted needs the program dlprim_reader, which is neither beside this command "
                 "nor in ../libexec/dlprim: install both from one build");
@@ -73,7 +64,7 @@ void limit(decltype(RLIMIT_CORE) what, rlim_t value) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    limit(RLIMIT_CORE, 0);
+    leave_no_core();
     limit(RLIMIT_FSIZE, limits.bytes);
     limit(RLIMIT_CPU, static_cast<rlim_t>(limits.seconds) + 1);
     if (limits_addresses) limit(RLIMIT_AS, limits.bytes);
@@ -83,12 +74,6 @@ void limit(decltype(RLIMIT_CORE) what, rlim_t value) {
     for (int other = answer_descriptor + 1; other < 1024; ++other) close(other);
     execv(arguments[0], arguments);
     _exit(127);
-}
-
-std::string how_it_ended(int status) {
-    if (WIFSIGNALED(status))
-        return std::string("was ended by signal: ") + strsignal(WTERMSIG(status));
-    return "ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
 }  // namespace
@@ -106,8 +91,7 @@ ReaderProcess::ReaderProcess(const std::vector<std::string>& arguments, std::str
                              const ReaderLimits& limits)
     : path_(std::move(path)),
       limits_(limits),
-      deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                   std::chrono::duration<double>(limits.seconds))),
+      deadline_(seconds_from_now(limits.seconds)),
       left_(limits.bytes) {
     start(arguments);
 }
@@ -150,21 +134,7 @@ void ReaderProcess::start(const std::vector<std::string>& arguments) {
 int ReaderProcess::stop() {
     if (from_ >= 0) close(from_);
     from_ = -1;
-    int status = 0;
-    if (process_ <= 0) return status;
-    // It has a moment to end by itself, which tells how.
-    for (int tries = 0; tries < 200; ++tries) {
-        if (waitpid(process_, &status, WNOHANG) == process_) {
-            process_ = -1;
-            return status;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    kill(process_, SIGKILL);
-    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    process_ = -1;
-    return status;
+    return reap(process_);
 }
 
 void ReaderProcess::ended(int status) {
@@ -180,24 +150,14 @@ void ReaderProcess::makes_no_sense(const std::string& why) {
 }
 
 std::size_t ReaderProcess::read_some(void* to, std::size_t bytes) {
-    while (true) {
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
-        if (left <= 0) {
-            kill(process_, SIGKILL);
-            throw Error(ErrorKind::io,
-                        "'" + path_ +
-                            "' cannot be read: the process that reads it took longer than " +
-                            std::to_string(static_cast<int>(limits_.seconds)) +
-                            " s (DLPRIM_READER_SECONDS)");
-        }
-        pollfd waiting{from_, POLLIN, 0};
-        const int ready = poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left, 60000)));
-        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-        const ssize_t count = ready < 0 ? -1 : ::read(from_, to, bytes);
-        if (count < 0 && errno == EINTR) continue;
-        return count < 0 ? 0 : static_cast<std::size_t>(count);
-    }
+    bool late = false;
+    const std::size_t count = tools::read_some(from_, to, bytes, deadline_, late);
+    if (!late) return count;
+    kill(process_, SIGKILL);
+    throw Error(ErrorKind::io, "'" + path_ +
+                                   "' cannot be read: the process that reads it took longer than " +
+                                   std::to_string(static_cast<int>(limits_.seconds)) +
+                                   " s (DLPRIM_READER_SECONDS)");
 }
 
 void ReaderProcess::read(void* to, std::size_t bytes) {

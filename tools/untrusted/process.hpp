@@ -6,8 +6,9 @@
 // file may do what the user may. What it answers is not trusted, either.
 #pragma once
 
+#include "child_process.hpp"
+
 #include <sys/types.h>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -59,7 +60,7 @@ class ReaderProcess {
 
     std::string path_;
     ReaderLimits limits_;
-    std::chrono::steady_clock::time_point deadline_;
+    Deadline deadline_;
     std::uint64_t left_;  ///< bytes that the answer may still have
     pid_t process_ = -1;
     int from_ = -1;
