@@ -1,221 +1,58 @@
 # SPDX-License-Identifier: MIT
-"""Every operator of docs/json.md from dlprim.nn, its options and results beside PyTorch's."""
+"""Every operator of docs/json.md from dlprim.nn: its results beside those of dlprim.ops, or PyTorch's."""
 
 from __future__ import annotations
 
+import inspect
 import pathlib
 from collections.abc import Callable
 from typing import Any
 
 import dlprim
 import numpy as np
+import ops_cases
 import pytest
-from dlprim import nn
+from dlprim import nn, ops
+from ops_cases import Case, convert
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE, MATRIX, ROWS = (2, 4, 6, 8), (3, 5), (2, 3, 4)
 SERIES, VOLUME = (2, 4, 9), (2, 4, 5, 6, 7)
 
-Symbols = Callable[..., Any]
-# What nn makes of symbols, what torch makes of tensors, and the inputs' shapes.
-CASES: dict[str, tuple[Symbols, Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
-    "relu": (nn.relu, lambda t, x: t.relu(x), (MATRIX,)),
-    "relu6": (nn.relu6, lambda t, x: t.nn.functional.relu6(x), (MATRIX,)),
-    "sigmoid": (nn.sigmoid, lambda t, x: t.sigmoid(x), (MATRIX,)),
-    "tanh": (nn.tanh, lambda t, x: t.tanh(x), (MATRIX,)),
-    "gelu": (nn.gelu, lambda t, x: t.nn.functional.gelu(x), (MATRIX,)),
-    "gelu_tanh": (lambda x: nn.gelu(x, "tanh"), lambda t, x: t.nn.functional.gelu(x, approximate="tanh"), (MATRIX,)),
-    "silu": (nn.silu, lambda t, x: t.nn.functional.silu(x), (MATRIX,)),
-    "hardswish": (nn.hardswish, lambda t, x: t.nn.functional.hardswish(x), (MATRIX,)),
-    "hardsigmoid": (nn.hardsigmoid, lambda t, x: t.nn.functional.hardsigmoid(x), (MATRIX,)),
-    "hardtanh": (lambda x: nn.hardtanh(x, -0.5, 0.25), lambda t, x: t.clamp(x, -0.5, 0.25), (MATRIX,)),
-    "leaky_relu": (lambda x: nn.leaky_relu(x, 0.2), lambda t, x: t.nn.functional.leaky_relu(x, 0.2), (MATRIX,)),
-    "elu": (lambda x: nn.elu(x, 0.7), lambda t, x: t.nn.functional.elu(x, 0.7), (MATRIX,)),
-    "selu": (nn.selu, lambda t, x: t.selu(x), (MATRIX,)),
-    "celu": (lambda x: nn.celu(x, 0.7), lambda t, x: t.celu(x, 0.7), (MATRIX,)),
-    "softplus": (lambda x: nn.softplus(x, 2, 1), lambda t, x: t.nn.functional.softplus(x, 2, 1), (MATRIX,)),
-    "softsign": (nn.softsign, lambda t, x: t.nn.functional.softsign(x), (MATRIX,)),
-    "mish": (nn.mish, lambda t, x: t.nn.functional.mish(x), (MATRIX,)),
-    "logsigmoid": (nn.logsigmoid, lambda t, x: t.nn.functional.logsigmoid(x), (MATRIX,)),
-    "tanhshrink": (nn.tanhshrink, lambda t, x: t.nn.functional.tanhshrink(x), (MATRIX,)),
-    "softshrink": (lambda x: nn.softshrink(x, 0.3), lambda t, x: t.nn.functional.softshrink(x, 0.3), (MATRIX,)),
-    "hardshrink": (lambda x: nn.hardshrink(x, 0.3), lambda t, x: t.nn.functional.hardshrink(x, 0.3), (MATRIX,)),
-    "threshold": (lambda x: nn.threshold(x, 0.1, 9), lambda t, x: t.nn.functional.threshold(x, 0.1, 9), (MATRIX,)),
-    "exp": (nn.exp, lambda t, x: t.exp(x), (MATRIX,)),
-    "log": (lambda x: nn.log(abs(x)), lambda t, x: t.log(t.abs(x)), (MATRIX,)),
-    "sqrt": (lambda x: nn.sqrt(nn.abs(x)), lambda t, x: t.sqrt(t.abs(x)), (MATRIX,)),
-    "square": (nn.square, lambda t, x: x * x, (MATRIX,)),
+# What nn makes otherwise than dlprim.ops: a function of symbols, what torch makes of tensors, and the inputs' shapes.
+OWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "step": (lambda x: nn.step(x, 0.2), lambda t, x: (x > 0.2).float(), (MATRIX,)),
-    "softmax": (lambda x: nn.softmax(x, -1), lambda t, x: t.softmax(x, -1), (ROWS,)),
-    "log_softmax": (nn.log_softmax, lambda t, x: t.log_softmax(x, 1), (ROWS,)),
+    "log_softmax of dimension 1": (nn.log_softmax, lambda t, x: t.log_softmax(x, 1), (ROWS,)),
     "dropout": (lambda x: nn.dropout(x, 0.3), lambda t, x: x, (MATRIX,)),
     "add": (lambda a, b: nn.add(a, b, activation="relu"), lambda t, a, b: t.relu(a + b), (ROWS, (3, 1))),
     "mul": (lambda a, b: nn.mul(a, b, activation="tanh"), lambda t, a, b: t.tanh(a * b), (ROWS, (4,))),
     "add of a number": (lambda a: nn.add(a, 2, activation="relu"), lambda t, a: t.relu(a + 2), (ROWS,)),
-    "maximum": (nn.maximum, lambda t, a, b: t.maximum(a, b), (ROWS, ROWS)),
+    "pow": (lambda x: nn.pow(nn.exp(x), 1.5), lambda t, x: t.exp(x) ** 1.5, (MATRIX,)),
     "weighted_sum": (lambda a, b: nn.weighted_sum(a, b, 2, -0.5), lambda t, a, b: 2 * a - 0.5 * b, (ROWS, ROWS)),
-    "matmul": (
-        lambda a, b, c: nn.matmul(a, b, c, transpose_b=True, alpha=0.5),
-        lambda t, a, b, c: 0.5 * a @ b.transpose(-2, -1) + c,
-        (ROWS, (2, 5, 4), (5,)),
-    ),
-    "matmul_add": (
-        lambda a, b, c: nn.matmul_add(a, b, c, transpose_a=True, alpha=0.5, beta=2),
-        lambda t, a, b, c: t.addmm(c, a.T, b, alpha=0.5, beta=2),
-        ((4, 3), (4, 5), MATRIX),
-    ),
     "pointwise": (
         lambda a, b: nn.pointwise("y0 = max(x0 * p0, x1)", a, b, scalars=[3]),
         lambda t, a, b: t.maximum(3 * a, b),
         (ROWS, ROWS),
     ),
-    "sum": (lambda x: nn.sum(x, (0, 2)), lambda t, x: x.sum((0, 2)), (ROWS,)),
-    "mean": (lambda x: nn.mean(x, -1, keepdim=True), lambda t, x: x.mean(-1, keepdim=True), (ROWS,)),
-    "sum of squares": (lambda x: nn.reduce(x, "sumsq", 1, scale=2), lambda t, x: 2 * (x * x).sum(1), (ROWS,)),
-    "max_pool2d": (
-        lambda x: nn.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True),
-        lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1, ceil_mode=True),
-        (IMAGE,),
+    "pointwise_all": (
+        lambda x: nn.pointwise_all("y0 = sum[1](x0); y1 = max[1](x0)", x, keepdim=False),
+        lambda t, x: (x.sum(1), x.amax(1)),
+        (MATRIX,),
     ),
-    "avg_pool2d": (
-        lambda x: nn.avg_pool2d(x, (2, 3), padding=1),
-        lambda t, x: t.nn.functional.avg_pool2d(x, (2, 3), padding=1),
-        (IMAGE,),
-    ),
-    "avg_pool2d without padding": (
-        lambda x: nn.avg_pool2d(x, 3, stride=1, padding=1, count_include_pad=False),
-        lambda t, x: t.nn.functional.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
-        (IMAGE,),
-    ),
-    "global_avg_pool2d": (nn.global_avg_pool2d, lambda t, x: x.mean((2, 3), keepdim=True), (IMAGE,)),
-    "global_max_pool2d": (nn.global_max_pool2d, lambda t, x: x.amax((2, 3), keepdim=True), (IMAGE,)),
-    "interpolate": (
-        lambda x: nn.interpolate(x, (9, 7), mode="bilinear", align_corners=True),
-        lambda t, x: t.nn.functional.interpolate(x, (9, 7), mode="bilinear", align_corners=True),
-        (IMAGE,),
-    ),
-    "interpolate by a factor": (
-        lambda x: nn.interpolate(x, scale_factor=2),
-        lambda t, x: t.nn.functional.interpolate(x, scale_factor=2),
-        (IMAGE,),
-    ),
-    "max_pool_nd": (
-        lambda x: nn.max_pool_nd(x, 2, stride=1, dilation=(1, 2, 3), ceil_mode=True),
-        lambda t, x: t.nn.functional.max_pool3d(x, 2, 1, dilation=(1, 2, 3), ceil_mode=True),
-        (VOLUME,),
-    ),
-    "max_pool_nd_with_indices": (
-        lambda x: nn.cast(nn.max_pool_nd_with_indices(x, 3, stride=2, padding=1)[1], "float32"),
-        lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=True)[1].float(),
-        (IMAGE,),
-    ),
-    "avg_pool_nd": (
-        lambda x: nn.avg_pool_nd(x, 3, padding=1, count_include_pad=False),
-        lambda t, x: t.nn.functional.avg_pool1d(x, 3, padding=1, count_include_pad=False),
-        (SERIES,),
-    ),
-    "avg_pool_nd by a divisor": (
-        lambda x: nn.avg_pool_nd(x, (2, 3), divisor_override=4),
-        lambda t, x: t.nn.functional.avg_pool2d(x, (2, 3), divisor_override=4),
-        (IMAGE,),
-    ),
-    "adaptive_avg_pool": (
-        lambda x: nn.adaptive_avg_pool(x, 4),
-        lambda t, x: t.nn.functional.adaptive_avg_pool1d(x, 4),
-        (SERIES,),
-    ),
-    "adaptive_max_pool": (
-        lambda x: nn.adaptive_max_pool(x, (None, 3)),
-        lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (None, 3)),
-        (IMAGE,),
-    ),
-    "adaptive_max_pool_with_indices": (
-        lambda x: nn.cast(nn.adaptive_max_pool_with_indices(x, 2)[1], "float32"),
-        lambda t, x: t.nn.functional.adaptive_max_pool3d(x, 2, return_indices=True)[1].float(),
-        (VOLUME,),
-    ),
-    "resize": (
-        lambda x: nn.resize(x, (4, 11), mode="cubic", antialias=True),
-        lambda t, x: t.nn.functional.interpolate(x, (4, 11), mode="bicubic", antialias=True),
-        (IMAGE,),
-    ),
-    "resize by a factor": (
-        lambda x: nn.resize(x, scale_factor=1.7, mode="linear", align_corners=True),
-        lambda t, x: t.nn.functional.interpolate(x, scale_factor=1.7, mode="linear", align_corners=True),
-        (SERIES,),
-    ),
-    "grid_sample": (
-        lambda x, at: nn.grid_sample(x, at, "bicubic", "reflection", True),
-        lambda t, x, at: t.nn.functional.grid_sample(x, at, "bicubic", "reflection", True),
-        (IMAGE, (2, 3, 5, 2)),
-    ),
-    "argmax": (
-        lambda x: nn.cast(nn.argmax(x, 1), "float32"),
-        lambda t, x: t.argmax(x, 1).float(),
-        (ROWS,),
-    ),
-    "argmin of all": (
-        lambda x: nn.cast(nn.argmin(x, keepdim=True), "float32"),
-        lambda t, x: t.argmin(x, None, True).float(),
-        (ROWS,),
-    ),
-    "max": (lambda x: nn.max(x, -1)[0], lambda t, x: t.max(x, -1)[0], (ROWS,)),
-    "min": (lambda x: nn.min(x, 1, keepdim=True)[0], lambda t, x: t.min(x, 1, True)[0], (ROWS,)),
-    "cumsum": (lambda x: nn.cumsum(x, 1), lambda t, x: t.cumsum(x, 1), (ROWS,)),
-    "cumsum from behind": (
-        lambda x: nn.cumsum(x, 1, reverse=True, exclusive=True),
-        lambda t, x: x.sum(1, keepdim=True) - x.cumsum(1),
-        (ROWS,),
-    ),
+    "reduce": (lambda x: nn.reduce(x, "sumsq", 1, scale=2), lambda t, x: 2 * (x * x).sum(1), (ROWS,)),
     "cumsum of integers": (
-        lambda x: nn.cast(nn.cumsum(nn.cast(10 * x, "int8"), 0, dtype="int64"), "float32"),
-        lambda t, x: (10 * x).to(t.int8).cumsum(0).float(),
+        lambda x: nn.cumsum(nn.cast(10 * x, "int8"), 0, dtype="int64"),
+        lambda t, x: (10 * x).to(t.int8).cumsum(0),
         (ROWS,),
     ),
-    "cumprod": (lambda x: nn.cumprod(x, -1), lambda t, x: t.cumprod(x, -1), (ROWS,)),
-    "cummax": (lambda x: nn.cummax(x, 1)[0], lambda t, x: t.cummax(x, 1)[0], (ROWS,)),
-    "cummin": (
-        lambda x: nn.cast(nn.cummin(x, -1)[1], "float32"),
-        lambda t, x: t.cummin(x, -1)[1].float(),
+    "nonzero of floats": (
+        lambda x: nn.nonzero(nn.relu(x), size=9, fill_value=-3),
+        lambda t, x: (t.nonzero_static(t.relu(x), size=9, fill_value=-3), (x > 0).sum().reshape(1)),
         (ROWS,),
     ),
-    "logcumsumexp": (lambda x: nn.logcumsumexp(x, 2), lambda t, x: t.logcumsumexp(x, 2), (ROWS,)),
-    "nonzero": (
-        lambda x: nn.cast(nn.nonzero(nn.relu(x), size=9, fill_value=-3)[0], "float32"),
-        lambda t, x: t.nonzero_static(t.relu(x), size=9, fill_value=-3).float(),
-        (ROWS,),
-    ),
-    "nonzero, counted": (
-        lambda x: nn.cast(nn.nonzero(nn.relu(x), flat=True)[1], "float32"),
-        lambda t, x: (x > 0).sum().float().reshape(1),
-        (ROWS,),
-    ),
-    "concat": (lambda a, b: nn.concat([a, b], -1), lambda t, a, b: t.cat([a, b], -1), (ROWS, (2, 3, 5))),
-    "split": (lambda x: nn.split(x, 2, -1)[1], lambda t, x: t.chunk(x, 2, -1)[1], (ROWS,)),
-    "slice": (lambda x: nn.slice(x, 2, 1, -1), lambda t, x: x[:, :, 1:-1], (ROWS,)),
-    "flatten": (nn.flatten, lambda t, x: x.flatten(1), (ROWS,)),
-    "reshape": (lambda x: nn.reshape(x, (0, -1, 2)), lambda t, x: x.reshape(2, -1, 2), (ROWS,)),
-    "squeeze": (lambda x: nn.squeeze(x, 1), lambda t, x: x.squeeze(1), ((2, 1, 3),)),
+    "concat": (lambda a, b: nn.concat([a, b]), lambda t, a, b: t.cat([a, b], 1), (ROWS, (2, 5, 4))),
+    "split": (lambda x: nn.split(x, 3), lambda t, x: t.chunk(x, 3, 1), (ROWS,)),
     "unsqueeze": (lambda x: nn.unsqueeze(x, -1), lambda t, x: x.unsqueeze(-1), (ROWS,)),
-    "transpose": (lambda x: nn.transpose(x, 0, 2), lambda t, x: x.transpose(0, 2), (ROWS,)),
-    "permute": (lambda x: nn.permute(x, (2, 0, 1)), lambda t, x: x.permute(2, 0, 1), (ROWS,)),
-    "flip": (lambda x: nn.flip(x, (0, -1)), lambda t, x: x.flip(0, -1), (ROWS,)),
-    "pad": (
-        lambda x: nn.pad(x, (1, 2, 0, 1), value=3),
-        lambda t, x: t.nn.functional.pad(x, (1, 2, 0, 1), value=3),
-        (ROWS,),
-    ),
-    "pad by reflection": (
-        lambda x: nn.pad(x, (1, 2), mode="reflect"),
-        lambda t, x: t.nn.functional.pad(x, (1, 2), mode="reflect"),
-        (ROWS,),
-    ),
-    "cast": (lambda x: nn.cast(nn.cast(x, "int32"), np.float32), lambda t, x: x.int().float(), (ROWS,)),
-    "attention": (
-        lambda q, k, v, m: nn.attention(q, k, v, m, scale=0.3),
-        lambda t, q, k, v, m: t.nn.functional.scaled_dot_product_attention(q, k, v, m, scale=0.3),
-        ((2, 3, 4), (2, 5, 4), (2, 5, 6), (3, 5)),
-    ),
     "mse_loss": (
         lambda x, y: nn.mse_loss(x, y, reduce="none"),
         lambda t, x, y: t.nn.functional.mse_loss(x, y, reduction="none"),
@@ -224,20 +61,87 @@ CASES: dict[str, tuple[Symbols, Callable[..., Any], tuple[tuple[int, ...], ...]]
 }
 
 
-@pytest.mark.parametrize("case", list(CASES))
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    return tuple(results) if isinstance(results, (tuple, list)) else (results,)
+
+
+def computed(
+    context: dlprim.Context, symbols: list[nn.Symbol], made: Any, arrays: list[np.ndarray]
+) -> list[np.ndarray]:
+    """What a network of these outputs makes of arrays. Results have the shapes that their symbols say."""
+    outputs = {f"y{i}": symbol for i, symbol in enumerate(as_tuple(made))}
+    net = nn.Model(symbols, outputs).build(context, mode="inference")
+    found = net.run(**{symbol.name: array for symbol, array in zip(symbols, arrays)})
+    assert {name: array.shape for name, array in found.items()} == {name: y.shape for name, y in outputs.items()}
+    return [found[name] for name in outputs]
+
+
+def assert_near(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    assert [array.dtype for array in found] == [array.dtype for array in expected]
+    for ours, theirs in zip(found, expected):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("case", OWN)
 def test_function(context: dlprim.Context, torch: Any, case: str) -> None:
-    function, reference, shapes = CASES[case]
+    function, reference, shapes = OWN[case]
     rng = np.random.default_rng(11)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     symbols = [nn.Input(f"in{i}", shape) for i, shape in enumerate(shapes)]
-    made = function(*symbols)
-    expected = reference(torch, *map(torch.from_numpy, arrays)).numpy()
-    assert made.shape == expected.shape
-    net = nn.Model(symbols, {"y": made}).build(context, mode="inference")
-    for i, array in enumerate(arrays):
-        net.set_input(f"in{i}", array)
-    net.forward()
-    np.testing.assert_allclose(net.output("y").numpy(), expected, rtol=2e-5, atol=2e-6)
+    expected = as_tuple(reference(torch, *map(torch.from_numpy, arrays)))
+    assert_near(computed(context, symbols, function(*symbols), arrays), [tensor.numpy() for tensor in expected])
+
+
+def arguments_for_nn(case: Case) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of a call of dlprim.ops for the function of dlprim.nn that has its name. None where it lacks one.
+
+    What nn takes as a keyword alone goes by its name, and so does what the two leave out with other meanings.
+    """
+    if not hasattr(nn, case.name):
+        return None
+    ours, theirs = (inspect.signature(getattr(module, case.name)).parameters for module in (nn, ops))
+    places = [name for name, parameter in ours.items() if parameter.kind == parameter.POSITIONAL_OR_KEYWORD]
+    names = {*places, *(name for name, parameter in ours.items() if parameter.kind == parameter.KEYWORD_ONLY)}
+    by_place = list(case.args[: len(places)])
+    by_name = dict(zip(list(theirs)[len(by_place) :], case.args[len(by_place) :])) | case.kwargs
+    if not names >= by_name.keys():
+        return None
+    left_out = (names & theirs.keys()) - by_name.keys() - set(places[: len(by_place)])
+    defaults = {name: theirs[name].default for name in left_out}
+    return by_place, by_name | {name: value for name, value in defaults.items() if value != ours[name].default}
+
+
+SHARED = [(case, made) for case in ops_cases.CASES if (made := arguments_for_nn(case)) is not None]
+
+
+class Inputs:
+    """Symbols in the place of arrays, which it keeps."""
+
+    def __init__(self) -> None:
+        self.symbols: list[nn.Symbol] = []
+        self.arrays: list[np.ndarray] = []
+
+    def __call__(self, array: np.ndarray) -> nn.Symbol:
+        self.symbols.append(nn.Input(f"in{len(self.symbols)}", array.shape, str(array.dtype)))
+        self.arrays.append(array)
+        return self.symbols[-1]
+
+
+@pytest.mark.parametrize(("case", "made"), SHARED, ids=[f"{case.name}-{i}" for i, (case, _) in enumerate(SHARED)])
+def test_function_of_the_same_name(context: dlprim.Context, case: Case, made: tuple[list[Any], dict[str, Any]]) -> None:
+    """Calls that test_ops.py compares with PyTorch give the same in a network."""
+    inputs, (args, kwargs) = Inputs(), made
+    symbols = getattr(nn, case.name)(*(convert(arg, inputs) for arg in args), **kwargs)
+    tensors = (convert(arg, lambda array: dlprim.Tensor(context, array)) for arg in case.args)
+    expected = [tensor.numpy() for tensor in as_tuple(case.function(*tensors, **case.kwargs))]
+    assert_near(computed(context, inputs.symbols, symbols, inputs.arrays), expected)
+
+
+def test_every_function_is_called() -> None:
+    others = {"loss", "parameter", "nll_loss", "softmax_with_loss", "activation"}
+    functions = {name for name in nn.__all__ if name.islower()}
+    called = {case.name for case, _ in SHARED} | {name.split()[0] for name in OWN}
+    assert functions - called == others - called
 
 
 # A layer of nn, the module of torch that has the same weights, and the input's shape.
@@ -294,25 +198,18 @@ def test_layer_with_torchs_weights(context: dlprim.Context, torch: Any, case: st
             if tensor.is_floating_point():
                 tensor.uniform_(0.1, 1)
     x = nn.Input("data", shape)
-    made = make()(x)
-    made = made if isinstance(made, tuple) else (made,)
-    model = nn.Model(x, {f"y{i}": y for i, y in enumerate(made)})
-    net = model.build(context, mode="inference")
+    made = as_tuple(make()(x))
+    net = nn.Model(x, {f"y{i}": y for i, y in enumerate(made)}).build(context, mode="inference")
     dlprim.weights.load(net, module)
     values = torch.randn(shape)
-    net.set_input("data", values.numpy())
-    net.forward()
+    found = net.run(data=values.numpy())
     with torch.no_grad():
         expected = module(values)
-    flat = [expected] if not isinstance(expected, tuple) else [expected[0], *_flat(expected[1])]
+    flat = [expected] if not isinstance(expected, tuple) else [expected[0], *as_tuple(expected[1])]
     assert len(flat) == len(made)
     for i, y in enumerate(flat):
         assert made[i].shape == tuple(y.shape)
-        np.testing.assert_allclose(net.output(f"y{i}").numpy(), y.numpy(), rtol=1e-4, atol=1e-5)
-
-
-def _flat(state: Any) -> list[Any]:
-    return list(state) if isinstance(state, tuple) else [state]
+        np.testing.assert_allclose(found[f"y{i}"], y.numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_first_states_of_recurrent_layers(host: dlprim.Context, torch: Any) -> None:
@@ -324,14 +221,12 @@ def test_first_states_of_recurrent_layers(host: dlprim.Context, torch: Any) -> N
     lstm, gru = torch.nn.LSTM(4, 5), torch.nn.GRU(4, 5)
     dlprim.weights.load(net, torch.nn.ModuleList([lstm, gru]))
     values = {name: torch.randn(net.input_shape(name)) for name in ("x", "h0", "c0")}
-    for name, value in values.items():
-        net.set_input(name, value.numpy())
-    net.forward()
+    found = net.run(**{name: value.numpy() for name, value in values.items()})
     with torch.no_grad():
         y_, (_, c_) = lstm(values["x"], (values["h0"], values["c0"]))
         z_, h_ = gru(values["x"], values["h0"])
     for name, expected in {"y": y_, "c": c_, "z": z_, "h": h_}.items():
-        np.testing.assert_allclose(net.output(name).numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found[name], expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_embedding(host: dlprim.Context, torch: Any) -> None:
@@ -340,46 +235,7 @@ def test_embedding(host: dlprim.Context, torch: Any) -> None:
     module = torch.nn.Embedding(9, 4, padding_idx=-1)
     dlprim.weights.load(net, module)
     indices = torch.tensor([[0, 8, 3], [5, 5, 1]])
-    net.set_input("x", indices.numpy())
-    net.forward()
-    np.testing.assert_array_equal(net.output("y").numpy(), module(indices).detach().numpy())
-
-
-def indexed_model() -> nn.Model:
-    x, index = nn.Input("x", (4, 5)), nn.Input("index", (4, 2), "int64")
-    values, positions = nn.topk(x, 2, largest=False)
-    outputs = {
-        "elements": nn.gather(x, 1, index),
-        "rows": nn.index_select(x, -1, index),
-        "tuples": nn.gather_nd(x, index),
-        "changed": nn.scatter(x, 1, index, values, reduction="add"),
-        "tuples_changed": nn.scatter_nd(x, index, nn.reshape(nn.slice(values, 1, 0, 1), (4,))),
-        "positions": positions,
-        "sorted": nn.sort(x, 0, descending=True)[0],
-    }
-    return nn.Model([x, index], outputs)
-
-
-def test_indices_and_order(host: dlprim.Context, torch: Any) -> None:
-    net = indexed_model().build(host, mode="inference")
-    torch.manual_seed(7)
-    x, index = torch.randn(4, 5), torch.tensor([[0, 4], [1, 2], [3, 3], [2, 0]])
-    net.set_input("x", x.numpy())
-    net.set_input("index", index.numpy())
-    net.forward()
-    values, positions = x.topk(2, largest=False)
-    at = tuple(index.unbind(-1))
-    expected = {
-        "elements": x.gather(1, index),
-        "rows": x[:, index],
-        "tuples": x[at],
-        "changed": x.scatter_add(1, index, values),
-        "tuples_changed": x.index_put(at, values[:, 0]),
-        "positions": positions,
-        "sorted": x.sort(0, descending=True)[0],
-    }
-    for name, value in expected.items():
-        np.testing.assert_allclose(net.output(name).numpy(), value.numpy(), rtol=1e-6)
+    np.testing.assert_array_equal(net.run(x=indices.numpy())["y"], module(indices).detach().numpy())
 
 
 def test_losses_of_labels(host: dlprim.Context, torch: Any) -> None:
@@ -395,9 +251,7 @@ def test_losses_of_labels(host: dlprim.Context, torch: Any) -> None:
     assert net.loss_weights == {"loss_a": 1, "loss_b": 1, "loss_c": 2}
     torch.manual_seed(9)
     values, a, b = torch.randn(4, 3, 5), torch.randint(0, 3, (4,)), torch.randint(0, 3, (4, 5))
-    for name, value in {"x": values, "a": a.int(), "b": b.int()}.items():
-        net.set_input(name, value.numpy())
-    net.forward()
+    found = net.run(x=values.numpy(), a=a.int().numpy(), b=b.int().numpy())
     f = torch.nn.functional
     expected = {
         "loss_a": f.cross_entropy(values.mean(-1), a).reshape(1),
@@ -405,7 +259,7 @@ def test_losses_of_labels(host: dlprim.Context, torch: Any) -> None:
         "loss_c": f.nll_loss(f.log_softmax(values, 1), b, reduction="none"),
     }
     for name, value in expected.items():
-        np.testing.assert_allclose(net.output(name).numpy(), value.numpy(), rtol=1e-5)
+        np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-5)
 
 
 def test_parameters_that_belong_to_the_network(host: dlprim.Context) -> None:
@@ -416,19 +270,7 @@ def test_parameters_that_belong_to_the_network(host: dlprim.Context) -> None:
     assert [(p.name, p.trainable) for p in model.parameters] == [("scale.0", True), ("shift.0", False)]
     net = model.build(host, mode="inference")
     net.initialize()
-    net.set_input("x", np.ones((2, 3), np.float32))
-    net.forward()
-    assert net.output("y").numpy().tolist() == [[3.0] * 3] * 2
-
-
-def test_programs_of_several_outputs(host: dlprim.Context) -> None:
-    x = nn.Input("x", (2, 3))
-    total, largest = nn.pointwise_all("y0 = sum[1](x0); y1 = max[1](x0)", x, keepdim=False)
-    assert (total.shape, largest.shape) == ((2,), (2,))
-    net = nn.Model(x, {"total": total, "largest": largest}).build(host, mode="inference")
-    net.set_input("x", np.arange(6, dtype=np.float32).reshape(2, 3))
-    net.forward()
-    assert (net.output("total").numpy().tolist(), net.output("largest").numpy().tolist()) == ([3, 12], [2, 5])
+    assert net.run(x=np.ones((2, 3), np.float32))["y"].tolist() == [[3.0] * 3] * 2
 
 
 # Layers that stand in lists, for functions that test_function() tests.
@@ -460,10 +302,11 @@ def test_every_operator_of_the_documentation_can_be_made() -> None:
     documented = {name.strip() for row in table.splitlines()[2:] for name in row.split("|")[1].split(",")}
     x, words = nn.Input("x", MATRIX), nn.Input("words", (3,), "int32")
     made = types([x], nn.softmax_with_loss(x)) | types([x], nn.nll_loss(x)) | types([], nn.parameter((3,)))
-    made |= types([words], nn.Embedding(3, 4)(words)) | {layer.type for layer in indexed_model().layers}
-    for function, _, shapes in CASES.values():
-        symbols = [nn.Input(f"in{i}", shape) for i, shape in enumerate(shapes)]
-        made |= types(symbols, function(*symbols))
+    made |= types([words], nn.Embedding(3, 4)(words)) | types([x], nn.dropout(x)) | types([x], nn.step(x))
+    for case, (args, kwargs) in SHARED:
+        inputs = Inputs()
+        symbols = getattr(nn, case.name)(*(convert(arg, inputs) for arg in args), **kwargs)
+        made |= types(inputs.symbols, symbols)
     for make, _, shape in LAYERS.values():
         symbol = nn.Input("data", shape)
         made |= types([symbol], make()(symbol))
@@ -472,4 +315,4 @@ def test_every_operator_of_the_documentation_can_be_made() -> None:
 
 
 def types(inputs: list[nn.Symbol], made: Any) -> set[str]:
-    return {layer.type for layer in nn.Model(inputs, made).layers}
+    return {layer.type for layer in nn.Model(inputs, list(as_tuple(made))).layers}

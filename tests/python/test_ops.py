@@ -8,25 +8,15 @@ dlprim and once with those of PyTorch, whose function is the one of the same nam
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import dlprim
 import numpy as np
 import pytest
 from dlprim import ops
-from ops_cases import CASES, Case
+from ops_cases import CASES, Case, convert
 
 every_case = pytest.mark.parametrize("case", CASES, ids=[f"{case.name}-{i}" for i, case in enumerate(CASES)])
-
-
-def convert(value: Any, make: Callable[[np.ndarray], Any]) -> Any:
-    """An argument with its arrays made into tensors."""
-    if isinstance(value, np.ndarray):
-        return make(value)
-    if isinstance(value, (list, tuple)) and any(isinstance(item, np.ndarray) for item in value):
-        return type(value)(convert(item, make) for item in value)
-    return value
 
 
 def leaves(value: Any, kind: type) -> list[Any]:

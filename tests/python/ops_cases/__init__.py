@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The cases of test_ops.py: calls of each function of dlprim.ops, a module for each idea."""
+"""The cases of test_ops.py and test_nn_operators.py: calls of each function of dlprim.ops, a module for each idea."""
 
 from __future__ import annotations
 
 from .activations import ACTIVATIONS
-from .case import Case
+from .case import Case, convert
 from .elementwise import ELEMENTWISE
 from .images import IMAGES_ND, POOLING
 from .indexing import INDEXING
@@ -14,7 +14,7 @@ from .scans import SCANS
 from .sequences import SEQUENCES
 from .shapes import SHAPES
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "Case", "convert"]
 
 CASES = [
     *PRODUCTS,

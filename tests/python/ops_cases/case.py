@@ -67,3 +67,12 @@ def functional(name: str, **kwargs: Any) -> Callable[..., Any]:
 
 def torch_function(name: str, **kwargs: Any) -> Callable[..., Any]:
     return lambda torch, *args: getattr(torch, name)(*args, **kwargs)
+
+
+def convert(value: Any, make: Callable[[np.ndarray], Any]) -> Any:
+    """An argument with its arrays made into tensors."""
+    if isinstance(value, np.ndarray):
+        return make(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(item, np.ndarray) for item in value):
+        return type(value)(convert(item, make) for item in value)
+    return value
