@@ -9,7 +9,8 @@ import time
 
 import h5py
 import numpy as np
-from commands import DEVICES, CommandTest, idx, main, network, operator
+from commands import DEVICES, CommandTest, call, idx, main, network, operator
+from training_runs import write_smallest
 
 NET = network({"x": [2, 6], "label": ([2], "int")}, ["score", "loss"],
               operator("InnerProduct", "fc", "x", "score", outputs=3),
@@ -66,24 +67,17 @@ class Weights(CommandTest):
     def test_values_that_are_in_another_file(self):
         """What a user may read is not for a file of weights to choose."""
         secret = self.write("secret", b"a secret of the user's, which no output may hold, and some more bytes of it")
-        with h5py.File(self.folder / "w.h5", "w") as file:
-            file.create_dataset("fc.0", (3, 6), np.float32, external=[(str(secret), 0, 72)])
-            file["fc.1"] = B
-        self.refuse(["'fc.0'", "another file"], *self.run_net(self.folder / "w.h5"))
-        with h5py.File(self.folder / "w.h5", "w") as file:
-            layout = h5py.VirtualLayout((3, 6), np.float32)
-            layout[:] = h5py.VirtualSource(str(self.folder / "good.h5"), "fc.0", (3, 6))
-            file.create_virtual_dataset("fc.0", layout)
-            file["fc.1"] = B
-        self.refuse(["'fc.0'", "is virtual"], *self.run_net(self.folder / "w.h5"))
-        with h5py.File(self.folder / "w.h5", "w") as file:
-            file["fc.0"] = h5py.ExternalLink(str(self.folder / "good.h5"), "fc.0")
-            file["fc.1"] = B
-        self.refuse(["'fc.0'", "link to another file"], *self.run_net(self.folder / "w.h5"))
-        with h5py.File(self.folder / "w.h5", "w") as file:
-            file.create_dataset("fc.0", data=W, compression="lzf")
-            file["fc.1"] = B
-        self.refuse(["'fc.0'", "filter 32000", "lzf"], *self.run_net(self.folder / "w.h5"))
+        good, layout = str(self.folder / "good.h5"), h5py.VirtualLayout((3, 6), np.float32)
+        layout[:] = h5py.VirtualSource(good, "fc.0", (3, 6))
+        for words, add in (
+                (["another file"], lambda file: file.create_dataset("fc.0", (3, 6), np.float32, external=[(str(secret), 0, 72)])),
+                (["is virtual"], lambda file: file.create_virtual_dataset("fc.0", layout)),
+                (["link to another file"], lambda file: file.__setitem__("fc.0", h5py.ExternalLink(good, "fc.0"))),
+                (["filter 32000", "lzf"], lambda file: file.create_dataset("fc.0", data=W, compression="lzf"))):
+            with h5py.File(self.folder / "w.h5", "w") as file:
+                add(file)
+                file["fc.1"] = B
+            self.refuse(["'fc.0'", *words], *self.run_net(self.folder / "w.h5"))
         self.assertFalse((self.folder / "out.h5").exists())
 
     def test_the_same_outputs_are_the_same_bytes(self):
@@ -111,15 +105,11 @@ class Weights(CommandTest):
             damaged = bytearray(self.good)
             damaged[at] ^= 0xff
             path = self.write("w.h5", bytes(damaged))
-            result = self.call_run(path)
+            result = call(*self.run_net(path))
             codes.add(result.code)
             self.assertIn(result.code, (0, 1), f"byte {at}: {result}")
             self.assertEqual(len(result.err.splitlines()), result.code, f"byte {at}: {result}")
         self.assertEqual(codes, {0, 1}, "some bytes matter and some do not")
-
-    def call_run(self, path):
-        from commands import call
-        return call(*self.run_net(path))
 
     def test_missing_weights(self):
         self.refuse(["--weights"], "run", self.net, "-d", "cpu", "--inputs", self.inputs, "--outputs", self.folder / "out.h5")
@@ -166,12 +156,7 @@ class Images(CommandTest):
 
     def setUp(self):
         super().setUp()
-        self.write("net.json", network({"x": [4, 1, 4, 4], "label": ([4], "int")}, ["score", "loss"],
-                                       operator("InnerProduct", "fc", "x", "score", outputs=3),
-                                       operator("SoftmaxWithLoss", "l", "score label", "loss")))
-        self.config = {"net": "net.json", "batch": 4, "epochs": 1, "data": {"train": {"images": "i", "labels": "l"}}}
-        self.write("i", idx(self.pictures))
-        self.write("l", idx(self.labels))
+        self.config = json.loads(write_smallest(self).read_text())
 
     def train(self, words=None, **more):
         command = ("train", self.write("train.json", self.config | more), "-d", "cpu", "--out", self.folder / "out",

@@ -7,15 +7,13 @@ import re
 
 import numpy as np
 from browser import data_of
-from commands import DEVICE, DEVICES, CommandTest, call, idx, main, network, operator
+from commands import DEVICE, DEVICES, CommandTest, call, main, network, operator
+from training_runs import classifier, write_smallest
 
-NET = network({"x": [2, 4, 8, 8], "label": ([2], "int")}, ["prob", "loss"],
-              operator("Convolution2D", "conv", "x", channels_out=6, kernel=3, pad=1),
-              operator("BatchNorm", "bn", "conv"),
-              operator("Activation", "act", "bn", activation="relu"),
-              operator("InnerProduct", "fc", "act", outputs=5),
-              operator("Softmax", "prob", "fc"),
-              operator("SoftmaxWithLoss", "loss", "fc label"))
+NET = classifier([2, 4, 8, 8], 5,
+                 operator("Convolution2D", "conv", "x", channels_out=6, kernel=3, pad=1),
+                 operator("BatchNorm", "bn", "conv"),
+                 operator("Activation", "act", "bn", activation="relu"), data="x")
 CONV, FC = 2 * (2 * 6 * 8 * 8) * (4 * 9), 2 * (2 * 5) * (6 * 8 * 8)  # 2 a multiply-add
 KEYS = ["net", "device", "device_id", "platform", "driver", "batch", "precision", "mode", "ms_per_batch",
         "ms_per_batch_with_copies", "gflop", "gflops", "gbytes_per_s", "planned_peak_bytes", "first_batch_ms", "per_batch", "nodes",
@@ -140,7 +138,6 @@ class Benchmark(CommandTest):
                 self.assertGreaterEqual(min(event["ts"], event["dur"]), 0)
 
     def test_weights_and_what_they_lack(self):
-        import numpy as np
         weights = self.write_tensors("w.h5", fc__0=np.zeros((5, 384), np.float32))
         self.bench("cpu", self.net, weights)
         self.refuse(["fc.0", "[5, 3]", "[5, 384]"], "benchmark", "cpu", self.net,
@@ -238,13 +235,7 @@ class Memory(CommandTest):
         self.assertEqual(call("benchmark", f"-B{fits + 1}", "cpu", self.net, DLPRIM_TRAITS="global_mib=50").code, 1)
 
     def test_what_training_takes(self):
-        self.write("train_net.json", network({"image": [4, 1, 6, 6], "label": ([4], "int")}, ["score", "loss"],
-                                             operator("InnerProduct", "fc", "image", "score", outputs=3),
-                                             operator("SoftmaxWithLoss", "l", "score label", "loss")))
-        self.write("i", idx(np.zeros((8, 6, 6), np.uint8)))
-        self.write("l", idx(np.arange(8, dtype=np.uint8) % 3))
-        config = self.write("train.json", {"net": "train_net.json", "batch": 4, "epochs": 1,
-                                           "data": {"train": {"images": "i", "labels": "l"}}})
+        config = write_smallest(self)
         page = self.folder / "memory.html"
         out = self.succeed("train", config, "-d", "cpu", "--memory", "--memory-html", page, "--out", self.folder / "out").out
         self.assertIn(f"memory of {config} on cpu", out)

@@ -6,9 +6,11 @@ OpenCL device ("opencl", the best one, when not given). Tests use that device an
 how many times as long as usual a command may take: sanitized builds are slower.
 """
 import collections
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import re
 import struct
 import subprocess
@@ -78,6 +80,40 @@ class CommandTest(unittest.TestCase):
             self.assertIn(word, lines[0])
         self.assertIsNone(re.search("saved|median|GFLOP|test accuracy", result.out), what)
         return result
+
+    def on_terminal(self, command, *arguments, **environment):
+        """What a command that succeeds writes to a terminal."""
+        terminal, screen = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        process = subprocess.Popen([TOOLS / f"dlprim_{command}", *map(str, arguments)], stdout=screen, stderr=screen,
+                                   stdin=subprocess.DEVNULL, env=os.environ | environment)
+        os.close(screen)
+        text = b""
+        with contextlib.suppress(OSError):  # how reading a terminal ends
+            while piece := os.read(terminal, 65536):
+                text += piece
+        self.assertEqual(process.wait(), 0, text)
+        return text.decode()
+
+    def mounted(self, options):
+        """A folder that is a file system of its own in memory, which ends with the test."""
+        folder = self.folder / "disk"
+        folder.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True).returncode:
+            self.skipTest("a disk of its own cannot be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", folder])
+        return folder
+
+    def outputs_of(self, net, device, *arguments, weights=None, inputs, **environment):
+        """The outputs that dlprim_run writes. A network may be its JSON, and weights and inputs may be tensors by name."""
+        files = {}
+        for name, given in (("net", net), ("w", weights), ("in", inputs)):
+            if isinstance(given, dict):
+                given = self.write("net.json", given) if name == "net" else self.write_tensors(f"{name}.h5", **given)
+            files[name] = given
+        self.run_result = self.succeed("run", files["net"], "-d", device, *(("--weights", files["w"]) if weights else ()),
+                                       "--inputs", files["in"], "--outputs", self.folder / "out.h5", *arguments, **environment)
+        return self.read_tensors("out.h5")
 
     def write(self, name, content):
         """A file of text, bytes, or JSON."""

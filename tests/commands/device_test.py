@@ -5,12 +5,12 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import unittest
 import unittest.mock
 
 import numpy as np
-from commands import DEVICE, DEVICES, CommandTest, call, idx, main, network, operator
+from commands import DEVICE, DEVICES, CommandTest, call, main, network, operator
+from training_runs import write_smallest
 
 COMMANDS = ("run", "benchmark", "train", "flops", "tune")
 
@@ -67,13 +67,7 @@ class Listing(CommandTest):
         self.assertIn("'no such one' (from DLPRIM_DEVICE)", result.err)
 
     def test_reports_name_id_and_platform(self):
-        net = self.write("net.json", network({"x": [4, 1, 4, 4], "label": ([4], "int")}, ["score", "loss"],
-                                             operator("InnerProduct", "fc", "x", "score", outputs=3),
-                                             operator("SoftmaxWithLoss", "l", "score label", "loss")))
-        self.write("i", idx(np.zeros((8, 4, 4), np.uint8)))
-        self.write("l", idx(np.arange(8, dtype=np.uint8) % 3))
-        config = self.write("train.json", {"net": "net.json", "batch": 4, "epochs": 1,
-                                           "data": {"train": {"images": "i", "labels": "l"}}})
+        config, net = write_smallest(self), self.folder / "net.json"
         for device in DEVICES:
             rows, default = listed(self.succeed("flops", "--list", DLPRIM_DEVICE=device).out)
             row = next(row for row in rows if row["default"])
@@ -114,14 +108,6 @@ class PoclCache(CommandTest):
         self.arguments = ("run", self.net, "--inputs", self.inputs, "--outputs", self.folder / "out.h5")
         self.alone = dict(OCL_ICD_VENDORS=str(vendors), OPENCL_VENDOR_PATH=str(vendors), DLPRIM_DEVICE="", DLPRIM_CACHE="0")
 
-    def mounted(self, *options):
-        folder = self.folder / "mounted"
-        folder.mkdir()
-        if subprocess.run(["mount", *options, folder], capture_output=True).returncode:
-            self.skipTest("a folder of its own cannot be mounted here")
-        self.addCleanup(subprocess.run, ["umount", folder])
-        return folder
-
     def check_trouble(self, folder, why, **environment):
         """The host computes and a warning says why; who asks for OpenCL gets that as an error."""
         environment = self.alone | environment
@@ -161,11 +147,11 @@ class PoclCache(CommandTest):
         self.check_trouble(file, "Not a directory", POCL_CACHE_DIR=str(file))
 
     def test_a_folder_that_cannot_be_written(self):
-        folder = self.mounted("-t", "tmpfs", "-o", "ro,size=64k", "none")
+        folder = self.mounted("ro,size=64k")
         self.check_trouble(folder, "Read-only file system", POCL_CACHE_DIR=str(folder))
 
     def test_a_folder_on_a_full_disk(self):
-        folder = self.mounted("-t", "tmpfs", "-o", "size=4k", "none")
+        folder = self.mounted("size=4k")
         (folder / "full").write_bytes(bytes(4096))
         self.check_trouble(folder, "No space left", POCL_CACHE_DIR=str(folder))
 

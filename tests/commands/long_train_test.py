@@ -22,50 +22,46 @@ from typing import Any
 import h5py
 import numpy as np
 from browser import results_of
-from commands import TOOLS, CommandTest, idx, main, network, operator
+from commands import TOOLS, main, operator
+from training_runs import TEST_SET, TRAIN_SET, Training, classifier
 
 KILLS = int(os.environ.get("DLPRIM_TEST_KILLS", "25"))
 
-NET = network({"image": [16, 1, 4, 4], "label": ([16], "int")}, ["prob", "loss"],
-              operator("InnerProduct", "fc1", "image", outputs=6),
-              operator("BatchNorm", "bn", "fc1"),
-              operator("Dropout", "drop", "bn", p=0.1),
-              operator("InnerProduct", "fc2", "drop", outputs=4),
-              operator("Softmax", "prob", "fc2"),
-              operator("SoftmaxWithLoss", "loss", "fc2 label"))
+NET = classifier([16, 1, 4, 4], 4,
+                 operator("InnerProduct", "fc1", "image", outputs=6),
+                 operator("BatchNorm", "bn", "fc1"),
+                 operator("Dropout", "drop", "bn", p=0.1), last="fc2")
 
 
-class LongTrain(CommandTest):
+class LongTrain(Training):
+    CONFIG = {"net": "net.json", "batch": 16, "epochs": 4, "seed": 3, "data": {"train": TRAIN_SET, "test": TEST_SET},
+              "augmentation": {"flip": True, "crop_pad": 1},
+              "solver": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "accumulate": 3},
+              "schedule": {"type": "plateau", "patience": 0}}
+
     def setUp(self) -> None:
         super().setUp()
         self.write("net.json", NET)
         numbers = np.random.default_rng(1)
         for name, count in (("train", 160), ("test", 40)):
             labels = numbers.integers(0, 4, count).astype(np.uint8)
-            images = numbers.integers(0, 130, (count, 4, 4)).astype(np.uint8) + 30 * labels[:, None, None]
-            self.write(f"{name}-images", idx(images))
-            self.write(f"{name}-labels", idx(labels))
+            self.write_set(name, numbers.integers(0, 130, (count, 4, 4)).astype(np.uint8) + 30 * labels[:, None, None], labels)
 
-    def config(self, **more: Any) -> pathlib.Path:
-        content = {"net": "net.json", "batch": 16, "epochs": 4, "seed": 3,
-                   "data": {"train": {"images": "train-images", "labels": "train-labels"},
-                            "test": {"images": "test-images", "labels": "test-labels"}},
-                   "augmentation": {"flip": True, "crop_pad": 1},
-                   "solver": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "accumulate": 3},
-                   "schedule": {"type": "plateau", "patience": 0}} | more
-        return self.write("train.json", {key: value for key, value in content.items() if value is not None})
+    def run_of(self, out: str, *arguments: Any) -> list[Any]:
+        """The words of a run of the configuration that was written last."""
+        return ["train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / out, *arguments]
 
-    def command(self, out: str, *arguments: Any, config: pathlib.Path | None = None) -> list[str]:
-        return [str(word) for word in (TOOLS / "dlprim_train", config or self.folder / "train.json", "-d", "cpu",
-                                       "--out", self.folder / out, *arguments)]
+    def run_to_end(self, out: str, *arguments: Any, **environment: str) -> str:
+        return self.succeed(*self.run_of(out, *arguments), **environment).out
 
-    def run_to_end(self, out: str, *arguments: Any) -> str:
-        return self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / out, *arguments).out
+    def refuse_run(self, words: list[str], out: str, *arguments: Any) -> None:
+        self.refuse(words, *self.run_of(out, *arguments))
 
     @contextlib.contextmanager
     def started(self, out: str, *arguments: Any) -> Iterator["subprocess.Popen[str]"]:
         """A run whose output is read line by line. It does not outlive the block."""
-        process = subprocess.Popen(self.command(out, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command, *words = self.run_of(out, *arguments)
+        process = subprocess.Popen([TOOLS / f"dlprim_{command}", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             yield process
         finally:
@@ -84,21 +80,19 @@ class LongTrain(CommandTest):
         """Of the files, but those for TensorBoard, of which each part of a run has one."""
         return sorted(path.name for path in (self.folder / out).iterdir() if not path.name.startswith("events.out."))
 
-    def timeless(self, out: str) -> tuple[list[str], Any]:
-        """metrics.csv and the report without the seconds."""
-        rows = [row.rsplit(",", 1)[0] for row in (self.folder / out / "metrics.csv").read_text().splitlines()]
+    def results(self, out: str) -> Any:
+        """The report's. A run that was killed between its last checkpoint and its report has no examples left to judge when
+        it goes on."""
         results = results_of(self.folder / out / "report.html")
-        # A run that was killed between its last checkpoint and its report has no examples left to judge when it goes on.
         results.pop("judged", None)
-        return rows, results
+        return results
 
-    def assert_same_run(self, one: str, other: str) -> None:
-        for name in ("model.h5", "checkpoint_4.h5"):
-            first, second = self.read_tensors(f"{one}/{name}"), self.read_tensors(f"{other}/{name}")
-            self.assertEqual(sorted(first), sorted(second))
-            for key in first:
-                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
-        self.assertEqual(self.timeless(one), self.timeless(other))
+    def assert_same_run(self, one: str, other: str, last: str = "") -> None:
+        super().assert_same_run(one, other, last)
+        self.assertEqual(self.results(one), self.results(other))
+
+    def assert_no_temporary(self, out: str) -> None:
+        self.assertEqual([name for name in self.names(out) if "lock" in name or "tmp" in name], [])
 
     def position(self, path: pathlib.Path) -> tuple[int, int]:
         with h5py.File(path) as file:
@@ -156,9 +150,7 @@ class LongTrain(CommandTest):
         best = self.folder / "out/best.h5"
         with h5py.File(best) as file:
             number = int(file.attrs["extra_best_epoch"])
-        rows = (self.folder / "out/metrics.csv").read_text().splitlines()
-        column = rows[0].split(",").index("test_accuracy")
-        accuracies = [float(row.split(",")[column]) for row in rows[1:]]
+        accuracies = [float(row["test_accuracy"]) for row in self.rows("out")]
         self.assertEqual(number, 1 + accuracies.index(max(accuracies)))
         self.assertEqual(self.position(best)[0], number)
         with h5py.File(best) as file, h5py.File(self.folder / f"out/checkpoint_{number}.h5") as same:
@@ -176,7 +168,7 @@ class LongTrain(CommandTest):
                 out, err = process.communicate(timeout=50)
                 self.assertEqual((process.returncode, err), (code, ""))
             self.assertRegex(out, r"stopped; checkpoint: .*checkpoint_\d+(_\d+)?\.h5; to go on: .*--resume latest\n$")
-            self.assertEqual([name for name in self.names("out") if "lock" in name or "tmp" in name], [])
+            self.assert_no_temporary("out")
             self.assertFalse((self.folder / "out/model.h5").exists())
 
     def test_a_run_that_was_asked_to_stop_goes_on(self) -> None:
@@ -208,18 +200,10 @@ class LongTrain(CommandTest):
         self.assertGreaterEqual(last, 1)
         self.config(epochs=last + 1)
         self.run_to_end("out", "--resume", "latest")
-        self.assertEqual([name for name in self.names("out") if "lock" in name or "tmp" in name], [])
-
-    def disk(self, size: str) -> pathlib.Path:
-        disk = self.folder / "disk"
-        disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk], capture_output=True).returncode:
-            self.skipTest("a disk of its own cannot be mounted here")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk])
-        return disk
+        self.assert_no_temporary("out")
 
     def test_a_disk_that_fills_up_does_not_end_a_run(self) -> None:
-        disk = self.disk("1m")
+        disk = self.mounted("size=1m")
         self.config(epochs=100000, checkpoints={"keep": 1}, tensorboard=False)
         with self.started("disk/out") as process:
             self.wait_for(process, "epoch 2/")
@@ -250,17 +234,16 @@ class LongTrain(CommandTest):
         return int(found.group(1))
 
     def test_a_folder_that_cannot_be_written(self) -> None:
-        disk = self.disk("1m")
+        disk = self.mounted("size=1m")
         self.config(epochs=1)
         self.run_to_end("disk/out")
         before = {path: path.read_bytes() for path in (disk / "out").iterdir()}
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         self.config(epochs=2)
         for out, more in (("disk/out", ["--resume", "latest"]), ("disk/out", ["--replace"]), ("disk/new", [])):
-            self.refuse([out, "Read-only file system"], "train", self.folder / "train.json", "-d", "cpu", "--out",
-                        self.folder / out, *more)
+            self.refuse_run([out, "Read-only file system"], out, *more)
         # A cache that cannot be written costs time and nothing else.
-        self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "new", DLPRIM_CACHE_DIR=str(disk))
+        self.run_to_end("new", DLPRIM_CACHE_DIR=str(disk))
         self.assertEqual(before, {path: path.read_bytes() for path in (disk / "out").iterdir()})
 
     def test_a_clock_that_jumps(self) -> None:
@@ -272,8 +255,8 @@ class LongTrain(CommandTest):
         begin = time.monotonic()
         self.run_to_end("whole")
         usual = time.monotonic() - begin
-        said = self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", LD_PRELOAD=shim)
-        self.assertNotIn("-", "".join(re.findall(r"[\d:.-]+ left|-?\d+ images/s", said.out)))
+        said = self.run_to_end("out", LD_PRELOAD=shim)
+        self.assertNotIn("-", "".join(re.findall(r"[\d:.-]+ left|-?\d+ images/s", said)))
         self.assertLess(time.monotonic() - begin, 20 * usual + 20)
         self.assert_same_run("whole", "out")
         self.assertEqual(self.names("whole"), self.names("out"), "no checkpoint by an hour that has not passed")
@@ -301,8 +284,7 @@ class LongTrain(CommandTest):
         with self.started("out") as process:
             self.wait_for(process, "epoch 2/")
             for more in ([], ["--resume", "latest"], ["--replace"]):
-                self.refuse(["out", "in use", f"process {process.pid}", os.uname().nodename], "train",
-                            self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", *more)
+                self.refuse_run(["out", "in use", f"process {process.pid}", os.uname().nodename], "out", *more)
             process.kill()
             process.wait()
         self.assertTrue((self.folder / "out/run.lock").exists(), "as a killed run leaves it")
@@ -315,26 +297,24 @@ class LongTrain(CommandTest):
         self.config(epochs=2)
         self.run_to_end("out")
         before = {path: path.read_bytes() for path in (self.folder / "out").iterdir()}
-        again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out")
-        self.refuse(["holds results of an earlier run", "checkpoint_2.h5", "resume latest", "replace"], *again)
+        self.refuse_run(["holds results of an earlier run", "checkpoint_2.h5", "resume latest", "replace"], "out")
         shutil.copy(self.folder / "out/checkpoint_2.h5", self.folder / "elsewhere.h5")
-        self.refuse(["holds results of an earlier run", "give this run another folder (out)"], *again, "--resume",
-                    self.folder / "elsewhere.h5")
+        self.refuse_run(["holds results of an earlier run", "give this run another folder (out)"], "out", "--resume",
+                        self.folder / "elsewhere.h5")
         self.assertEqual(before, {path: path.read_bytes() for path in (self.folder / "out").iterdir()})
-        self.succeed(*again, "--replace")
+        self.run_to_end("out", "--replace")
         for name in self.names("out"):
             if name.startswith("checkpoint"):
                 (self.folder / "out" / name).unlink()
-        self.refuse(["holds results of an earlier run", "model.h5"], *again, "--resume", "latest")
+        self.refuse_run(["holds results of an earlier run", "model.h5"], "out", "--resume", "latest")
 
     def test_what_comes_after_the_checkpoint_is_not_replaced_silently(self) -> None:
         self.config(epochs=3, checkpoints={"keep": 9})
         self.run_to_end("out")
-        again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", "--resume",
-                 self.folder / "out/checkpoint_1.h5")
-        self.refuse(["checkpoint_2.h5", "ahead of", "checkpoint_1.h5", "replace"], *again)
+        again = ("--resume", self.folder / "out/checkpoint_1.h5")
+        self.refuse_run(["checkpoint_2.h5", "ahead of", "checkpoint_1.h5", "replace"], "out", *again)
         self.config(epochs=2, checkpoints={"keep": 9})
-        self.succeed(*again, "--replace")
+        self.run_to_end("out", *again, "--replace")
         self.assertEqual([name for name in self.names("out") if "checkpoint" in name],
                          ["checkpoint_1.h5", "checkpoint_2.h5"])
 
@@ -343,8 +323,8 @@ class LongTrain(CommandTest):
         self.run_to_end("out")
         self.write("net.json", NET | {"operators": [op | {"options": {"outputs": 5}} if op["name"] == "fc1" else op
                                                     for op in NET["operators"]]})
-        self.refuse(["checkpoint_1.h5", "shape"], "train", self.config(epochs=2), "-d", "cpu", "--out", self.folder / "out",
-                    "--resume", "latest")
+        self.config(epochs=2)
+        self.refuse_run(["checkpoint_1.h5", "shape"], "out", "--resume", "latest")
 
     def test_temporary_files_of_a_killed_run_are_removed(self) -> None:
         self.config(epochs=1)
@@ -364,15 +344,14 @@ class LongTrain(CommandTest):
         self.assertRegex(out, r"(?m)^note: '.*checkpoint_1.h5' goes on with other settings than it was made with: "
                               r"batch 32 instead of 16, seed 4 instead of 3, solver.learning_rate 0.5 instead of 0.05$")
         self.config(epochs=3, solver={"type": "adam"})
-        self.refuse(["checkpoint_2.h5", "solver.type adam instead of sgd"], "train", self.folder / "train.json", "-d", "cpu",
-                    "--out", self.folder / "out", "--resume", "latest")
+        self.refuse_run(["checkpoint_2.h5", "solver.type adam instead of sgd"], "out", "--resume", "latest")
 
     def test_another_batch_within_an_epoch_is_refused(self) -> None:
         self.config(checkpoints={"every_steps": 3, "keep": 99})
         self.run_to_end("out")
-        self.refuse(["checkpoint_0_3.h5", "3 of 10 batches", "now has 5", "batch 32 instead of 16"], "train",
-                    self.config(batch=32), "-d", "cpu", "--out", self.folder / "new", "--resume",
-                    self.folder / "out/checkpoint_0_3.h5")
+        self.config(batch=32)
+        self.refuse_run(["checkpoint_0_3.h5", "3 of 10 batches", "now has 5", "batch 32 instead of 16"], "new", "--resume",
+                        self.folder / "out/checkpoint_0_3.h5")
 
     def test_damaged_checkpoints(self) -> None:
         self.config(checkpoints={"keep": 9})
@@ -380,18 +359,15 @@ class LongTrain(CommandTest):
         whole = (self.folder / "out/checkpoint_4.h5").read_bytes()
         for damaged in (whole[:len(whole) // 2], whole[:100], b"", b"\0" * len(whole)):
             (self.folder / "out/checkpoint_4.h5").write_bytes(damaged)
-            result = self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", "--resume",
-                                  "latest")
-            self.assertRegex(result.out, r"(?m)^note: '.*checkpoint_4.h5' is not used: ")
-            self.assertIn("epoch 4/4", result.out)
-            self.assertNotIn("epoch 3/4", result.out)
+            said = self.run_to_end("out", "--resume", "latest")
+            self.assertRegex(said, r"(?m)^note: '.*checkpoint_4.h5' is not used: ")
+            self.assertIn("epoch 4/4", said)
+            self.assertNotIn("epoch 3/4", said)
             (self.folder / "out/checkpoint_4.h5").write_bytes(damaged)
-            self.refuse(["checkpoint_4.h5"], "train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "new",
-                        "--resume", self.folder / "out/checkpoint_4.h5")
+            self.refuse_run(["checkpoint_4.h5"], "new", "--resume", self.folder / "out/checkpoint_4.h5")
         for path in (self.folder / "out").glob("checkpoint*"):
             path.write_bytes(b"nothing")
-        self.refuse(["no checkpoint", "is whole"], "train", self.folder / "train.json", "-d", "cpu", "--out",
-                    self.folder / "out", "--resume", "latest")
+        self.refuse_run(["no checkpoint", "is whole"], "out", "--resume", "latest")
 
     def test_a_full_disk_does_not_end_a_run(self) -> None:
         """The limit of a file's size stands for the disk."""
@@ -416,8 +392,8 @@ class LongTrain(CommandTest):
         self.assertEqual([name for name in self.names("out") if "tmp" in name], [])
 
     def test_early_stopping(self) -> None:
-        out = self.succeed("train", self.config(epochs=500, early_stopping={"patience": 3, "minimum_change": 0.001}), "-d", "cpu",
-                           "--out", self.folder / "out").out
+        self.config(epochs=500, early_stopping={"patience": 3, "minimum_change": 0.001})
+        out = self.run_to_end("out")
         ended = re.search(r"note: the training ends after epoch (\d+): the test accuracy has not improved for 3 epochs; "
                           r"it was best in epoch (\d+)", out)
         assert ended, out
@@ -431,7 +407,7 @@ class LongTrain(CommandTest):
                             ({"early_stopping": {"patince": 1}}, "patience"), ({"metrics": ["acuracy"]}, "accuracy"),
                             ({"judge_by": "los"}, "loss"), ({"solver": {"typ": "sgd"}}, "type"),
                             ({"schedule": {"type": "cosin"}}, "cosine"), ({"metrics": ["f1"]}, "targets")):
-            self.refuse(["train.json", words], "train", self.config(**more), "-d", "cpu", "--out", self.folder / "out")
+            self.refuse_training(["train.json", words], "-d", "cpu", out="out", **more)
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_lock_that_nobody_holds_hinders_nobody(self) -> None:
@@ -439,8 +415,7 @@ class LongTrain(CommandTest):
         self.write("out/run.lock", "1 nowhere\n")
         with open(self.folder / "out/run.lock") as file:
             fcntl.flock(file, fcntl.LOCK_SH)
-            self.refuse(["in use", "process 1", "nowhere"], "train", self.folder / "train.json", "-d", "cpu", "--out",
-                        self.folder / "out")
+            self.refuse_run(["in use", "process 1", "nowhere"], "out")
         self.run_to_end("out")
 
 

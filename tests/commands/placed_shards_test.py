@@ -16,34 +16,34 @@ from shards_test import SYNCHRONOUS, ShardRuns
 PARTS = {"drop": "b", "fc": "b"}
 
 
-def pocl_devices(count=2):
-    """The ids of so many devices of PoCL where POCL_DEVICES asks for them; nothing without PoCL."""
-    refusal = call("flops", __file__, "-d", "no such device").err
-    ids = re.findall(r"(\d+:\d+) = [^,]*\(Portable", refusal)
-    return ids[:count] if len(ids) >= count else []
-
-
 def placed(net, device_of):
     """The network with the devices of these operators."""
     return net | {"operators": [each | ({"device": device_of[each["name"]]} if each["name"] in device_of else {})
                                 for each in net["operators"]]}
 
 
-class PlacedShards(ShardRuns):
+class PlacedRuns(ShardRuns):
+    """Runs on several devices, of which some tests want so many of PoCL's."""
+    # Checkpoints also name the engine of each launch, and a border makes others of these.
+    MAY_DIFFER = frozenset({"solver/engines"})
+
+    def pocl_devices(self, count=2):
+        """The ids of so many devices of PoCL, which it shows to the commands of this test."""
+        patch = unittest.mock.patch.dict(os.environ, POCL_DEVICES=" ".join(["pthread"] * count))
+        patch.start()
+        self.addCleanup(patch.stop)
+        ids = re.findall(r"(\d+:\d+) = [^,]*\(Portable", call("flops", __file__, "-d", "no such device").err)
+        if len(ids) < count:
+            self.skipTest(f"PoCL shows no {count} devices")
+        return ids[:count]
+
+
+class PlacedShards(PlacedRuns):
     HOW = {"checkpoints": {"every_steps": 5, "keep": 9}}
 
     def setUp(self):
         super().setUp()
         self.write("net.json", placed(train_test.NET, PARTS))
-
-    def assert_same_run(self, a, b, last="checkpoint_2.h5"):
-        """Checkpoints also name the engine of each launch, and a border makes others of these."""
-        for name in ("model.h5", last):
-            first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
-            self.assertEqual(sorted(first), sorted(second))
-            for key in first.keys() - {"solver/engines"}:
-                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
-        self.assertEqual(self.rows(a), self.rows(b))
 
     def assert_bits(self, one, two, shards):
         """Trains on one device and on two, and goes on in each from a checkpoint of the other."""
@@ -65,21 +65,15 @@ class PlacedShards(ShardRuns):
                     self.assert_bits(device, f"a={device},b={device}", shards)
 
     def test_parts_on_two_devices(self):
-        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
-            ids = pocl_devices()
-            if not ids:
-                self.skipTest("PoCL shows no two devices")
-            for shards in (1, 2, 8):
-                with self.subTest(shards=shards):
-                    self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]}", shards)
+        ids = self.pocl_devices()
+        for shards in (1, 2, 8):
+            with self.subTest(shards=shards):
+                self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]}", shards)
 
     def test_parts_on_three_devices(self):
         self.write("net.json", placed(train_test.NET, {"drop": "b", "fc": "c", "prob": "c", "loss": "c"}))
-        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread pthread"):
-            ids = pocl_devices(3)
-            if not ids:
-                self.skipTest("PoCL shows no three devices")
-            self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]},c={ids[2]}", 8)
+        ids = self.pocl_devices(3)
+        self.assert_bits(ids[0], f"a={ids[0]},b={ids[1]},c={ids[2]}", 8)
 
     def test_the_host_and_another_device(self):
         """Engines of the two differ, so that the bits are not those of one device, but the same each time."""
@@ -101,44 +95,37 @@ class PlacedShards(ShardRuns):
     def test_runs_that_are_killed_go_on_anywhere(self):
         """Each on another placement than the one before, from the last checkpoint that was written."""
         pick = random.Random(1)
-        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
-            ids = pocl_devices()
-            if not ids:
-                self.skipTest("PoCL shows no two devices")
-            how = {"shards": 4, "epochs": 12, "checkpoints": {"every_steps": 3, "keep": 99}}
-            self.train("one", "-d", ids[0], **how)
-            config = self.config(**how)
-            placements = [ids[0], f"a={ids[0]},b={ids[1]}", f"b={ids[0]},a={ids[1]}", f"a={ids[1]},b={ids[1]}"]
-            killed = 0
-            for turn in range(8):
-                process = subprocess.Popen(
-                    [TOOLS / "dlprim_train", config, "-d", placements[turn % 4], "--out", self.folder / "many", "--resume",
-                     "latest"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                assert process.stdout is not None
-                for _ in range(pick.randrange(3, 6)):  # a line for each device, and then of epochs
-                    process.stdout.readline()
-                time.sleep(pick.uniform(0, 0.05))
-                process.kill()
-                process.communicate()
-                killed += process.returncode == -signal.SIGKILL
-            self.assertGreater(killed, 2)
-            self.succeed("train", config, "-d", placements[1], "--out", self.folder / "many", "--resume", "latest")
-            self.assert_same_run("one", "many", "checkpoint_12.h5")
+        ids = self.pocl_devices()
+        how = {"shards": 4, "epochs": 12, "checkpoints": {"every_steps": 3, "keep": 99}}
+        self.train("one", "-d", ids[0], **how)
+        config = self.config(**how)
+        placements = [ids[0], f"a={ids[0]},b={ids[1]}", f"b={ids[0]},a={ids[1]}", f"a={ids[1]},b={ids[1]}"]
+        killed = 0
+        for turn in range(8):
+            process = subprocess.Popen(
+                [TOOLS / "dlprim_train", config, "-d", placements[turn % 4], "--out", self.folder / "many", "--resume",
+                 "latest"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert process.stdout is not None
+            for _ in range(pick.randrange(3, 6)):  # a line for each device, and then of epochs
+                process.stdout.readline()
+            time.sleep(pick.uniform(0, 0.05))
+            process.kill()
+            process.communicate()
+            killed += process.returncode == -signal.SIGKILL
+        self.assertGreater(killed, 2)
+        self.succeed("train", config, "-d", placements[1], "--out", self.folder / "many", "--resume", "latest")
+        self.assert_same_run("one", "many", "checkpoint_12.h5")
 
     def test_errors(self):
-        out = ("--out", self.folder / "no")
-        self.refuse(["shards is 3", "does not divide the batch"], "train", self.config(shards=3), "-d", "a=cpu,b=cpu", *out)
-        self.refuse(["operators, and not shards", "how many shards each device has"], "train", self.config(shards=2), "-d",
-                    "a=cpu,b=cpu", "--shares", "1,1", *out)
-        self.refuse(["\"states\": \"sharded\""], "train", self.config(shards=2, states="sharded"), "-d", "a=cpu,b=cpu", *out)
-        self.refuse(["memory_limit", "device-memory"], "train", self.config(shards=2), "-d", "a=cpu,b=cpu", *out,
-                    "--memory-limit", "100")
+        on_two = ("-d", "a=cpu,b=cpu")
+        self.refuse_training(["shards is 3", "does not divide the batch"], *on_two, shards=3)
+        self.refuse_training(["operators, and not shards", "how many shards each device has"], *on_two, "--shares", "1,1", shards=2)
+        self.refuse_training(["\"states\": \"sharded\""], *on_two, shards=2, states="sharded")
+        self.refuse_training(["memory_limit", "device-memory"], *on_two, "--memory-limit", "100", shards=2)
         self.train("one", "-d", "cpu", shards=2, epochs=1)
-        self.refuse(["made with shards 2", "has shards 4"], "train", self.config(shards=4), "-d", "a=cpu,b=cpu", *out,
-                    "--resume", self.folder / "one/checkpoint_1.h5")
+        self.refuse_training(["made with shards 2", "has shards 4"], *on_two, "--resume", self.folder / "one/checkpoint_1.h5", shards=4)
         self.write("net.json", SYNCHRONOUS)
-        self.refuse(["BatchNorm 'norm'", "statistics of all shards", "one after the other"], "train", self.config(shards=2),
-                    "-d", "a=cpu,b=cpu", *out)
+        self.refuse_training(["BatchNorm 'norm'", "statistics of all shards", "one after the other"], *on_two, shards=2)
 
 
 if __name__ == "__main__":

@@ -2,24 +2,21 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train --trace of operators on several devices: a process for each part, and one for each way between two."""
 import json
-import os
 import re
-import unittest.mock
 from typing import Any
 
-import placed_shards_test
 import trace_test
 import train_test
 from commands import DEVICES, main
-from shards_test import ShardRuns
+from placed_shards_test import PlacedRuns, placed
 
 Event = dict[str, Any]
 
 
-class PlacedTrace(ShardRuns):
+class PlacedTrace(PlacedRuns):
     def setUp(self) -> None:
         super().setUp()
-        self.write("net.json", placed_shards_test.placed(train_test.NET, {"drop": "b"}))
+        self.write("net.json", placed(train_test.NET, {"drop": "b"}))
         self.path = self.folder / "trace.json"
 
     def traced(self, devices: str, *more: Any, **how: Any) -> tuple[dict[str, list[Event]], str]:
@@ -55,16 +52,13 @@ class PlacedTrace(ShardRuns):
         self.assertEqual(kinds, {"compute", "move", "wait"})
 
     def test_two_devices(self) -> None:
-        with unittest.mock.patch.dict(os.environ, POCL_DEVICES="pthread pthread"):
-            ids = placed_shards_test.pocl_devices()
-            if not ids:
-                self.skipTest("PoCL shows no two devices")
-            for shards in (1, 4):
-                with self.subTest(shards=shards):
-                    spans, _ = self.traced(f"a={ids[0]},b={ids[1]}", shards=shards)
-                    self.assertEqual(len(spans), 5, "three parts and two ways")
-                    self.assert_parts(spans, shards)
-                    self.assert_ways(spans, shards)
+        ids = self.pocl_devices()
+        for shards in (1, 4):
+            with self.subTest(shards=shards):
+                spans, _ = self.traced(f"a={ids[0]},b={ids[1]}", shards=shards)
+                self.assertEqual(len(spans), 5, "three parts and two ways")
+                self.assert_parts(spans, shards)
+                self.assert_ways(spans, shards)
 
     def test_the_host_and_another_device(self) -> None:
         for device in DEVICES[1:]:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dlprim_train with operators on several devices: -d a=...,b=... and --place auto."""
-import csv
 import re
 
 import h5py
 import numpy as np
-from commands import DEVICES, CommandTest, call, main, network, operator
+from commands import DEVICES, call, main, network, operator
+from training_runs import Training
 
 random = np.random.default_rng(1)
 
@@ -25,7 +25,10 @@ def net(**devices):
                    placed("SoftmaxWithLoss", "loss", "scores label"))
 
 
-class PlacedTrain(CommandTest):
+class PlacedTrain(Training):
+    CONFIG = {"net": "net.json", "batch": 8, "epochs": 4, "solver": {"learning_rate": 0.02}, "data": {"type": "npy", **{
+        name: {"file": f"{name}.npz", "inputs": "x", "labels": "y"} for name in ("train", "test")}}}
+
     def setUp(self):
         super().setUp()
         self.write("net.json", net(drop="b", two="b"))
@@ -34,17 +37,9 @@ class PlacedTrain(CommandTest):
         # The last batch of the test set is smaller.
         np.savez(self.folder / "test.npz", x=x[32:], y=x[32:, :3].argmax(1))
 
-    def config(self, **more):
-        parts = {name: {"file": f"{name}.npz", "inputs": "x", "labels": "y"} for name in ("train", "test")}
-        return self.write("config.json", {"net": "net.json", "batch": 8, "epochs": 4, "solver": {"learning_rate": 0.02},
-                                          "data": {"type": "npy", **parts}} | more)
-
-    def model(self, out, name="model.h5"):
-        return {key: value.tobytes() for key, value in self.read_tensors(f"{out}/{name}").items()}
-
-    def rows(self, out):
-        with open(self.folder / out / "metrics.csv", newline="") as file:
-            return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
+    def assert_same_model(self, one, other):
+        self.assertEqual(self.bits(f"{one}/model.h5"), self.bits(f"{other}/model.h5"))
+        self.assertEqual(self.rows(one), self.rows(other))
 
     def train(self, out, device, *more):
         return self.succeed("train", self.config(), "-d", device, "--out", self.folder / out, *more)
@@ -58,8 +53,7 @@ class PlacedTrain(CommandTest):
                 done = self.train(two, f"a={device},b={device}")
                 self.assertRegex(done.out, "device: a is ")
                 self.assertRegex(done.out, r"test accuracy \d")
-                self.assertEqual(self.model(two), self.model(one))
-                self.assertEqual(self.rows(two), self.rows(one))
+                self.assert_same_model(two, one)
                 # On two devices, one of which is the host.
                 other = f"other_{device}"
                 self.train(other, f"a={device},b=cpu")
@@ -77,8 +71,7 @@ class PlacedTrain(CommandTest):
             with self.subTest(first=first, second=second):
                 self.train("part", first, "--epochs", "2", "--replace")
                 self.train("part", second, "--resume", "latest")
-                self.assertEqual(self.model("part"), self.model("whole"))
-                self.assertEqual(self.rows("part"), self.rows("whole"))
+                self.assert_same_model("part", "whole")
         # The checkpoints of the last run, which was placed, hold what those of one device hold.
         names = sorted(path.name for path in (self.folder / "part").glob("*.h5"))
         self.assertGreater(len(names), 1)
@@ -95,7 +88,7 @@ class PlacedTrain(CommandTest):
         self.train("one", device)
         done = self.train("auto", f"a={device},b={device}", "--place", "auto")
         self.assertIn("part 1 of 1 runs on device 'a': operators 'one' to 'loss', about ", done.out + done.err)
-        self.assertEqual(self.model("auto"), self.model("one"))
+        self.assert_same_model("auto", "one")
         self.refuse(["'one'", "fits on no device", "device 'b'"], "train", self.config(), "-d", f"a={device},b=cpu",
                     "--place", "auto", "--device-memory", "a=64", "--device-memory", "b=64", "--out", self.folder / "x")
         self.refuse(["device 'a'", "more than the limit of 1024 bytes"], "train", self.config(), "-d",

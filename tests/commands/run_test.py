@@ -48,9 +48,7 @@ class Forward(CommandTest):
         return {"pool": pool, "prob": softmax(pool.reshape(len(x), -1) @ self.w["fc.0"].T + self.w["fc.1"])}
 
     def run_net(self, device, x, *more):
-        self.succeed("run", self.path, "-d", device, "--weights", self.weights, "--inputs",
-                     self.write_tensors("in.h5", data=x), "--outputs", self.folder / "out.h5", *more)
-        return self.read_tensors("out.h5")
+        return self.outputs_of(self.path, device, *more, weights=self.weights, inputs={"data": x})
 
     def test_precisions_of_operators(self):
         """On a CPU that passes for a GPU, which stores 16 bits between operators of the same precision."""
@@ -63,10 +61,9 @@ class Forward(CommandTest):
 
         def run(device, *precisions, **environment):
             flags = [word for precision in precisions for word in ("--precision", precision)]
-            result = self.succeed("run", net, "-d", device, "--inputs", x, "--outputs", self.folder / "y.h5", *flags,
-                                  **environment)
-            self.assertEqual(result.err, "")
-            return self.read_tensors("y.h5")["y"]
+            y = self.outputs_of(net, device, *flags, inputs=x, **environment)["y"]
+            self.assertEqual(self.run_result.err, "")
+            return y
 
         exact = run("cpu")
         np.testing.assert_array_equal(run("cpu", "fp16", "pool1=fp32"), exact)
@@ -121,14 +118,13 @@ class Forward(CommandTest):
     def test_devices_by_name(self):
         x = normal(2, 3, 8, 8)
         self.run_net("cpu", x, "--precision", "fp32")
+        files = ("--weights", self.weights, "--inputs", self.folder / "in.h5", "--outputs", self.folder / "again.h5")
         for how in ([], ["-d", "cpu"]):
-            self.succeed("run", self.path, *how, "--weights", self.weights, "--inputs", self.folder / "in.h5",
-                         "--outputs", self.folder / "again.h5", DLPRIM_DEVICE="9:9" if how else "cpu")
+            self.succeed("run", self.path, *how, *files, DLPRIM_DEVICE="9:9" if how else "cpu")
             close(self.read_tensors("again.h5")["prob"], self.want(x)["prob"])
         if DEVICE in DEVICES:
             self.run_net("0:0", x)
-        self.refuse(["9:9"], "run", self.path, "--weights", self.weights, "--inputs", self.folder / "in.h5",
-                    "--outputs", self.folder / "again.h5", DLPRIM_DEVICE="9:9")
+        self.refuse(["9:9"], "run", self.path, *files, DLPRIM_DEVICE="9:9")
 
     def test_precisions(self):
         x = normal(2, 3, 8, 8)
@@ -158,11 +154,8 @@ class Forward(CommandTest):
                       operator("InnerProduct", "a", "x", outputs=6, params=["block/w", "block/b"], activation="tanh"),
                       operator("InnerProduct", "b", "a", "y", outputs=6, params=["block/w", "block/b"]))
         w, b, x = normal(6, 6), normal(6), normal(2, 6)
-        self.path, self.weights = self.write("net.json", net), self.write_tensors("w.h5", **{"block/w": w, "block/b": b})
-        self.write_tensors("in.h5", x=x)
-        self.succeed("run", self.path, "-d", "cpu", "--weights", self.weights, "--inputs", self.folder / "in.h5",
-                     "--outputs", self.folder / "out.h5")
-        close(self.read_tensors("out.h5")["y"], np.tanh(x @ w.T + b) @ w.T + b)
+        outputs = self.outputs_of(net, "cpu", weights={"block/w": w, "block/b": b}, inputs={"x": x})
+        close(outputs["y"], np.tanh(x @ w.T + b) @ w.T + b)
 
     def test_old_spellings(self):
         """In place, 0 for false, -1 for not given, an algorithm's name, a scalar of shape []."""
@@ -174,12 +167,9 @@ class Forward(CommandTest):
         net["operators"][0]["options"]["fwd_algo"] = "gemm"
         w, x = normal(3, 4), normal(2, 4)
         for scalar in (np.float32(2), np.array([2], np.float32)):
-            self.path, self.weights = self.write("net.json", net), self.write_tensors("w.h5", fc__0=w)
-            self.write_tensors("in.h5", x=x, s=scalar)
-            self.succeed("run", self.path, "-d", "cpu", "--weights", self.weights, "--inputs", self.folder / "in.h5",
-                         "--outputs", self.folder / "out.h5")
-            close(self.read_tensors("out.h5")["y"], np.maximum(0, x @ w.T) + 2)
-            close(self.read_tensors("out.h5")["t"], x[:, 2:])
+            outputs = self.outputs_of(net, "cpu", weights={"fc.0": w}, inputs={"x": x, "s": scalar})
+            close(outputs["y"], np.maximum(0, x @ w.T) + 2)
+            close(outputs["t"], x[:, 2:])
 
 
 class Gradients(CommandTest):
@@ -191,12 +181,9 @@ class Gradients(CommandTest):
                       operator("SoftmaxWithLoss", "l", "score label", "loss"))
         self.x, self.label, self.w, self.b = normal(4, 6), np.array([0, 2, 1, 2]), normal(3, 6), normal(3)
         more = ["--output-grads", self.write_tensors("dy.h5", **dy)] if dy else []
-        self.succeed("run", self.write("net.json", net), "-d", device,
-                     "--weights", self.write_tensors("w.h5", fc__0=self.w, fc__1=self.b),
-                     "--inputs", self.write_tensors("in.h5", x=self.x, label=self.label.astype(label_dtype[1])),
-                     "--outputs", self.folder / "out.h5", "--grads", self.folder / "g.h5", *more)
         self.score = self.x @ self.w.T + self.b
-        return self.read_tensors("out.h5"), self.read_tensors("g.h5")
+        return self.outputs_of(net, device, "--grads", self.folder / "g.h5", *more, weights={"fc.0": self.w, "fc.1": self.b},
+                               inputs={"x": self.x, "label": self.label.astype(label_dtype[1])}), self.read_tensors("g.h5")
 
     def check(self, gradients, weight, dscore=0.0):
         d = weight * (softmax(self.score) - np.eye(3)[self.label]) / 4 + dscore
@@ -256,14 +243,12 @@ class Training(CommandTest):
     """BatchNorm: batch statistics with --train, running ones without, both ways."""
 
     def run_net(self, device, *how, **options):
-        net = network({"x": [4, 3, 2, 5]}, ["y"], operator("BatchNorm", "bn", "x", "y", momentum=0.25, **options))
+        net = network({"x": [4, 3, 2, 5]}, ["y"], operator("BatchNorm", "bn", "x", "y", **options))
         self.x, self.mean, self.variance = 2 * normal(4, 3, 2, 5) + 1, normal(3), normal(3) ** 2 + 0.5
         self.scale, self.offset, self.dy = normal(3), normal(3), normal(4, 3, 2, 5)
-        self.succeed("run", self.write("net.json", net), "-d", device, "--weights",
-                     self.write_tensors("w.h5", bn__0=self.mean, bn__1=self.variance, bn__2=self.scale, bn__3=self.offset),
-                     "--inputs", self.write_tensors("in.h5", x=self.x), "--outputs", self.folder / "out.h5",
-                     "--output-grads", self.write_tensors("dy.h5", y=self.dy), "--grads", self.folder / "g.h5", *how)
-        return self.read_tensors("out.h5"), self.read_tensors("g.h5")
+        weights = {"bn.0": self.mean, "bn.1": self.variance, "bn.2": self.scale, "bn.3": self.offset}
+        return self.outputs_of(net, device, "--output-grads", self.write_tensors("dy.h5", y=self.dy), "--grads",
+                               self.folder / "g.h5", *how, weights=weights, inputs={"x": self.x}), self.read_tensors("g.h5")
 
     def check(self, outputs, gradients, mean, variance, batch):
         per = [None, slice(None), None, None]
@@ -280,7 +265,7 @@ class Training(CommandTest):
 
     def test_evaluation(self):
         for device in DEVICES:
-            outputs, gradients = self.run_net(device)
+            outputs, gradients = self.run_net(device, momentum=0.25)
             hat = self.check(outputs, gradients, self.mean, self.variance, batch=False)
             self.assertEqual(list(outputs), ["y"])
             self.assertEqual(sorted(gradients), ["bn.2", "bn.3", "x"])
@@ -289,7 +274,7 @@ class Training(CommandTest):
 
     def test_training_writes_the_running_statistics(self):
         for device in DEVICES:
-            outputs, gradients = self.run_net(device, "--train")
+            outputs, gradients = self.run_net(device, "--train", momentum=0.25)
             hat = self.check(outputs, gradients, self.x.mean(axis=(0, 2, 3)), self.x.var(axis=(0, 2, 3)), batch=True)
             self.assertEqual(sorted(outputs), ["bn.0", "bn.1", "y"])
             close(outputs["bn.0"], 0.75 * self.mean + 0.25 * self.x.mean(axis=(0, 2, 3)))
@@ -297,12 +282,7 @@ class Training(CommandTest):
             close(gradients["bn.2"], (self.dy * hat).sum(axis=(0, 2, 3)))
 
     def test_frozen_in_training(self):
-        net = network({"x": [4, 3, 2, 5]}, ["y"], operator("BatchNorm", "bn", "x", "y", frozen=True))
-        self.run_net("cpu")
-        self.succeed("run", self.write("net.json", net), "-d", "cpu", "--weights", self.folder / "w.h5", "--train",
-                     "--inputs", self.folder / "in.h5", "--outputs", self.folder / "out.h5",
-                     "--output-grads", self.folder / "dy.h5", "--grads", self.folder / "g.h5")
-        outputs, gradients = self.read_tensors("out.h5"), self.read_tensors("g.h5")
+        outputs, gradients = self.run_net("cpu", "--train", frozen=True)
         self.check(outputs, gradients, self.mean, self.variance, batch=False)
         self.assertEqual((list(outputs), list(gradients)), (["y"], ["x"]))
 

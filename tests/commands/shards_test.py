@@ -1,57 +1,38 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dlprim_train with "shards": the same bits again and after a resume, near the bits of whole batches, and errors."""
-import csv
 import re
 
 import h5py
 import numpy as np
 import train_test
-from commands import DEVICES, CommandTest, idx, main, network, operator
-
+from commands import DEVICES, idx, main, network, operator
+from training_runs import TEST_SET, TRAIN_SET, Training, classifier, quarters
 
 # A network whose batch norm takes statistics of all shards.
-SYNCHRONOUS = network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-                      operator("Convolution2D", "conv", "image", channels_out=4, kernel=3, bias=False),
-                      operator("BatchNorm", "norm", "conv", sync=True), operator("InnerProduct", "fc", "norm", outputs=4),
-                      operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label"))
+SYNCHRONOUS = classifier([16, 1, 8, 8], 4,
+                         operator("Convolution2D", "conv", "image", channels_out=4, kernel=3, bias=False),
+                         operator("BatchNorm", "norm", "conv", sync=True))
 
 
-class ShardRuns(CommandTest):
-    """Runs of a small network, and whether two of them are the same; tests of processes have some, too."""
+class ShardRuns(Training):
+    """Runs of a small network; tests of processes and of several devices have some, too."""
+    CONFIG = {"net": "net.json", "batch": 16, "epochs": 2, "seed": 3,
+              "data": {"type": "idx", "mean": 0.35, "std": 0.2, "train": TRAIN_SET, "test": TEST_SET},
+              "solver": {"type": "adam", "learning_rate": 0.01}}
+
     def setUp(self):
         super().setUp()
         self.write("net.json", train_test.NET)
-        for name, count, seed in (("train", 128, 1), ("test", 40, 2)):
-            pictures, labels = train_test.images(count, seed)
-            self.write(f"{name}-images", idx(pictures))
-            self.write(f"{name}-labels", idx(labels))
+        self.write_set("train", *quarters(128, 1))
+        self.write_set("test", *quarters(40, 2))
 
-    def config(self, **more):
-        return self.write("train.json", {
-            "net": "net.json", "batch": 16, "epochs": 2, "seed": 3,
-            "data": {"type": "idx", "mean": 0.35, "std": 0.2,
-                     "train": {"images": "train-images", "labels": "train-labels"},
-                     "test": {"images": "test-images", "labels": "test-labels"}},
-            "solver": {"type": "adam", "learning_rate": 0.01}} | more)
-
-    def train(self, out, *arguments, **more):
-        return self.succeed("train", self.config(**more), "--out", self.folder / out, "--replace", *arguments)
-
-    def rows(self, out):
-        with open(self.folder / out / "metrics.csv", newline="") as file:
-            return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
-
-    def bits(self, name):
-        return {key: values.tobytes() for key, values in self.read_tensors(name).items()}
-
-    def assert_same_run(self, a, b):
-        for name in ("model.h5", "checkpoint_2.h5"):
-            first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
-            self.assertEqual(sorted(first), sorted(second))
-            for key in first:
-                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
-        self.assertEqual(self.rows(a), self.rows(b))
+    def write_set_with_a_dark_picture(self):
+        """Only its logarithms are infinite."""
+        pictures = np.maximum(quarters(128, 1)[0], 1)
+        pictures[77] = 0
+        self.write("train-images", idx(pictures))
+        return {"type": "idx", "train": TRAIN_SET}
 
 
 class Shards(ShardRuns):
@@ -192,9 +173,7 @@ class Shards(ShardRuns):
 
     def test_without_batch_norm_shards_are_about_the_whole_batch(self):
         """The report too: losses and accuracies are those of the batch."""
-        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-                                       operator("InnerProduct", "fc", "image", outputs=4),
-                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        self.write("net.json", classifier([16, 1, 8, 8], 4))
         for device in DEVICES:
             self.train("whole", "-d", device)
             self.train("parts", "-d", device, shards=8)
@@ -207,15 +186,8 @@ class Shards(ShardRuns):
 
     def test_the_operator_that_a_nan_comes_from(self):
         """In one shard of one batch: only its pictures are what makes the loss infinite."""
-        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-                                       operator("Activation", "logarithm", "image", activation="log"),
-                                       operator("InnerProduct", "fc", "logarithm", outputs=4),
-                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
-        pictures, _ = train_test.images(128, 1)
-        pictures = np.maximum(pictures, 1)
-        pictures[77] = 0
-        self.write("train-images", idx(pictures))
-        data = {"type": "idx", "train": {"images": "train-images", "labels": "train-labels"}}
+        self.write("net.json", classifier([16, 1, 8, 8], 4, operator("Activation", "logarithm", "image", activation="log")))
+        data = self.write_set_with_a_dark_picture()
         for device in DEVICES:
             self.refuse(["in epoch 1, batch ", "not finite is 'logarithm'"], "train",
                         self.config(data=data, shards=4, epochs=1), "-d", device, "--out", self.folder / "out", "--replace")

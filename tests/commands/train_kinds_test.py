@@ -111,9 +111,7 @@ class Kinds(CommandTest):
         return self.arrays(x=x, y=y)
 
     def outputs(self, out: str, **inputs: Array) -> dict[str, Any]:
-        self.succeed("run", self.folder / "net.json", "-d", "cpu", "--weights", self.folder / out / "model.h5", "--inputs",
-                     self.write_tensors("in.h5", **inputs), "--outputs", self.folder / "y.h5")
-        return dict(self.read_tensors("y.h5"))
+        return dict(self.outputs_of(self.folder / "net.json", "cpu", weights=self.folder / out / "model.h5", inputs=inputs))
 
     def test_regression(self) -> None:
         data = self.regression()

@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train on a small made-up set of images: it learns, saves, goes on bit by bit from a checkpoint, and says
 what a NaN comes from."""
-import contextlib
-import csv
 import gzip
-import os
-import pty
 import re
 import shutil
 import signal
@@ -16,73 +12,41 @@ import time
 import h5py
 import numpy as np
 from browser import results_of
-from commands import DEVICES, TOOLS, CommandTest, idx, main, network, operator
+from commands import DEVICES, TOOLS, idx, main, network, operator
+from training_runs import TEST_SET, TRAIN_SET, Training, classifier, quarters
 
-NET = network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-              operator("Convolution2D", "conv", "image", channels_out=8, kernel=3, pad=1, bias=False),
-              operator("BatchNorm", "bn", "conv"),
-              operator("Activation", "act", "bn", activation="relu"),
-              operator("Pooling2D", "pool", "act", kernel=2, stride=2),
-              operator("Dropout", "drop", "pool", p=0.1),
-              operator("InnerProduct", "fc", "drop", outputs=4),
-              operator("Softmax", "prob", "fc"),
-              operator("SoftmaxWithLoss", "loss", "fc label"))
+NET = classifier([16, 1, 8, 8], 4,
+                 operator("Convolution2D", "conv", "image", channels_out=8, kernel=3, pad=1, bias=False),
+                 operator("BatchNorm", "bn", "conv"),
+                 operator("Activation", "act", "bn", activation="relu"),
+                 operator("Pooling2D", "pool", "act", kernel=2, stride=2),
+                 operator("Dropout", "drop", "pool", p=0.1))
 
 
-def images(count, seed):
-    """A bright quarter of a noisy picture is the class."""
-    random = np.random.default_rng(seed)
-    labels = random.integers(0, 4, count).astype(np.uint8)
-    pictures = random.integers(0, 130, (count, 8, 8)).astype(np.uint8)
-    for picture, label in zip(pictures, labels):
-        y, x = 4 * (label // 2), 4 * (label % 2)
-        picture[y:y + 4, x:x + 4] += 70
-    return pictures, labels
+class Train(Training):
+    CONFIG = {"net": "net.json", "batch": 16, "epochs": 4, "seed": 3,
+              "data": {"type": "idx", "mean": 0.35, "std": 0.2, "train": TRAIN_SET, "test": TEST_SET},
+              "solver": {"type": "adam", "learning_rate": 0.01}}
 
-
-class Train(CommandTest):
     def setUp(self):
         super().setUp()
         self.write("net.json", NET)
-        for name, count, seed in (("train", 256, 1), ("test", 72, 2)):
-            pictures, labels = images(count, seed)
+        self.test_set = quarters(72, 2)
+        for name, (pictures, labels) in (("train", quarters(256, 1)), ("test", self.test_set)):
             self.write(f"{name}-images", idx(pictures))
             self.write(f"{name}-labels", gzip.compress(idx(labels)))
-        self.test_set = images(72, 2)
 
-    def config(self, **more):
-        content = {"net": "net.json", "batch": 16, "epochs": 4, "seed": 3,
-                   "data": {"type": "idx", "mean": 0.35, "std": 0.2,
-                            "train": {"images": "train-images", "labels": "train-labels"},
-                            "test": {"images": "test-images", "labels": "test-labels"}},
-                   "solver": {"type": "adam", "learning_rate": 0.01}} | more
-        return self.write("train.json", {key: value for key, value in content.items() if value is not None})
-
-    def train(self, out, *arguments, **more):
-        return self.succeed("train", self.config(**more), "--out", self.folder / out, "--replace", *arguments)
-
-    def metrics(self, out):
-        with open(self.folder / out / "metrics.csv", newline="") as file:
-            return list(csv.DictReader(file))
-
-    def assert_same_run(self, a, b):
-        """Two runs' models, checkpoints and reports agree in everything but time."""
-        for name in ("model.h5", "checkpoint_4.h5"):
-            first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
-            self.assertEqual(sorted(first), sorted(second))
-            for key in first:
-                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
-        timeless = [[{k: v for k, v in row.items() if k != "seconds"} for row in self.metrics(out)] for out in (a, b)]
-        self.assertEqual(*timeless)
-        self.assertEqual(*(results_of(self.folder / out / "report.html") for out in (a, b)))
+    def assert_same_run(self, one, other, last=""):
+        super().assert_same_run(one, other, last)
+        self.assertEqual(*(results_of(self.folder / out / "report.html") for out in (one, other)))
 
     def test_it_learns_and_leaves_its_files(self):
         for device in DEVICES:
             result = self.train("out", "-d", device)
-            rows = self.metrics("out")
+            rows = self.rows("out")
             self.assertEqual([row["epoch"] for row in rows], ["1", "2", "3", "4"])
-            self.assertEqual(list(rows[0]), ["epoch", "learning_rate", "train_loss", "train_accuracy", "test_loss",
-                                             "test_accuracy", "seconds"])
+            self.assertEqual(list(rows[0]), ["epoch", "learning_rate", "train_loss", "train_accuracy", "test_loss", "test_accuracy"])
+            self.assertIn(",seconds\n", (self.folder / "out/metrics.csv").read_text())
             accuracy = float(rows[-1]["test_accuracy"])
             self.assertGreater(accuracy, 0.9)
             self.assertLess(float(rows[-1]["train_loss"]), 0.5 * float(rows[0]["train_loss"]))
@@ -96,26 +60,16 @@ class Train(CommandTest):
             self.assertEqual(len(results_of(self.folder / "out/report.html")["runs"][0]["rows"]), 4)
 
     def test_progress_on_a_terminal(self):
-        terminal, screen = pty.openpty()
-        self.addCleanup(os.close, terminal)
-        process = subprocess.Popen([TOOLS / "dlprim_train", self.config(epochs=3), "-d", "cpu", "--out", self.folder / "out"],
-                                   stdout=screen, stderr=screen, stdin=subprocess.DEVNULL)
-        os.close(screen)
-        text = b""
-        with contextlib.suppress(OSError):  # how reading a terminal ends
-            while piece := os.read(terminal, 65536):
-                text += piece
-        self.assertEqual(process.wait(), 0, text)
-        self.assertIn(b"\r\x1b[Kepoch 1/3: loss ", text)
-        self.assertRegex(text.decode(), r"model saved in .*model\.h5\r\n$")
+        text = self.on_terminal("train", self.config(epochs=3), "-d", "cpu", "--out", self.folder / "out")
+        self.assertIn("\r\x1b[Kepoch 1/3: loss ", text)
+        self.assertRegex(text, r"model saved in .*model\.h5\r\n$")
 
     def test_the_model_gives_the_accuracy_that_was_reported(self):
         self.train("out", "-d", "cpu", epochs=3)
         pictures, labels = self.test_set
         x = ((pictures / 255 - 0.35) / 0.2).astype(np.float32)[:, None]
-        self.succeed("run", self.folder / "net.json", "-d", "cpu", "--weights", self.folder / "out/model.h5", "--inputs",
-                     self.write_tensors("in.h5", image=x, label=labels.astype(np.int32)), "--outputs", self.folder / "y.h5")
-        outputs, row = self.read_tensors("y.h5"), self.metrics("out")[-1]
+        outputs, row = self.outputs_of(self.folder / "net.json", "cpu", weights=self.folder / "out/model.h5",
+                                       inputs={"image": x, "label": labels.astype(np.int32)}), self.rows("out")[-1]
         self.assertAlmostEqual((outputs["prob"].argmax(axis=1) == labels).mean(), float(row["test_accuracy"]), places=4)
         self.assertAlmostEqual(float(outputs["loss"][0]), float(row["test_loss"]), places=4)
 
@@ -125,13 +79,11 @@ class Train(CommandTest):
             for schedule in ({"type": "cosine", "warmup_epochs": 1}, {"type": "step", "step_epochs": 2, "gamma": 0.1},
                              {"type": "plateau", "patience": 0}):
                 self.train("out", "-d", "cpu", solver=solver, schedule=schedule)
-                self.assertGreater(float(self.metrics("out")[-1]["test_accuracy"]), 0.8, (solver, schedule))
+                self.assertGreater(float(self.rows("out")[-1]["test_accuracy"]), 0.8, (solver, schedule))
 
     def linear(self):
         """A network of two parameters, without what depends on the batch."""
-        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-                                       operator("InnerProduct", "fc", "image", outputs=4),
-                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        self.write("net.json", classifier([16, 1, 8, 8], 4))
         return self.write_tensors("start.h5", fc__0=np.zeros((4, 64), np.float32), fc__1=np.zeros(4, np.float32))
 
     def test_accumulated_batches_are_one_large_batch(self):
@@ -160,9 +112,8 @@ class Train(CommandTest):
                     self.assertAlmostEqual(norm, limit, delta=1e-5)
 
     def test_augmentation_and_no_test_set(self):
-        self.train("out", "-d", "cpu", "--epochs", "2", augmentation={"flip": False, "crop_pad": 1},
-                   data={"train": {"images": "train-images", "labels": "train-labels"}})
-        self.assertEqual([row["test_accuracy"] for row in self.metrics("out")], ["", ""])
+        self.train("out", "-d", "cpu", "--epochs", "2", augmentation={"flip": False, "crop_pad": 1}, data={"train": TRAIN_SET})
+        self.assertEqual([row["test_accuracy"] for row in self.rows("out")], ["", ""])
 
     def test_two_runs_are_the_same_bits(self):
         for device in DEVICES:
@@ -175,8 +126,6 @@ class Train(CommandTest):
             for solver in ({"type": "adam", "learning_rate": 0.01},
                            {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "accumulate": 3}):
                 how = dict(solver=solver, augmentation={"flip": True, "crop_pad": 1}, schedule={"type": "plateau", "patience": 0})
-                for folder in ("whole", "parts", "elsewhere"):
-                    subprocess.run(["rm", "-rf", self.folder / folder], check=True)
                 self.train("whole", "-d", device, **how)
                 self.train("parts", "-d", device, "--epochs", "2", **how)
                 self.train("elsewhere", "-d", device, "--resume", self.folder / "parts/checkpoint_2.h5", **how)
@@ -287,7 +236,7 @@ class Train(CommandTest):
     def test_starting_from_weights(self):
         self.train("first", "-d", "cpu")
         self.train("second", "-d", "cpu", "--epochs", "1", weights="first/model.h5")
-        self.assertGreater(float(self.metrics("second")[0]["train_accuracy"]), float(self.metrics("first")[0]["train_accuracy"]))
+        self.assertGreater(float(self.rows("second")[0]["train_accuracy"]), float(self.rows("first")[0]["train_accuracy"]))
 
     def test_a_loss_that_is_not_finite(self):
         for device in DEVICES:
@@ -308,12 +257,10 @@ class Train(CommandTest):
 
     def test_an_operator_that_makes_nans(self):
         """From finite parameters: the logarithm of what is below zero."""
-        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
-                                       operator("Activation", "below", "image", activation="sigmoid"),
-                                       operator("Elementwise", "negative", "below below", coef1=-1, coef2=-1),
-                                       operator("Activation", "logarithm", "negative", activation="log"),
-                                       operator("InnerProduct", "fc", "logarithm", outputs=4),
-                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        self.write("net.json", classifier([16, 1, 8, 8], 4,
+                                          operator("Activation", "below", "image", activation="sigmoid"),
+                                          operator("Elementwise", "negative", "below below", coef1=-1, coef2=-1),
+                                          operator("Activation", "logarithm", "negative", activation="log")))
         for device in DEVICES:
             self.refuse(["the loss is nan in epoch 1, batch 1;", "not finite is 'logarithm'"], "train", self.config(), "-d", device,
                         "--out", self.folder / "out")

@@ -11,7 +11,8 @@ import subprocess
 import unittest
 
 import numpy as np
-from commands import DEVICE, DEVICES, ROOT, SECONDS, TOOLS, CommandTest, idx, main, network, operator
+from commands import DEVICE, DEVICES, ROOT, SECONDS, TOOLS, CommandTest, main, network, operator
+from training_runs import write_smallest
 
 NET = network({"x": [2, 6]}, ["y"], operator("InnerProduct", "fc", "x", outputs=3), operator("Softmax", "y", "fc"))
 
@@ -25,14 +26,6 @@ class Trouble(CommandTest):
 
     def run_net(self, device, outputs, *more):
         return ("run", self.net, "-d", device, "--weights", self.weights, "--inputs", self.inputs, "--outputs", outputs, *more)
-
-    def full_disk(self, size):
-        disk = self.folder / "disk"
-        disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk], capture_output=True).returncode:
-            self.skipTest("a disk of its own cannot be mounted here")
-        self.addCleanup(subprocess.run, ["umount", disk])
-        return disk
 
     def check_outputs(self, path="out.h5"):
         np.testing.assert_allclose(self.read_tensors(path)["y"], np.full((2, 3), 1 / 3), rtol=1e-6)
@@ -108,20 +101,14 @@ class Outputs(Trouble):
             self.assertEqual(self.listing(), ["in.h5", "net.json", "out.h5", "w.h5"])
 
     def test_a_disk_that_is_full(self):
-        disk = self.full_disk("64k")
+        disk = self.mounted("size=64k")
         (disk / "out.h5").write_text("before")
         self.refuse(["out.h5", "disk is full"], *self.run_net("cpu", disk / "out.h5"))
         self.assertEqual((disk / "out.h5").read_text(), "before")
         self.assertEqual(os.listdir(disk), ["out.h5"])
 
     def test_training_into_what_cannot_be_written(self):
-        self.write("net.json", network({"x": [4, 1, 4, 4], "label": ([4], "int")}, ["score", "loss"],
-                                       operator("InnerProduct", "fc", "x", "score", outputs=3),
-                                       operator("SoftmaxWithLoss", "l", "score label", "loss")))
-        self.write("i", idx(np.zeros((8, 4, 4), np.uint8)))
-        self.write("l", idx(np.arange(8, dtype=np.uint8) % 3))
-        config = self.write("train.json", {"net": "net.json", "batch": 4, "epochs": 1,
-                                           "data": {"train": {"images": "i", "labels": "l"}}})
+        config = write_smallest(self)
         self.refuse(["w.h5"], "train", config, "-d", "cpu", "--out", self.weights)
         self.refuse(["/proc/out"], "train", config, "-d", "cpu", "--out", "/proc/out")
         self.succeed("train", config, "-d", "cpu", "--out", self.folder / "out")
@@ -174,7 +161,7 @@ class Caches(Trouble):
         self.cache.chmod(0o700)
 
     def test_a_cache_on_a_full_disk(self):
-        self.run_cached(self.full_disk("4k"))
+        self.run_cached(self.mounted("size=4k"))
 
     def test_processes_at_once_with_a_cold_cache(self):
         environment = os.environ | dict(DLPRIM_CACHE_DIR=str(self.cache))

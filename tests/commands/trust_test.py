@@ -26,9 +26,8 @@ class Trust(CommandTest):
         self.engine = self.engine_of(DLPRIM_CACHE_DIR=str(self.cache))
 
     def run_net(self, *arguments, **environment):
-        result = self.succeed("run", self.net, "-d", DEVICE, "--weights", self.weights, "--inputs", self.inputs, "--outputs",
-                              self.folder / "out.h5", *arguments, **environment)
-        return self.read_tensors("out.h5")["y"], result
+        found = self.outputs_of(self.net, DEVICE, *arguments, weights=self.weights, inputs=self.inputs, **environment)
+        return found["y"], self.run_result
 
     def engine_of(self, **environment):
         self.succeed("benchmark", "-i1", "-w1", "--json", self.folder / "b.json", DEVICE, self.net, **environment)

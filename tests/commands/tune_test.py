@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dlprim_tune: what it measures is kept, used, carried to another database, and is not repeated."""
-import contextlib
 import json
-import os
-import pty
 import re
-import subprocess
 import unittest
 
-from commands import DEVICES, TOOLS, CommandTest, main, network, operator
+from commands import DEVICES, CommandTest, main, network, operator
 
 NET = network({"x": [2, 8, 12, 12]}, ["y"],
               operator("Convolution2D", "conv", "x", channels_out=16, kernel=3, pad=1),
@@ -85,23 +81,13 @@ class Tune(CommandTest):
         self.assertLess(len(re.findall(r"(?m)^\[\d/", result.out)), 8)
 
     def test_progress_on_a_terminal(self):
-        terminal, screen = pty.openpty()
-        self.addCleanup(os.close, terminal)
         # Enough to measure for the two seconds that a terminal is left in peace.
         net = self.write("net.json", network({"x": [8, 32, 28, 28]}, ["y"], *(
             operator("Convolution2D", f"conv{i}", "x" if i == 0 else f"conv{i - 1}", "y" if i == 7 else None,
                      channels_out=32 + 8 * i, kernel=3, pad=1) for i in range(8))))
-        process = subprocess.Popen([TOOLS / "dlprim_tune", net, "-d", DEVICES[-1], "--seconds", "20"], stdout=screen,
-                                   stderr=screen, stdin=subprocess.DEVNULL,
-                                   env=os.environ | {"DLPRIM_TUNING": str(self.folder / "t.json")})
-        os.close(screen)
-        text = b""
-        with contextlib.suppress(OSError):  # how reading a terminal ends
-            while piece := os.read(terminal, 65536):
-                text += piece
-        self.assertEqual(process.wait(), 0, text)
-        self.assertRegex(text.decode(), r"\r\x1b\[K\[\d/8\] tuning conv\d, \d+ of \d+\r\x1b\[K")
-        self.assertRegex(text.decode(), r"\r\x1b\[Ktuned \d problems?\r\n")
+        text = self.on_terminal("tune", net, "-d", DEVICES[-1], "--seconds", "20", DLPRIM_TUNING=str(self.folder / "t.json"))
+        self.assertRegex(text, r"\r\x1b\[K\[\d/8\] tuning conv\d, \d+ of \d+\r\x1b\[K")
+        self.assertRegex(text, r"\r\x1b\[Ktuned \d problems?\r\n")
 
     @unittest.skipUnless(DEVICES[1:], "the host has nothing to tune in so small a network")
     def test_what_cannot_be_kept_is_said_once(self):
