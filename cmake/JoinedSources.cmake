@@ -6,7 +6,7 @@
 
 # Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
 set(DLPRIM_FOLDERS_APART collective/devices collective/exchange collective/hosts collective/processes ops/cast ops/conv2d/blocked
-    ops/conv2d/matrix ops/conv2d/portable ops/embedding ops/matmul ops/pooling2d ops/scatter)
+    ops/conv2d/matrix ops/conv2d/portable ops/embedding ops/matmul ops/scatter)
 
 # These files are included again for each kind of processor, by their own name.
 set(DLPRIM_FILES_APART engine/pointwise/host_vectors.cpp)

@@ -238,35 +238,66 @@ struct GroupNorm {
 
 // Pooling and sizes of images.
 
-/// The rows that poolings with a window have.
-template <typename T>
-constexpr auto window_fields(std::string_view pad = "padding around the image") {
-    constexpr double most = (1 << 24) - 1;
-    return option_table(required<&T::kernel>("the window").between(1, most),
-                        option<&T::stride>("step of the window").between(1, most),
-                        option<&T::pad>(pad).between(0, most),
-                        option<&T::ceil_mode>("whether output sizes round up"));
-}
+/// The maximum or mean of windows, of the parts into which `output` divides images, or of whole
+/// images.
+struct Pooling {
+    static constexpr std::string_view type = "Pooling", group = "pooling";
+    static constexpr std::string_view takes =
+        "[N, C, ...] with one to three dimensions of images; a list has an entry for each. Give "
+        "`kernel`, `output` or `global`";
+    std::string mode = "max";
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    bool count_include_pad = false, ceil_mode = false;
+    std::int64_t divisor_override = 0;
+    IntList output = {};
+    bool global = false;
+    std::string positions = "none";
+    static constexpr auto fields() {
+        constexpr double most = (1 << 24) - 1;
+        return option_table(
+            option<&Pooling::mode>("what an output is of its window").one_of("max", "avg"),
+            option<&Pooling::kernel>("the window").between(1, most),
+            option<&Pooling::stride>("step of the window").between(1, most),
+            option<&Pooling::pad>(
+                "padding in front and behind, or first all in front and then all behind")
+                .between(0, most),
+            option<&Pooling::dilate>("of max: distance between the window's elements")
+                .between(1, most),
+            option<&Pooling::count_include_pad>("whether avg counts the padding as elements"),
+            option<&Pooling::ceil_mode>("whether output sizes round up"),
+            option<&Pooling::divisor_override>("what avg divides by; 0: the number of elements")
+                .at_least(0),
+            option<&Pooling::output>(
+                "sizes of the result, in place of a window, as of nn.AdaptiveAvgPool2d; -1 keeps "
+                "the input's")
+                .between(-1, most),
+            option<&Pooling::global>("whether the window is the whole image"),
+            option<&Pooling::positions>(
+                "of max: whether a second output has each maximum's position in its window, row * "
+                "width + column, or, as int64, in its image, flattened")
+                .one_of("none", "window", "image"));
+    }
+};
 
-template <typename T>
-constexpr auto pooling_mode_field() {
-    return option<&T::mode>("what an output is of its window").one_of("max", "avg");
-}
-
+/// Pooling of [N, C, H, W].
 struct Pooling2D {
     static constexpr std::string_view type = "Pooling2D", group = "pooling";
-    static constexpr std::string_view takes = "NCHW -> NCHW";
+    static constexpr std::string_view takes = "as Pooling, NCHW -> NCHW";
     std::string mode = "max";
     IntList kernel = {}, stride = 1, pad = 0;
     bool count_include_pad = false, ceil_mode = false, return_indices = false;
+    Pooling meant() const {
+        Pooling meant = same_values<Pooling>(*this);
+        meant.kernel = kernel.for_two();
+        if (return_indices) meant.positions = "window";
+        return meant;
+    }
     static constexpr auto fields() {
         return std::tuple_cat(
-            option_table(pooling_mode_field<Pooling2D>()), window_fields<Pooling2D>(),
-            option_table(
-                option<&Pooling2D::count_include_pad>("whether avg counts the padding as elements"),
-                option<&Pooling2D::return_indices>(
-                    "of max: whether a second output has each maximum's position in "
-                    "its window, row * width + column")));
+            same_options<Pooling, &Pooling2D::mode, &Pooling2D::stride, &Pooling2D::pad,
+                         &Pooling2D::count_include_pad, &Pooling2D::ceil_mode>(),
+            option_table(required<Pooling, &Pooling2D::kernel>(),
+                         option<&Pooling2D::return_indices>("`positions` in the window")));
     }
 };
 
@@ -274,61 +305,69 @@ struct Pooling2D {
 struct MaxPooling2D {
     static constexpr std::string_view type = "MaxPooling2D", group = "eager";
     static constexpr std::string_view takes =
-        "NCHW -> NCHW, and as int64 each maximum's position in its plane, row * width + column";
+        "as Pooling with `positions` in the image, NCHW -> NCHW";
     IntList kernel = {}, stride = 1, pad = 0;
     bool ceil_mode = false;
-    static constexpr auto fields() { return window_fields<MaxPooling2D>(); }
+    Pooling meant() const {
+        Pooling meant = same_values<Pooling>(*this);
+        meant.kernel = kernel.for_two();
+        meant.positions = "image";
+        return meant;
+    }
+    static constexpr auto fields() {
+        return std::tuple_cat(same_options<Pooling, &MaxPooling2D::stride, &MaxPooling2D::pad,
+                                           &MaxPooling2D::ceil_mode>(),
+                              option_table(required<Pooling, &MaxPooling2D::kernel>()));
+    }
 };
 
 struct PoolingND {
     static constexpr std::string_view type = "PoolingND", group = "pooling";
-    static constexpr std::string_view takes =
-        "[N, C, ...] with one to three dimensions of images; a list has an entry for each";
+    static constexpr std::string_view takes = "as Pooling";
     std::string mode = "max";
     IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
     bool count_include_pad = false, ceil_mode = false;
     std::int64_t divisor_override = 0;
     bool return_indices = false;
+    Pooling meant() const {
+        Pooling meant = same_values<Pooling>(*this);
+        if (return_indices) meant.positions = "image";
+        return meant;
+    }
     static constexpr auto fields() {
         return std::tuple_cat(
-            option_table(pooling_mode_field<PoolingND>()),
-            window_fields<PoolingND>(
-                "padding in front and behind, or first all in front and then all behind"),
-            option_table(
-                option<&PoolingND::dilate>("of max: distance between the window's elements")
-                    .between(1, (1 << 24) - 1),
-                option<&PoolingND::count_include_pad>("whether avg counts the padding as elements"),
-                option<&PoolingND::divisor_override>(
-                    "what avg divides by; 0: the number of elements")
-                    .at_least(0),
-                option<&PoolingND::return_indices>(
-                    "of max: whether a second output, int64, has each maximum's position in "
-                    "its image, flattened")));
+            same_options<Pooling, &PoolingND::mode, &PoolingND::stride, &PoolingND::pad,
+                         &PoolingND::dilate, &PoolingND::count_include_pad, &PoolingND::ceil_mode,
+                         &PoolingND::divisor_override>(),
+            option_table(required<Pooling, &PoolingND::kernel>(),
+                         option<&PoolingND::return_indices>("`positions` in the image")));
     }
 };
 
-/// Divides images into parts as nn.AdaptiveAvgPool2d does.
 struct AdaptivePooling {
     static constexpr std::string_view type = "AdaptivePooling", group = "pooling";
-    static constexpr std::string_view takes =
-        "[N, C, ...] with one to three dimensions of images; a list has an entry for each";
+    static constexpr std::string_view takes = "as Pooling";
     std::string mode = "max";
     IntList output = {};
     bool return_indices = false;
+    Pooling meant() const {
+        return {.mode = mode, .output = output, .positions = return_indices ? "image" : "none"};
+    }
     static constexpr auto fields() {
-        return option_table(
-            pooling_mode_field<AdaptivePooling>(),
-            required<&AdaptivePooling::output>("sizes of the result; -1 keeps the input's")
-                .between(-1, (1 << 24) - 1),
-            option<&AdaptivePooling::return_indices>("as PoolingND"));
+        return std::tuple_cat(
+            same_options<Pooling, &AdaptivePooling::mode>(),
+            option_table(required<Pooling, &AdaptivePooling::output>(),
+                         option<&AdaptivePooling::return_indices>("`positions` in the image")));
     }
 };
 
 struct GlobalPooling {
     static constexpr std::string_view type = "GlobalPooling", group = "pooling";
-    static constexpr std::string_view takes = "[N, C, H, W] -> [N, C, 1, 1]";
+    static constexpr std::string_view takes =
+        "as Pooling with `global`, [N, C, H, W] -> [N, C, 1, 1]";
     std::string mode = "max";
-    static constexpr auto fields() { return option_table(pooling_mode_field<GlobalPooling>()); }
+    Pooling meant() const { return {.mode = mode, .global = true}; }
+    static constexpr auto fields() { return same_options<Pooling, &GlobalPooling::mode>(); }
 };
 
 struct Resize {
@@ -1004,17 +1043,49 @@ struct GroupNormBackward {
     }
 };
 
-struct MaxPooling2DBackward {
-    static constexpr std::string_view type = "MaxPooling2DBackward", group = "eager";
+struct PoolingBackward {
+    static constexpr std::string_view type = "PoolingBackward", group = "eager";
     static constexpr std::string_view takes =
-        "dy, the positions that MaxPooling2D returned (int64 or int32) -> dx";
-    IntList kernel = {}, stride = 1, pad = 0;
-    bool ceil_mode = false;
+        "dy and, of max, the positions that Pooling returned, those in the image as int64 or int32 "
+        "-> dx";
+    std::string mode = "max";
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    bool count_include_pad = false, ceil_mode = false;
+    std::int64_t divisor_override = 0;
+    IntList output = {};
+    std::string positions = "image";
     IntList sizes = {};
     static constexpr auto fields() {
         return std::tuple_cat(
-            window_fields<MaxPooling2DBackward>(),
-            option_table(required<&MaxPooling2DBackward::sizes>("height and width of x")));
+            same_options<Pooling, &PoolingBackward::mode, &PoolingBackward::kernel,
+                         &PoolingBackward::stride, &PoolingBackward::pad, &PoolingBackward::dilate,
+                         &PoolingBackward::count_include_pad, &PoolingBackward::ceil_mode,
+                         &PoolingBackward::divisor_override, &PoolingBackward::output>(),
+            option_table(
+                option<&PoolingBackward::positions>("of max: what the positions count in")
+                    .one_of("none", "window", "image"),
+                required<&PoolingBackward::sizes>("sizes of the images x, without N and C")));
+    }
+};
+
+struct MaxPooling2DBackward {
+    static constexpr std::string_view type = "MaxPooling2DBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "as PoolingBackward: dy, the positions that MaxPooling2D returned (int64 or int32) -> dx";
+    IntList kernel = {}, stride = 1, pad = 0;
+    bool ceil_mode = false;
+    IntList sizes = {};
+    PoolingBackward meant() const {
+        PoolingBackward meant = same_values<PoolingBackward>(*this);
+        meant.kernel = kernel.for_two();
+        return meant;
+    }
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            same_options<PoolingBackward, &MaxPooling2DBackward::stride, &MaxPooling2DBackward::pad,
+                         &MaxPooling2DBackward::ceil_mode>(),
+            option_table(required<PoolingBackward, &MaxPooling2DBackward::kernel>(),
+                         required<&MaxPooling2DBackward::sizes>("height and width of x")));
     }
 };
 
@@ -1036,17 +1107,17 @@ struct NLLLossBackward {
 /// The structs of this header that declare operators, in the order of docs/json.md.
 using AllOptions =
     std::tuple<Convolution2D, TransposedConvolution2D, InnerProduct, MatMul, MatMulAdd,
-               ConvolutionND, TransposedConvolutionND, BatchNorm, LayerNorm, GroupNorm, Pooling2D,
-               PoolingND, AdaptivePooling, GlobalPooling, Activation, PReLU, Elementwise, Softmax,
-               SoftmaxWithLoss, NLLLoss, MSELoss, Dropout, Concat, Slice, Split, Flatten, Reshape,
-               Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
-               Interpolation, Resize, GridSample, Parameter, Embedding, Gather, Scatter, TopK, Sort,
-               ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, MaxPooling2D,
-               SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
-               GroupNormBackward, MaxPooling2DBackward, NLLLossBackward>;
+               ConvolutionND, TransposedConvolutionND, BatchNorm, LayerNorm, GroupNorm, Pooling,
+               Activation, PReLU, Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss, Dropout,
+               Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast,
+               Reduction, Threshold, Hardtanh, Abs, Interpolation, Resize, GridSample, Parameter,
+               Embedding, Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero, Attention, LSTM,
+               GRU, Pointwise, SoftmaxBackward, ActivationBackward, BatchNormBackward,
+               LayerNormBackward, GroupNormBackward, PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.
-using AllAliases = std::tuple<>;
+using AllAliases = std::tuple<Pooling2D, PoolingND, AdaptivePooling, GlobalPooling, MaxPooling2D,
+                              MaxPooling2DBackward>;
 
 }  // namespace dlprim::ops

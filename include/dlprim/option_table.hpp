@@ -44,6 +44,12 @@ class IntList {
 
     std::span<const std::int64_t> values() const noexcept { return {values_.data(), size_}; }
     bool empty() const noexcept { return size_ == 0; }
+    /// Where it is one integer, the list of that integer for two dimensions.
+    constexpr IntList for_two() const {
+        IntList list = *this;
+        if (size_ == 1) list.values_[list.size_++] = values_[0];
+        return list;
+    }
     bool operator==(const IntList&) const = default;
 
   private:
@@ -137,6 +143,27 @@ constexpr OptionText text_of(std::string_view name) {
 template <typename Operator, auto... fields>
 constexpr auto same_options() {
     return option_table(option_row(fields, text_of<Operator>(field_name<fields>()))...);
+}
+/// The operator's struct with the values of those options.
+template <typename Operator, typename Alias>
+Operator same_values(const Alias& alias) {
+    Operator meant;
+    const auto copy = [&](const auto& from) {
+        const auto copy_to = [&](const auto& to) {
+            if constexpr (requires { &(meant.*to.field) == &(alias.*from.field); })
+                if (from.text.name == to.text.name) meant.*to.field = alias.*from.field;
+        };
+        std::apply([&](const auto&... to) { (copy_to(to), ...); }, Operator::fields());
+    };
+    std::apply([&](const auto&... from) { (copy(from), ...); }, Alias::fields());
+    return meant;
+}
+/// The row of such an option that has to be given.
+template <typename Operator, auto field>
+constexpr auto required() {
+    OptionText text = text_of<Operator>(field_name<field>());
+    text.is_required = true;
+    return option_row(field, text);
 }
 
 }  // namespace dlprim::ops

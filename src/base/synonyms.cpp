@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t longest = 64;  // no name is longer; keeps hostile input cheap
 
+/// A name without a row may have its row without "1d", "2d" or "3d" at its end.
 constexpr TypeSynonym types[] = {
     {"conv1d", "ConvolutionND"},
     {"conv3d", "ConvolutionND"},
@@ -36,31 +37,18 @@ constexpr TypeSynonym types[] = {
     {"mm", "MatMul"},
     {"bmm", "MatMul"},
     {"dot", "MatMul"},
-    {"pooling", "Pooling2D"},
-    {"maxpool", "Pooling2D", R"("mode": "max")"},
-    {"maxpool1d", "PoolingND", R"("mode": "max")"},
-    {"maxpool3d", "PoolingND", R"("mode": "max")"},
-    {"maxpool2d", "Pooling2D", R"("mode": "max")"},
-    {"maxpooling2d", "Pooling2D", R"("mode": "max")"},
-    {"avgpool", "Pooling2D", R"("mode": "avg")"},
-    {"avgpool1d", "PoolingND", R"("mode": "avg")"},
-    {"avgpool3d", "PoolingND", R"("mode": "avg")"},
-    {"avgpool2d", "Pooling2D", R"("mode": "avg")"},
-    {"averagepool", "Pooling2D", R"("mode": "avg")"},
-    {"averagepooling2d", "Pooling2D", R"("mode": "avg")"},
-    {"adaptivemaxpool1d", "AdaptivePooling", R"("mode": "max")"},
-    {"adaptivemaxpool2d", "AdaptivePooling", R"("mode": "max")"},
-    {"adaptivemaxpool3d", "AdaptivePooling", R"("mode": "max")"},
-    {"globalmaxpool", "GlobalPooling", R"("mode": "max")"},
-    {"globalmaxpool2d", "GlobalPooling", R"("mode": "max")"},
-    {"globalmaxpooling2d", "GlobalPooling", R"("mode": "max")"},
-    {"adaptiveavgpool1d", "AdaptivePooling", R"("mode": "avg")"},
-    {"adaptiveavgpool2d", "AdaptivePooling", R"("mode": "avg")"},
-    {"adaptiveavgpool3d", "AdaptivePooling", R"("mode": "avg")"},
-    {"globalavgpool", "GlobalPooling", R"("mode": "avg")"},
-    {"globalavgpool2d", "GlobalPooling", R"("mode": "avg")"},
-    {"globalaveragepool", "GlobalPooling", R"("mode": "avg")"},
-    {"globalaveragepooling2d", "GlobalPooling", R"("mode": "avg")"},
+    {"maxpool", "Pooling", R"("mode": "max")"},
+    {"maxpooling", "Pooling", R"("mode": "max")"},
+    {"avgpool", "Pooling", R"("mode": "avg")"},
+    {"averagepool", "Pooling", R"("mode": "avg")"},
+    {"averagepooling", "Pooling", R"("mode": "avg")"},
+    {"adaptivemaxpool", "Pooling", R"("output": 1, "mode": "max")"},
+    {"adaptiveavgpool", "Pooling", R"("output": 1, "mode": "avg")"},
+    {"globalmaxpool", "Pooling", R"("global": true, "mode": "max")"},
+    {"globalmaxpooling", "Pooling", R"("global": true, "mode": "max")"},
+    {"globalavgpool", "Pooling", R"("global": true, "mode": "avg")"},
+    {"globalaveragepool", "Pooling", R"("global": true, "mode": "avg")"},
+    {"globalaveragepooling", "Pooling", R"("global": true, "mode": "avg")"},
     {"batchnorm1d", "BatchNorm"},
     {"batchnorm2d", "BatchNorm"},
     {"batchnormalization", "BatchNorm"},
@@ -199,10 +187,17 @@ std::string plain_name(std::string_view name) {
 
 const TypeSynonym* find_type_synonym(std::string_view name) {
     if (name.size() > longest) return nullptr;
-    const std::string wanted = plain_name(name);
-    const auto* found = std::find_if(std::begin(types), std::end(types),
-                                     [&](const TypeSynonym& each) { return each.name == wanted; });
-    return found == std::end(types) ? nullptr : found;
+    std::string wanted = plain_name(name);
+    for (const bool whole : {true, false}) {
+        const auto* found =
+            std::find_if(std::begin(types), std::end(types),
+                         [&](const TypeSynonym& each) { return each.name == wanted; });
+        if (found != std::end(types)) return found;
+        if (!whole || !(wanted.ends_with("1d") || wanted.ends_with("2d") || wanted.ends_with("3d")))
+            break;
+        wanted.resize(wanted.size() - 2);
+    }
+    return nullptr;
 }
 
 std::string synonym_among(std::string_view name, std::span<const std::string> candidates) {

@@ -169,10 +169,11 @@ Bytes draw_edges(const Operand& operand, std::size_t number) {
 }
 
 /// Whether an operand's integers may be indices of which nothing is known: those of operators that
-/// only gradients are made of, such as the places of a pooling's maxima.
+/// gradients are made of, such as the places of a pooling's maxima.
 bool is_unknown(const Problem& problem, const Operand& operand) {
     const Operator* const op = OperatorRegistry::instance().find(problem.op);
-    return is_integer(operand.dtype) && op != nullptr && op->internal();
+    return is_integer(operand.dtype) && op != nullptr &&
+           (op->internal() || op->type().ends_with("Backward"));
 }
 
 }  // namespace

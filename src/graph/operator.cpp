@@ -118,7 +118,7 @@ std::vector<std::string> OperatorRegistry::types(bool internal) const {
 std::vector<std::string> OperatorRegistry::names(bool internal) const {
     std::vector<std::string> all = types(internal);
     for (const TypeAlias& alias : aliases_)
-        if (internal || !get(alias.type).internal()) all.emplace_back(alias.name);
+        if (internal || alias.schema != nullptr) all.emplace_back(alias.name);
     return all;
 }
 

@@ -8,7 +8,7 @@
 
 namespace dlprim {
 
-/// "; did you mean 'Pooling2D' with \"mode\": \"avg\"?", or empty. Knows the names of operators in
+/// "; did you mean 'Pooling' with \"mode\": \"avg\"?", or empty. Knows the names of operators in
 /// other frameworks, names of activations, and misspellings of `types`.
 std::string type_hint(std::string_view name, std::span<const std::string> types);
 

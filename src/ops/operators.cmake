@@ -30,8 +30,7 @@ set(DLPRIM_OPERATORS
     squeeze
     parameter
     constant
-    pooling2d
-    pooling_nd
+    pooling
     interpolation
     resize
     grid_sample
@@ -45,6 +44,5 @@ set(DLPRIM_OPERATORS
     softmax
     softmax_with_loss
     nll_loss
-    global_pooling
     reorder
 )

@@ -88,7 +88,7 @@ class Forward(CommandTest):
         x = self.write_tensors("one.h5", x=np.zeros((1, 2, 4, 4), np.float32))
         how = ("run", net, "-d", "cpu", "--inputs", x, "--outputs", self.folder / "y.h5", "--precision")
         self.refuse(["precision pol=fp16", "no operator 'pol'", "did you mean 'pool'"], *how, "pol=fp16")
-        self.refuse(["precision Pooling=fp16", "did you mean 'Pooling2D'"], *how, "Pooling=fp16")
+        self.refuse(["precision Poolin=fp16", "did you mean 'Pooling'"], *how, "Poolin=fp16")
         for word in ("fp8", "pool=fp8", "pool=", "=fp16"):
             self.refuse(["--precision", f"'{word}'", "fp32, tf32, fp16 or bf16"], *how, word, code=2)
         self.refuse(["--precision", "twice"], *how, "fp16", "--precision", "fp32", code=2)

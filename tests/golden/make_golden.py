@@ -138,36 +138,34 @@ def nd_shapes(is_transposed):
 
 
 def pooling(o, x, p):
-    kernel, stride, pad = pair(o["kernel"]), pair(o.get("stride", 1)), pair(o.get("pad", 0))
-    ceil = bool(o.get("ceil_mode", False))
-    if o.get("mode", "max") == "max":
-        return F.max_pool2d(x[0], kernel, stride, pad, ceil_mode=ceil)
-    return F.avg_pool2d(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)))
+    dims, ceil, largest = x[0].dim() - 2, bool(o.get("ceil_mode", False)), o.get("mode", "max") == "max"
+    if o.get("global") or "output" in o:
+        size = o.get("output", 1) if isinstance(o.get("output", 1), list) else [o.get("output", 1)] * dims
+        size = [x[0].shape[2 + i] if n == -1 else n for i, n in enumerate(size)]
+        if not largest:
+            return [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][dims - 1](x[0], size)
+        y, at = [F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d][dims - 1](
+            x[0], size, return_indices=True)
+        return [y, at + 0 * y] if o.get("positions") == "image" else y
+    kernel, stride, pad = o["kernel"], o.get("stride", 1), o.get("pad", 0)
+    if not largest:
+        function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][dims - 1]
+        divisor = {"divisor_override": o.get("divisor_override")} if dims > 1 else {}
+        return function(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)), **divisor)
+    function, image = [F.max_pool1d, F.max_pool2d, F.max_pool3d][dims - 1], x[0]
+    top, left = 0, 0
+    if isinstance(pad, list) and len(pad) == 4:  # of two dimensions, which differ in front and behind
+        top, left, bottom, right = pad
+        image, pad = F.pad(image, (left, right, top, bottom), value=-torch.inf), 0
+    y, at = function(image, kernel, stride, pad, o.get("dilate", 1), ceil_mode=ceil, return_indices=True)
+    if image is not x[0]:
+        at = (at // image.shape[3] - top) * x[0].shape[3] + at % image.shape[3] - left
+    return [y, at + 0 * y] if o.get("positions") == "image" else y
 
 
-def pooling_nd(o, x, p):
-    dims = x[0].dim() - 2
-    kernel, stride, pad, dilate = (o.get(name, default) for name, default in
-                                   (("kernel", 1), ("stride", 1), ("pad", 0), ("dilate", 1)))
-    ceil = bool(o.get("ceil_mode", False))
-    if o.get("mode", "max") == "max":
-        function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][dims - 1]
-        y, at = function(x[0], kernel, stride, pad, dilate, ceil_mode=ceil, return_indices=True)
-        return [y, at + 0 * y] if o.get("return_indices") else y
-    function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][dims - 1]
-    divisor = {"divisor_override": o.get("divisor_override")} if dims > 1 else {}
-    return function(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)), **divisor)
-
-
-def adaptive_pooling(o, x, p):
-    dims = x[0].dim() - 2
-    size = o["output"] if isinstance(o["output"], list) else [o["output"]] * dims
-    size = [x[0].shape[2 + i] if n == -1 else n for i, n in enumerate(size)]
-    if o.get("mode", "max") == "max":
-        function = [F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d][dims - 1]
-        y, at = function(x[0], size, return_indices=True)
-        return [y, at + 0 * y] if o.get("return_indices") else y
-    return [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][dims - 1](x[0], size)
+def pooling_as(**options):
+    """The function of another name of Pooling, whose positions are in the image."""
+    return lambda o, x, p: pooling(o | options | ({"positions": "image"} if o.get("return_indices") else {}), x, p)
 
 
 def batch_norm(o, x, p, training):
@@ -318,29 +316,11 @@ def group_norm_backward(o, x, p):
         dy, x_, mean, rstd, weight, n, c, int(np.prod(x_.shape[2:])), o["num_groups"], [True] * 3))
 
 
-def windows(o):
-    """The arguments of PyTorch's pooling, and how much padding is at the image's sides."""
-    pad = o.get("pad", 0)
-    sides = pad if isinstance(pad, list) and len(pad) == 4 else [*pair(pad), *pair(pad)]
-    return [pair(o["kernel"]), pair(o.get("stride", 1))], sides
-
-
-def max_pooling(o, x, p):
-    how, (top, left, bottom, right) = windows(o)
-    if (top, left) == (bottom, right):
-        y, at = F.max_pool2d(x[0], *how, (top, left), 1, bool(o.get("ceil_mode", False)), True)
-        return [y, at + 0 * y]
-    padded = F.pad(x[0], (left, right, top, bottom), value=-torch.inf)
-    y, at = F.max_pool2d(padded, *how, 0, 1, bool(o.get("ceil_mode", False)), True)
-    row, column = at // padded.shape[3] - top, at % padded.shape[3] - left
-    return [y, row * x[0].shape[3] + column + 0 * y]
-
-
 def max_pooling_backward(o, x, p):
-    how, (top, left, _, _) = windows(o)
     image = torch.zeros(*x[0].shape[:2], *o["sizes"], dtype=torch.float64)
     return torch.ops.aten.max_pool2d_with_indices_backward(
-        x[0], image, *how, (top, left), (1, 1), bool(o.get("ceil_mode", False)), x[1].long())
+        x[0], image, pair(o["kernel"]), pair(o.get("stride", 1)), pair(o.get("pad", 0)), (1, 1),
+        bool(o.get("ceil_mode", False)), x[1].long())
 
 
 def nll_loss(o, x, p):
@@ -551,11 +531,12 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "LayerNorm": (layer_norm, norm_shapes),
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
+    "Pooling": (pooling, NO_PARAMS),
     "Pooling2D": (pooling, NO_PARAMS),
-    "PoolingND": (pooling_nd, NO_PARAMS),
-    "AdaptivePooling": (adaptive_pooling, NO_PARAMS),
-    "GlobalPooling": (lambda o, x, p: F.adaptive_max_pool2d(x[0], 1) if o.get("mode", "max") == "max"
-                      else F.adaptive_avg_pool2d(x[0], 1), NO_PARAMS),
+    "PoolingND": (pooling_as(), NO_PARAMS),
+    "AdaptivePooling": (pooling_as(), NO_PARAMS),
+    "GlobalPooling": (pooling_as(**{"global": True}), NO_PARAMS),
+    "MaxPooling2D": (pooling_as(positions="image"), NO_PARAMS),
     "Activation": (lambda o, x, p: activate(o["activation"], x[0], o), NO_PARAMS),
     "Elementwise": (elementwise, NO_PARAMS),
     "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("dim", o.get("axis", 1))), NO_PARAMS),
@@ -569,7 +550,6 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "BatchNormBackward": (batch_norm_backward, NO_PARAMS),
     "LayerNormBackward": (layer_norm_backward, NO_PARAMS),
     "GroupNormBackward": (group_norm_backward, NO_PARAMS),
-    "MaxPooling2D": (max_pooling, NO_PARAMS),
     "MaxPooling2DBackward": (max_pooling_backward, NO_PARAMS),
     "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),
     "Concat": (lambda o, x, p: torch.cat(x, o.get("dim", 1)), NO_PARAMS),

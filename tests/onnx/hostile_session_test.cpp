@@ -121,7 +121,7 @@ TEST_CASE("sizes that a model computes are bounded before memory is asked for") 
                                floats("values", {2}, {0, 1})})),
               "a depth of nan"));
     CHECK(has(error(constants(
-                  node("MaxPool", {"x"}, {"y"},
+                  node("LpPool", {"x"}, {"y"},
                        {{attribute("kernel_shape", Sizes{1}), attribute("dilations", Sizes{2}),
                          attribute("ceil_mode", 1), attribute("pads", Sizes{-4, 1})}}),
                   {small})),

@@ -248,13 +248,13 @@ TEST_CASE("zeros around an image are padding of the convolution or pooling that 
     CHECK(types(net) == "Convolution2D");
     CHECK(run(net, {{"x", image}}) == Values{120, -36, -50, -153});
     net = open(padded_model({windows("AveragePool", {"padded"})}));
-    CHECK(types(net) == "Pooling2D");
+    CHECK(types(net) == "Pooling");
     const Values y = run(net, {{"x", image}});
     const Values sums{18, -3, -4, -32};
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(sums[i] / 9));
     const std::string relu = node("Relu", {"x"}, {"r"});
     net = open(padded_model({relu, windows("MaxPool", {"padded"})}, 0, "r"));
-    CHECK(types(net) == "Activation Pooling2D");
+    CHECK(types(net) == "Activation Pooling");
     CHECK(run(net, {{"x", image}}) == Values{11, 11, 14, 11});
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("padding stays where its own values would be other ones") {
     CHECK(types(open(padded_model({windows("Conv", {"padded", "w"})}, 1))) == "Pad Convolution2D");
     // The last window has nothing above zero but the padding.
     dlprim::Net net = open(padded_model({windows("MaxPool", {"padded"})}));
-    CHECK(types(net) == "Pad Pooling2D");
+    CHECK(types(net) == "Pad Pooling");
     Values x = image;
     x[10] = -11;
     CHECK(run(net, {{"x", x}}) == Values{9, 7, 14, 0});

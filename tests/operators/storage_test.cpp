@@ -34,7 +34,7 @@ namespace {
 
 const char* const types[] = {"Convolution2D", "TransposedConvolution2D",
                              "InnerProduct",  "MatMul",
-                             "Pooling2D",     "Concat",
+                             "Pooling",       "Concat",
                              "Slice",         "Flip",
                              "Transpose",     "Pad"};
 

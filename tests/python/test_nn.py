@@ -37,8 +37,8 @@ def test_a_model_is_the_json_of_the_documentation() -> None:
         "operators": [
             {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["conv"],
              "options": {"channels_out": 16, "kernel": 3, "pad": 1, "activation": "relu"}},
-            {"name": "pool", "type": "GlobalPooling", "inputs": ["conv"], "outputs": ["pool"],
-             "options": {"mode": "max"}},
+            {"name": "pool", "type": "Pooling", "inputs": ["conv"], "outputs": ["pool"],
+             "options": {"mode": "max", "global": True}},
             {"name": "flat", "type": "Flatten", "inputs": ["pool"], "outputs": ["flat"]},
             {"name": "fc", "type": "InnerProduct", "inputs": ["flat"], "outputs": ["fc"], "options": {"outputs": 10}},
             {"name": "prob", "type": "Softmax", "inputs": ["fc"], "outputs": ["prob"]},

@@ -197,12 +197,6 @@ Generators losses() {
 Generators pointwise_generators() {
     using D = Draft&;
     Generators all{
-        {"GlobalPooling",
-         [](D d) {
-             d.maybe("mode", d.dice.coin() ? "avg" : "max");
-             d.input({d.dice.pick(1, 3), d.dice.pick(1, 20), d.dice.pick(1, 9), d.dice.pick(1, 9)},
-                     "distinct");
-         }},
         {"Activation",
          [](D d) {
              d.options["activation"] = d.dice.of(activations());

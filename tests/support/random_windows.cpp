@@ -43,33 +43,8 @@ void convolution(Draft& draft, bool transposed) {
     draft.input(shape);
 }
 
-void pooling(Draft& draft) {
-    Dice& dice = draft.dice;
-    const Json kernel = one_or_two(dice, 1, 4);
-    Json pad = Json::array();
-    std::vector<std::int64_t> shape{dice.pick(1, 3), dice.of<std::int64_t>({1, 3, 8, 17}), 0, 0};
-    for (int axis = 0; axis < 2; ++axis) {
-        pad.push_back(dice.pick(0, at(kernel, axis) / 2));
-        shape[static_cast<std::size_t>(2 + axis)] = at(kernel, axis) + dice.pick(0, 8);
-    }
-    const bool average = dice.coin();
-    draft.options = {{"kernel", kernel},
-                     {"pad", pad},
-                     {"mode", average ? "avg" : "max"},
-                     {"stride", one_or_two(dice, 1, 3)}};
-    draft.maybe("ceil_mode", dice.coin());
-    if (average) draft.maybe("count_include_pad", dice.coin());
-    draft.input(shape, "distinct");
-}
-
-void pooling_of_planes(Draft& draft) {
-    pooling(draft);
-    draft.options.erase("mode");
-    draft.options.erase("count_include_pad");
-}
-
 /// One window for each plane, which may have any position in it.
-void gradient_of_planes(Draft& draft) {
+void pooling_gradient(Draft& draft) {
     Dice& dice = draft.dice;
     const std::int64_t height = dice.pick(1, 6), width = dice.pick(1, 6);
     draft.one.gradient = false;
@@ -108,39 +83,42 @@ void convolution_nd(Draft& draft, bool transposed) {
     draft.input(shape);
 }
 
-void pooling_nd(Draft& draft) {
+/// Windows, the parts of images, or whole images. Two dimensions come most often, since they have
+/// the most engines.
+void pooling(Draft& draft) {
     Dice& dice = draft.dice;
-    const std::int64_t dims = dice.pick(1, 3);
+    const std::int64_t dims = dice.of<std::int64_t>({1, 2, 2, 2, 3});
     const bool average = dice.coin();
-    const std::int64_t dilate = average ? 1 : dice.pick(1, 2);
-    Json kernel = Json::array(), stride = Json::array(), pad = Json::array();
-    for (std::int64_t i = 0; i < dims; ++i) {
-        kernel.push_back(dice.pick(1, 3));
-        stride.push_back(dice.pick(1, 3));
-        pad.push_back(dice.pick(0, at(kernel, static_cast<int>(i)) / 2));
-    }
-    draft.options = {{"kernel", kernel}, {"pad", pad}, {"mode", average ? "avg" : "max"}};
-    draft.maybe("stride", stride);
-    draft.maybe("ceil_mode", dice.coin());
-    if (average) {
-        draft.maybe("count_include_pad", dice.coin());
-        if (dice.pick(0, 3) == 0) draft.options["divisor_override"] = dice.pick(1, 9);
+    draft.options["mode"] = average ? "avg" : "max";
+    const int kind = static_cast<int>(dice.pick(0, 6));
+    if (kind == 0) {
+        draft.options["global"] = true;
+    } else if (kind == 1) {
+        Json output = Json::array();
+        for (std::int64_t i = 0; i < dims; ++i) output.push_back(dice.pick(1, 9));
+        draft.options["output"] = output;
     } else {
-        draft.maybe("dilate", dilate);
-        draft.maybe("return_indices", dice.coin());
+        Json kernel = Json::array(), stride = Json::array(), pad = Json::array();
+        for (int i = 0; i < dims; ++i) {
+            kernel.push_back(dice.pick(1, 4));
+            stride.push_back(dice.pick(1, 3));
+            pad.push_back(dice.pick(0, at(kernel, i) / 2));
+        }
+        draft.options["kernel"] = kernel;
+        draft.options["pad"] = pad;
+        draft.maybe("stride", stride);
+        draft.maybe("ceil_mode", dice.coin());
+        if (average) {
+            draft.maybe("count_include_pad", dice.coin());
+            if (dice.pick(0, 3) == 0) draft.options["divisor_override"] = dice.pick(1, 9);
+        } else if (dice.pick(0, 3) == 0) {
+            draft.options["dilate"] = dice.pick(1, 2);
+        }
     }
-    draft.input(images(dice, dims, 5), "distinct");
-}
-
-void adaptive_pooling(Draft& draft) {
-    Dice& dice = draft.dice;
-    const std::int64_t dims = dice.pick(1, 3);
-    Json output = Json::array();
-    for (std::int64_t i = 0; i < dims; ++i) output.push_back(dice.pick(1, 9));
-    const bool average = dice.coin();
-    draft.options = {{"mode", average ? "avg" : "max"}, {"output", output}};
-    if (!average) draft.maybe("return_indices", dice.coin());
-    draft.input(images(dice, dims, 1), "distinct");
+    if (!average && kind > 0 && dice.coin()) draft.options["positions"] = "image";
+    std::vector<std::int64_t> shape = images(dice, dims, 7);
+    shape[1] = dice.of<std::int64_t>({1, 3, 8, 17});
+    draft.input(shape, "distinct");
 }
 
 void resize(Draft& draft) {
@@ -203,11 +181,8 @@ Generators window_generators() {
         {"TransposedConvolution2D", [](D d) { convolution(d, true); }},
         {"ConvolutionND", [](D d) { convolution_nd(d, false); }},
         {"TransposedConvolutionND", [](D d) { convolution_nd(d, true); }},
-        {"Pooling2D", pooling},
-        {"MaxPooling2D", pooling_of_planes},
-        {"MaxPooling2DBackward", gradient_of_planes},
-        {"PoolingND", pooling_nd},
-        {"AdaptivePooling", adaptive_pooling},
+        {"Pooling", pooling},
+        {"PoolingBackward", pooling_gradient},
         {"Resize", resize},
         {"GridSample", grid_sample},
         {"Interpolation", interpolation},

@@ -105,8 +105,8 @@ def max_pool_nd_with_indices(
     **common: Unpack[LayerOptions],
 ) -> tuple[Symbol, ...]:
     """The results of `max_pool_nd` and their int64 positions, which count in the flattened image of each channel."""
-    options = {**max_pool_options(kernel_size, stride, padding, dilation, ceil_mode), "return_indices": True}
-    return Generic("PoolingND", "max_pool_nd_with_indices", options, common, 2).apply(x)
+    options = {**max_pool_options(kernel_size, stride, padding, dilation, ceil_mode), "positions": "image"}
+    return Generic("Pooling", "max_pool_nd_with_indices", options, common, 2).apply(x)
 
 
 def avg_pool_nd(
@@ -150,8 +150,8 @@ def adaptive_max_pool_with_indices(
     x: Symbol, output_size: OutputSize, **common: Unpack[LayerOptions]
 ) -> tuple[Symbol, ...]:
     """The results of `adaptive_max_pool` and their positions, which are those of `max_pool_nd_with_indices`."""
-    options = {**adaptive_options("max", output_size), "return_indices": True}
-    return Generic("AdaptivePooling", "adaptive_max_pool_with_indices", options, common, 2).apply(x)
+    options = {**adaptive_options("max", output_size), "positions": "image"}
+    return Generic("Pooling", "adaptive_max_pool_with_indices", options, common, 2).apply(x)
 
 
 def resize(

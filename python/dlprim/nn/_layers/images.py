@@ -20,7 +20,7 @@ OutputSize = Union[int, Sequence[Union[int, None]]]
 
 
 class _Pool2d(SingleLayer):
-    type = "Pooling2D"
+    type = "Pooling"
 
 
 class MaxPool2d(_Pool2d):
@@ -78,19 +78,19 @@ class AvgPool2d(_Pool2d):
 class GlobalAvgPool2d(SingleLayer):
     """The mean of each channel's image: [N, C, H, W] -> [N, C, 1, 1]."""
 
-    type = "GlobalPooling"
+    type = "Pooling"
 
     def __init__(self, **common: Unpack[LayerOptions]) -> None:
-        super().__init__({"mode": "avg"}, common)
+        super().__init__({"mode": "avg", "global": True}, common)
 
 
 class GlobalMaxPool2d(SingleLayer):
     """The largest value of each channel's image: [N, C, H, W] -> [N, C, 1, 1]."""
 
-    type = "GlobalPooling"
+    type = "Pooling"
 
     def __init__(self, **common: Unpack[LayerOptions]) -> None:
-        super().__init__({"mode": "max"}, common)
+        super().__init__({"mode": "max", "global": True}, common)
 
 
 class Upsample(SingleLayer):
@@ -139,7 +139,7 @@ class MaxPoolNd(SingleLayer):
     those behind them. `dilation` is the step between elements of a window.
     """
 
-    type = "PoolingND"
+    type = "Pooling"
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class AvgPoolNd(SingleLayer):
     zeros count in the mean. `divisor_override` divides sums in place of the number of elements.
     """
 
-    type = "PoolingND"
+    type = "Pooling"
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class AdaptiveAvgPool(SingleLayer):
     each dimension; None keeps the input's.
     """
 
-    type = "AdaptivePooling"
+    type = "Pooling"
 
     def __init__(self, output_size: OutputSize, **common: Unpack[LayerOptions]) -> None:
         super().__init__(adaptive_options("avg", output_size), common)
@@ -212,7 +212,7 @@ class AdaptiveMaxPool(SingleLayer):
     each dimension; None keeps the input's.
     """
 
-    type = "AdaptivePooling"
+    type = "Pooling"
 
     def __init__(self, output_size: OutputSize, **common: Unpack[LayerOptions]) -> None:
         super().__init__(adaptive_options("max", output_size), common)

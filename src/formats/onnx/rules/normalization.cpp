@@ -146,7 +146,7 @@ void local_response_norm(Call& call) {
     Builder& build = call.build;
     Ref mean = build.pointwise("y0 = x0 * x0", {call.in(0)});
     mean = build.reshape(mean, {x[0], 1, x[1], x.product(2, x.rank())});
-    mean = build.add1("Pooling2D", {mean},
+    mean = build.add1("Pooling", {mean},
                       {{"mode", std::string("avg")},
                        {"kernel", Ints{size, 1}},
                        {"stride", Ints{1, 1}},

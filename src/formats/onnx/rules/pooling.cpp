@@ -3,52 +3,24 @@
 #include "formats/onnx/rules/pooling_positions.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace dlprim::onnx {
 
 namespace {
 
-/// An element's place in its image, rows first or (storage_order) columns first.
-Ints stored_places(const WindowPositions& positions, const Shape& image, bool columns_first) {
-    if (!columns_first) return positions.at;
-    Ints places;
-    for (std::int64_t flat : positions.at) {
-        std::int64_t place = 0;
-        for (int i = image.rank() - 1; i >= 2; --i) {
-            const std::int64_t in_front = image.product(2, i);  // sizes of faster dimensions
-            place += flat % image[i] * in_front;
-            flat /= image[i];
-        }
-        places.push_back(place);
+/// Positions of maxima in their images as positions in the whole tensor, of which elements of an
+/// image lie rows first or (storage_order) columns first.
+Ref in_tensor(Call& call, Ref positions, const Shape& image, bool columns_first) {
+    std::string code, place = "x0";
+    if (columns_first) place = "0";
+    for (int i = image.rank() - 1; columns_first && i >= 2; --i) {
+        const std::string rest = i == image.rank() - 1 ? "x0" : cat("rest", i + 1);
+        code += cat("rest", i, " = floordiv(", rest, ", ", image[i], "); ");
+        place += cat(" + (", rest, " - rest", i, " * ", image[i], ") * ", image.product(2, i));
     }
-    return places;
-}
-
-/// The maxima of all windows, and where they are in the whole tensor.
-void max_by_positions(Call& call, const Windows& windows, Ref image, bool ceil_mode,
-                      bool columns_first) {
-    constexpr double lowest = -std::numeric_limits<double>::infinity();
-    Builder& build = call.build;
-    const Shape& shape = image->spec.shape;
-    const WindowPositions positions = window_positions(call, windows, shape, ceil_mode, false);
-    const Ref elements = window_elements(call, image, positions, lowest);
-    const Ref top = build.pointwise("y0 = max[0](x0)", {elements});
-    const Ref pooled = as_pooled(call, top, shape, positions);
-    call.set(0, build.cast(from_image(call, pooled, windows.dims), call.dtype(0)));
-    if (!call.wants(1)) return;
-    const Ref first = build.pointwise("y0 = min[0](x0 == x1 || x0 != x0 ? index(0) : size(0))",
-                                      {elements, top}, {}, "int64");
-    const auto outputs = static_cast<std::int64_t>(positions.counts.size());
-    build.claim({positions.elements, outputs}, DType::i64);
-    const Ref places =
-        build.constant("", host_integers({positions.elements, outputs, 1},
-                                         stored_places(positions, shape, columns_first)));
-    const Ref place =
-        build.pointwise("y0 = sum[0](index(0) == x0 ? x1 : 0)", {first, places}, {}, "int64");
-    const Ref whole = build.pointwise(cat("y0 = x0 + index(2) * ", shape.product(2, shape.rank())),
-                                      {place}, {}, "int64");
-    call.set(1, from_image(call, as_pooled(call, whole, shape, positions), windows.dims));
+    return call.build.pointwise(cat(code, "y0 = ", place, " + (index(0) * ", image[1],
+                                    " + index(1)) * ", image.product(2, image.rank())),
+                                {positions}, {}, "int64");
 }
 
 void average_by_positions(Call& call, const Windows& windows, Ref image, bool ceil_mode,
@@ -69,11 +41,9 @@ void average_by_positions(Call& call, const Windows& windows, Ref image, bool ce
                            call.dtype(0)));
 }
 
-/// Windows' elements are read one by one where Pooling2D does not have the windows.
 void pool(Call& call, const char* mode) {
     const Windows windows(call, call.shape(0), {});
     const bool average = std::string_view(mode) == "avg";
-    const bool columns_first = call.integer("storage_order", 0) != 0;
     const bool ceil_mode = call.integer("ceil_mode", 0) != 0;
     const bool count_padding = average && call.integer("count_include_pad", 0) != 0;
     // Floats hold integers of one byte exactly.
@@ -81,20 +51,22 @@ void pool(Call& call, const char* mode) {
                   name_of(call.dtype(0)), " is not supported");
     Ref image = as_image(call, call.in(0));
     if (!is_float(call.dtype(0))) image = call.build.cast(image, DType::f32);
-    const bool plain = std::all_of(windows.dilation.begin(), windows.dilation.end(),
-                                   [](std::int64_t d) { return d == 1; });
-    if (windows.dims > 2 || !plain || call.wants(1)) {
-        if (average) return average_by_positions(call, windows, image, ceil_mode, count_padding);
-        return max_by_positions(call, windows, image, ceil_mode, columns_first);
-    }
-    Attrs options{{"mode", std::string(mode)},
-                  {"kernel", windows.kernel},
-                  {"stride", windows.stride},
-                  {"pad", windows.pad},
-                  {"ceil_mode", ceil_mode}};
-    if (average) options.set("count_include_pad", count_padding);
-    const Ref y = call.build.add1("Pooling2D", {image}, options);
-    call.set(0, call.build.cast(from_image(call, y, windows.dims), call.dtype(0)));
+    const bool dilated = std::any_of(windows.dilation.begin(), windows.dilation.end(),
+                                     [](std::int64_t d) { return d != 1; });
+    if (average && dilated)
+        return average_by_positions(call, windows, image, ceil_mode, count_padding);
+    Attrs options{{"mode", std::string(mode)},         {"kernel", windows.kernel},
+                  {"stride", windows.stride},          {"pad", windows.pad},
+                  {"dilate", windows.dilation},        {"ceil_mode", ceil_mode},
+                  {"count_include_pad", count_padding}};
+    if (call.wants(1)) options.set("positions", std::string("image"));
+    const std::vector<Ref> made = call.build.add("Pooling", {image}, options);
+    call.set(0, call.build.cast(from_image(call, made[0], windows.dims), call.dtype(0)));
+    if (call.wants(1))
+        call.set(1, from_image(call,
+                               in_tensor(call, made[1], image->spec.shape,
+                                         call.integer("storage_order", 0) != 0),
+                               windows.dims));
 }
 
 /// The p-norm of each window's elements.
@@ -132,7 +104,7 @@ void pool_all(Call& call, const char* mode) {
     call.check(x.rank() >= 3, "an input of shape ", x.str(), " holds no images");
     Ref value = call.in(0);
     if (x.rank() != 4) value = call.build.reshape(value, {x[0], x[1], 1, x.product(2, x.rank())});
-    value = call.build.add1("GlobalPooling", {value}, {{"mode", std::string(mode)}});
+    value = call.build.add1("Pooling", {value}, {{"mode", std::string(mode)}, {"global", true}});
     Ints kept = x.to_vector();
     std::fill(kept.begin() + 2, kept.end(), 1);
     call.set(0, call.build.reshape(value, Shape(kept)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pooling by any windows: of any number of dimensions, with dilations, with the positions of
-// maxima. It reads every element of every window from a table, so that it takes as many times the
-// output's memory as a window has elements; Pooling2D serves what it can.
+// Elements of windows of any number of dimensions, with dilations, for what Pooling does not have:
+// p-norms and dilated means. It reads every element of every window from a table, so that it takes
+// as many times the output's memory as a window has elements.
 #pragma once
 
 #include "formats/onnx/rules/windows.hpp"
