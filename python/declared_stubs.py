@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""Writes the stub of dlprim.ops._declared, whose functions are made at import of what operators declare.
+"""Writes the stubs of dlprim.ops._declared and dlprim.nn._declared, which are made at import of what operators declare.
 
-usage: declared_stubs.py FOLDER TO.pyi, with the folder of _core. It needs nothing else of the package, nor numpy.
+usage: declared_stubs.py FOLDER, the package's in the build. It needs nothing of the package but _core there, nor numpy.
 """
 
 import json
 import pathlib
 import sys
 
-folder, target = sys.argv[1:]
+package = pathlib.Path(sys.argv[1])
 sys.dont_write_bytecode = True  # the sources stay clean
-sys.path[:0] = [folder, str(pathlib.Path(__file__).parent / "dlprim/ops")]
+sys.path[:0] = [str(package), str(pathlib.Path(__file__).parent / "dlprim")]
 
 import _core  # noqa: E402
-import _signatures  # noqa: E402
-import _table  # noqa: E402
+from _operators import signatures, table  # noqa: E402
 
-text = _signatures.stub_module(_table.TABLE, json.loads(_core.operator_declarations()))
-pathlib.Path(target).write_text(text, encoding="utf-8")
+declarations = json.loads(_core.operator_declarations())
+eager = signatures.eager_stub(table.OF_OPS, declarations)
+symbolic = signatures.symbolic_stub(table.OF_NN, table.LAYERS, declarations)
+(package / "ops/_declared.pyi").write_text(eager, encoding="utf-8")
+(package / "nn/_declared.pyi").write_text(symbolic, encoding="utf-8")

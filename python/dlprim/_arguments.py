@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Arguments by other names and in other orders: what PyTorch's and Keras's users type."""
+"""Types of arguments; arguments by other names and in other orders, as PyTorch's and Keras's users type them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, Union
 
 from . import _core
 
+#: A size for all dimensions of images, or one for each.
+Ints = Union[int, Sequence[int]]
+#: A factor for all dimensions of images, or one for each.
+Scale = Union[float, Sequence[float]]
+#: One size of a result, or a list of them. None keeps the input's size.
+OutputSize = Union[int, Sequence[Union[int, None]]]
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kept_sizes(size: OutputSize) -> tuple[int, ...]:
+    """Sizes of a result as network JSON has them: -1 keeps the input's."""
+    return tuple([-1 if each is None else each for each in (size if isinstance(size, Sequence) else (size,))])
 
 
 def unknown_argument(owner: str, given: str, known: Iterable[str], kind: str = "argument") -> str:

@@ -140,6 +140,15 @@ def reference_pages(pages, python):
         pages.write(f"api/python_{module}.md", f"# {title}\n\n::: dlprim.{module}\n    options:\n      show_root_heading: false\n")
 
 
+def package_in_words(python, copy):
+    """A copy of the package in which functions that are made at import are those of their stub."""
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(python / "dlprim", copy / "dlprim", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    for stub in copy.rglob("_declared.pyi"):
+        stub.replace(stub.with_suffix(".py"))
+    return copy
+
+
 def title_of(page):
     return re.search(r"^# (.*)$", (ROOT / page).read_text(), re.MULTILINE)[1].replace("`", "")
 
@@ -172,7 +181,7 @@ def main():
     settings = listed(settings, "MODULES", [f"- {json.dumps(title)}: api/python_{name}.md" for name, title in MODULES.items()])
     (out / "mkdocs.yml").write_text(settings)
     environment = os.environ | {"SITE_PAGES": str(pages.folder), "SITE_OUT": str(out / "site"), "NO_MKDOCS_2_WARNING": "1",
-                                "SITE_PYTHON": str(arguments.python.resolve())}
+                                "SITE_PYTHON": str(package_in_words(arguments.python, out / "package"))}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(out / "mkdocs.yml")]
     sys.exit(subprocess.run(command, env=environment).returncode)
 

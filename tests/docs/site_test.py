@@ -89,6 +89,8 @@ wanted = ["index.html", "tutorial/1_train_the_example.html", "engines/README.htm
 missing = [name for name in wanted if name not in pages and name.replace("README", "index") not in pages]
 assert not missing, f"{missing} are not in the site: {pages[:20]}"
 assert "set_input" in (out / "site/api/python.html").read_text()
+for module, name in [("nn", "relu"), ("nn", "LeakyReLU"), ("nn", "LSTM"), ("ops", "relu"), ("ops", "conv2d")]:
+    assert f'id="dlprim.{module}.{name}"' in (out / f"site/api/python_{module}.html").read_text(), f"no dlprim.{module}.{name}"
 problems = list(problems_of(out / "site"))
 print("\n".join(problems), f"{len(pages)} pages", sep="\n")
 sys.exit(1 if problems else 0)

@@ -37,8 +37,8 @@ def test_a_model_is_the_json_of_the_documentation() -> None:
         "operators": [
             {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["conv"],
              "options": {"channels_out": 16, "kernel": 3, "pad": 1, "activation": "relu"}},
-            {"name": "pool", "type": "Pooling", "inputs": ["conv"], "outputs": ["pool"],
-             "options": {"mode": "max", "global": True}},
+            {"name": "pool", "type": "GlobalPooling", "inputs": ["conv"], "outputs": ["pool"],
+             "options": {"mode": "max"}},
             {"name": "flat", "type": "Flatten", "inputs": ["pool"], "outputs": ["flat"]},
             {"name": "fc", "type": "InnerProduct", "inputs": ["flat"], "outputs": ["fc"], "options": {"outputs": 10}},
             {"name": "prob", "type": "Softmax", "inputs": ["fc"], "outputs": ["prob"]},
@@ -266,7 +266,7 @@ BAD: type[Exception] = dlprim.InvalidArgumentError
 MISTAKES = [
     mistake(r"input must be \[N, C, H, W\], not \[2, 4\]", BAD, lambda: nn.Conv2d(4, 3)(nn.Input("x", (2, 4)))),
     mistake("Conv2d has no option 'paddin'; did you mean 'padding'", TypeError, lambda: nn.Conv2d(4, 3, paddin=1)),  # type: ignore[call-arg]
-    mistake("Activation has no option 'slope'", TypeError, lambda: nn.relu(image(), slope=1)),  # type: ignore[call-arg]
+    mistake("nn.relu has no option 'slope'; it has x, name", TypeError, lambda: nn.relu(image(), slope=1)),  # type: ignore[call-arg]
     mistake("relux", BAD, lambda: nn.activation(image(), "relux")),
     mistake("does not fit into input", BAD, lambda: nn.Conv2d(4, 9)(image())),
     mistake(r"shapes \[2, 3, 8, 8\] and \[2, 3, 7, 7\]", BAD, lambda: image() + image(size=7, name="other")),

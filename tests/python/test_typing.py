@@ -59,6 +59,9 @@ def test_program_that_uses_the_package_is_typed(cache: pathlib.Path) -> None:
         ("dlprim.no_such_name", "attr-defined"),
         ("dlprim.ops.relu(3)", "arg-type"),
         ("dlprim.ops.no_such_name", "attr-defined"),
+        ("dlprim.nn.relu(3)", "arg-type"),
+        ("dlprim.nn.LeakyReLU('a')", "arg-type"),
+        ("dlprim.nn.Conv2d(4, no_such_option=3)", "call-arg"),
     ],
 )
 def test_wrong_calls_are_refused(cache: pathlib.Path, call: str, error: str) -> None:

@@ -25,11 +25,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from . import _declared, _functions, _layers
+from ._declared import *  # noqa: F403
 from ._functions import *  # noqa: F403
-from ._functions import __all__ as _functions_all
 from ._graph import Layer, LayerOptions, Symbol, make_input, unknown_layer
 from ._layers import *  # noqa: F403
-from ._layers import __all__ as _layers_all
 from ._model import Model, Sequential
 
 
@@ -42,8 +42,9 @@ def Input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbol:  #
 
 
 __all__ = ["Input", "Layer", "LayerOptions", "Model", "Sequential", "Symbol"]
-__all__ += _functions_all
-__all__ += _layers_all
+__all__ += _declared.__all__
+__all__ += _functions.__all__
+__all__ += _layers.__all__
 
 
 def __getattr__(name: str) -> Any:

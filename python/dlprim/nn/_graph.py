@@ -6,9 +6,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Union
 
 from .. import _core
@@ -132,11 +133,16 @@ class Symbol:
         return _made("getitem", self, key)
 
 
-def _made(function: str, *arguments: Any) -> Symbol:
-    """The functions of nn that this module calls. They are in a module that needs this one."""
-    from . import _functions
+def _function(name: str) -> Callable[..., Any]:
+    """A function of nn. They are in modules that need this one."""
+    from . import _declared, _functions
 
-    made: Symbol = getattr(_functions, function)(*arguments)
+    found: Callable[..., Any] = getattr(_functions, name, None) or getattr(_declared, name)
+    return found
+
+
+def _made(function: str, *arguments: Any) -> Symbol:
+    made: Symbol = _function(function)(*arguments)
     return made
 
 
@@ -219,7 +225,7 @@ class Layer:
     def __init__(self, options: Mapping[str, Any], common: LayerOptions) -> None:
         for option in common:
             if option not in LayerOptions.__annotations__:
-                raise TypeError(_unknown_option(type(self), option))
+                raise TypeError(self._unknown_option(option))
         self.name = common.get("name")
         if self.name is not None:
             check_name(type(self).__name__, self.name)
@@ -227,6 +233,9 @@ class Layer:
         self._take_common(common)
         self._params: tuple[ParamRecord, ...] | None = None
         self._generated: str | None = None  # the name that a model gave it
+
+    def _unknown_option(self, option: str) -> str:
+        return _unknown_option(type(self), option)
 
     def _take_common(self, common: LayerOptions) -> None:
         self.frozen = bool(common.get("frozen", False))
@@ -288,7 +297,7 @@ class SingleLayer(Layer):
 
 
 class Generic(Layer):
-    """Any operator by its JSON type and options. The functions with several tensors use it."""
+    """Any operator by its JSON type and options, which functions use."""
 
     def __init__(
         self, kind: str, prefix: str, options: Mapping[str, Any], common: LayerOptions, outputs: int = 1
@@ -297,6 +306,11 @@ class Generic(Layer):
         self.prefix = prefix
         self.outputs = outputs
         super().__init__(options, common)
+
+    def _unknown_option(self, option: str) -> str:
+        known = inspect.signature(_function(self.prefix)).parameters if self.prefix != "loss" else ()
+        names = [*(name for name in known if name != "common"), *LayerOptions.__annotations__]
+        return unknown_argument(f"nn.{self.prefix}", option, names, "option")
 
     @property
     def title(self) -> str:
@@ -359,8 +373,13 @@ def unknown_layer(name: str, known: Mapping[str, Any]) -> str:
     def plain(text: str) -> str:
         return text.lower().replace("_", "")
 
-    kind = _core.operator_type_of(name)
-    of_type = [each for each, value in known.items() if kind and getattr(value, "type", None) == kind]
+    declared = json.loads(_core.operator_declarations())
+
+    def operator(kind: Any) -> Any:
+        return declared.get(kind, {}).get("alias_of", kind)
+
+    kind = operator(_core.operator_type_of(name))
+    of_type = [each for each, value in known.items() if kind and operator(getattr(value, "type", None)) == kind]
     same = [each for each in known if plain(each) == plain(name)]
     near = same or difflib.get_close_matches(name, of_type, 1, 0)
     hint = f"; did you mean '{near[0]}'?" if near else _core.name_hint(name, list(known))

@@ -26,15 +26,8 @@ that tensor before the call has returned.
 
 from . import _declared
 from ._activations import gelu, prelu
-from ._declared import *  # noqa: F403  # whose __all__ is made of _table.py
-from ._images import (
-    adaptive_avg_pool,
-    adaptive_max_pool,
-    adaptive_max_pool_with_indices,
-    conv_nd,
-    conv_transpose_nd,
-    interpolate,
-)
+from ._declared import *  # noqa: F403  # whose __all__ is made of _operators/table.py
+from ._images import conv_nd, conv_transpose_nd, interpolate
 from ._machinery import backward, call, grad
 from ._norms import batch_norm, group_norm, layer_norm
 from ._pointwise import pointwise
@@ -43,9 +36,6 @@ from ._sequences import attention, gru, lstm
 from ._shapes import concat, embedding, pad, slice
 
 __all__ = [
-    "adaptive_avg_pool",
-    "adaptive_max_pool",
-    "adaptive_max_pool_with_indices",
     "attention",
     "backward",
     "batch_norm",

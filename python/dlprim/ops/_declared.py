@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""The functions of _table.py. Type checkers read _declared.pyi in place of this module, which the build writes."""
+"""The functions of _operators/table.py, made at import. Type checkers read _declared.pyi, which the build writes."""
 
 from __future__ import annotations
 
 import json
-import linecache
 from collections.abc import Callable
 from typing import Any
 
+from .._arguments import kept_sizes
 from .._core import Call, dtype_name, operator_declarations
+from .._operators import define
+from .._operators.signatures import Signature, eager_function, signature_of
+from .._operators.table import OF_OPS, Row
 from ._machinery import kept, make_call, operator
-from ._signatures import Signature, definition, signature_of
-from ._table import TABLE, Row
-
-#: What tracebacks call the text of the functions.
-SOURCE = "<functions of dlprim.ops>"
 
 
 def call_of(row: Row, signature: Signature) -> Call | Callable[..., Call]:
@@ -35,15 +33,14 @@ def call_of(row: Row, signature: Signature) -> Call | Callable[..., Call]:
 def functions() -> dict[str, Callable[..., object]]:
     """The functions by name. They are compiled from text, so that Python itself checks and binds their arguments."""
     declarations = json.loads(operator_declarations())
-    scope: dict[str, Any] = {"dtype_name": dtype_name, "__name__": __package__}
+    scope: dict[str, Any] = {"dtype_name": dtype_name, "kept_sizes": kept_sizes, "__name__": __package__}
     text, names = "", []
-    for row in TABLE:
+    for row in OF_OPS:
         signature = signature_of(row, declarations[row.operator])
         names.append(signature.name)
         scope[f"{signature.name}_call"] = call_of(row, signature)
-        text += definition(row, declarations[row.operator])
-    linecache.cache[SOURCE] = (len(text), None, text.splitlines(keepends=True), SOURCE)  # for tracebacks
-    exec(compile(text, SOURCE, "exec"), scope)
+        text += eager_function(row, declarations[row.operator])
+    define(text, "<functions of dlprim.ops>", scope)
     return {name: operator(scope[name]) for name in names}
 
 

@@ -8,15 +8,11 @@ of these dimensions, or a list with an entry for each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
 
 from .._core import Call, Tensor
 from ..errors import InvalidArgumentError
 from ._machinery import Ints, Scale, kept, make_call, operator
 from ._products import Sizes
-
-#: One size of a result, or a list of them. None keeps the input's size.
-OutputSize = Union[int, Sequence[Union[int, None]]]
 
 
 def nd_weight(name: str, shape: Sizes, wanted: str) -> Sizes:
@@ -154,60 +150,6 @@ def conv_transpose_nd(
         weight.shape, bias is not None, stride, padding, output_padding, groups, dilation, precision, engine
     )
     return kernel.one((input,), (weight,) if bias is None else (weight, bias), out)
-
-
-@kept
-def adaptive_call(mode: str, output_size: OutputSize, indices: bool, engine: str | None) -> Call:
-    sizes = output_size if isinstance(output_size, Sequence) else (output_size,)
-    options = {
-        "mode": mode,
-        "output": [-1 if size is None else size for size in sizes],
-        "return_indices": indices,
-    }
-    return make_call("AdaptivePooling", options, engine=engine)
-
-
-@operator
-def adaptive_avg_pool(
-    input: Tensor, output_size: OutputSize, *, out: Tensor | None = None, engine: str | None = None
-) -> Tensor:
-    """Means of windows that share images evenly, as torch.nn.functional.adaptive_avg_pool1d, 2d and 3d.
-
-    input: [N, C, ...] with one to three dimensions of images. The result is [N, C, ...] of sizes output_size. Window i
-    of a dimension goes from i size / output_size, rounded down, to (i + 1) size / output_size, rounded up.
-    output_size: one number, or one for each dimension of images. None (or -1) in a list keeps the input's size.
-
-    Raises InvalidArgumentError (a ValueError) if the shape or the sizes are invalid.
-    """
-    return adaptive_call("avg", output_size, False, engine).one((input,), (), out)
-
-
-@operator
-def adaptive_max_pool(
-    input: Tensor, output_size: OutputSize, *, out: Tensor | None = None, engine: str | None = None
-) -> Tensor:
-    """Maxima of windows that share images evenly, as torch.nn.functional.adaptive_max_pool1d, 2d and 3d.
-
-    Shapes, windows and output_size are those of `adaptive_avg_pool`.
-
-    Raises InvalidArgumentError (a ValueError) if the shape or the sizes are invalid.
-    """
-    return adaptive_call("max", output_size, False, engine).one((input,), (), out)
-
-
-@operator
-def adaptive_max_pool_with_indices(
-    input: Tensor,
-    output_size: OutputSize,
-    *,
-    out: Sequence[Tensor | None] | None = None,
-    engine: str | None = None,
-) -> tuple[Tensor, ...]:
-    """The maxima of `adaptive_max_pool` and their positions, which are those of `max_pool_nd_with_indices`.
-
-    Raises InvalidArgumentError (a ValueError) if the shape or the sizes are invalid.
-    """
-    return adaptive_call("max", output_size, True, engine).all((input,), (), out)
 
 
 @kept

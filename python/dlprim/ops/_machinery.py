@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 import numpy
 
+from .._arguments import Ints as Ints
+from .._arguments import Scale as Scale
 from .._arguments import unknown_argument
 from .._core import Call, Gradient, Tensor
 
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
-#: A size for both dimensions of an image, or [height, width].
-Ints = Union[int, Sequence[int]]
-#: A factor for all dimensions of images, or one for each.
-Scale = Union[float, Sequence[float]]
 Outs = Union[Tensor, Sequence[Union[Tensor, None]], None]
 F = TypeVar("F", bound=Callable[..., object])
 

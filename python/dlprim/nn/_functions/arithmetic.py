@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._declared import square
 from .._graph import Generic, LayerOptions, Number, Symbol, describe_value
-from .._layers.options import unless
+from .._options import unless
 from .._unpack import Unpack
-from .activations import activation as apply_activation
-from .activations import square
 from .arguments import as_number, is_float
 from .programs import unary_program
+from .special import activation as apply_activation
 
 
 def add(

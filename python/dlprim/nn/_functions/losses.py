@@ -6,7 +6,7 @@ from __future__ import annotations
 from .. import _layers as layers
 from .._graph import Generic, LayerOptions, Symbol, describe_value
 from .._layers.losses import as_loss, target_of
-from .._layers.options import unless
+from .._options import unless
 from .._unpack import Unpack
 from .arguments import shape_of
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .._graph import Generic, LayerOptions, Symbol
-from .._layers.options import unless
+from .._options import unless
 from .._unpack import Unpack
 
 
@@ -30,30 +30,6 @@ def matmul(
     }
     inputs = (a, b) if bias is None else (a, b, bias)
     return Generic("MatMul", "matmul", options, common).apply(*inputs)[0]
-
-
-def matmul_add(
-    a: Symbol,
-    b: Symbol,
-    addend: Symbol,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    **common: Unpack[LayerOptions],
-) -> Symbol:
-    """alpha a b + beta addend, as torch.addmm and torch.baddbmm. `addend` broadcasts to the product's shape.
-
-    Shapes, `transpose_a` and `transpose_b` are those of `matmul`. If `beta` is 0, `addend` is not read.
-    """
-    options = {
-        "transpose_a": unless(transpose_a, False),
-        "transpose_b": unless(transpose_b, False),
-        "alpha": unless(alpha, 1.0),
-        "beta": unless(beta, 1.0),
-    }
-    return Generic("MatMulAdd", "matmul_add", options, common).apply(a, b, addend)[0]
 
 
 def attention(

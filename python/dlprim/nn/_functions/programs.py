@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...errors import InvalidArgumentError
 from .._graph import Generic, LayerOptions, Number, Symbol, describe_value
-from .._layers.options import unless
+from .._options import unless
 from .._unpack import Unpack
 from .arguments import as_number
 

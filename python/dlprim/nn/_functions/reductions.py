@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._graph import Generic, LayerOptions, Symbol
-from .._layers.options import unless
+from .._options import unless
 from .._unpack import Unpack
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ...summary import dtype_name
 from .. import _layers as layers
+from .._declared import reshape
 from .._graph import Generic, LayerOptions, Symbol, describe_value
-from .._layers.options import unless
+from .._options import unless
 from .._unpack import Unpack
 from .arguments import as_index
 
@@ -92,16 +92,6 @@ def _range(x: Symbol, dim: int, k: builtins.slice) -> Symbol:
     return slice(x, dim, begin, None if end is None else stop)
 
 
-def flatten(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
-    """[N, ...] -> [N, features]."""
-    return layers.Flatten(**common)(x)
-
-
-def reshape(x: Symbol, shape: Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
-    """The same elements in another shape. 0 keeps the input's size, and one entry may be -1, which is deduced."""
-    return layers.Reshape(shape, **common)(x)
-
-
 def squeeze(x: Symbol, dims: int | Sequence[int] | None = None, **common: Unpack[LayerOptions]) -> Symbol:
     """Drops dimensions of size 1: those in `dims`, or without `dims` all."""
     options = {"dims": [dims] if isinstance(dims, int) else dims}
@@ -117,37 +107,6 @@ def unsqueeze(x: Symbol, dim: int, **common: Unpack[LayerOptions]) -> Symbol:
     at = dim if dim >= 0 else dim + x.ndim + 1
     behind = [-1, *x.shape[at + 1 :]] if at < x.ndim else []
     return reshape(x, [0] * at + [1] + behind, **common)
-
-
-def transpose(x: Symbol, dim0: int = -2, dim1: int = -1, **common: Unpack[LayerOptions]) -> Symbol:
-    """Swaps two dimensions."""
-    options = {"dim0": unless(dim0, -2), "dim1": unless(dim1, -1)}
-    return Generic("Transpose", "transpose", options, common).apply(x)[0]
-
-
-def permute(x: Symbol, dims: Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
-    """Permutes dimensions: dimension i of the result is dimension `dims[i]` of x."""
-    return Generic("Transpose", "permute", {"dims": dims}, common).apply(x)[0]
-
-
-def flip(x: Symbol, dims: int | Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
-    """Reverses the order of elements along one or more dimensions. Negative ones count from the end."""
-    return Generic("Flip", "flip", {"dims": [dims] if isinstance(dims, int) else dims}, common).apply(x)[0]
-
-
-def pad(
-    x: Symbol, pads: Sequence[int], *, mode: str = "constant", value: float = 0.0, **common: Unpack[LayerOptions]
-) -> Symbol:
-    """Adds elements at the borders: `pads` in front and behind, from the last dimension backward; negative ones crop.
-
-    `mode` is "constant" (of `value`), "reflect", "replicate" or "circular".
-    """
-    return layers.Pad(pads, mode=mode, value=value, **common)(x)
-
-
-def cast(x: Symbol, dtype: Any, **common: Unpack[LayerOptions]) -> Symbol:
-    """Converts the values to another type: ``"float32"``, ``"float16"``, ..., or a numpy dtype."""
-    return Generic("Cast", "cast", {"dtype": dtype_name(dtype)}, common).apply(x)[0]
 
 
 def parameter(

@@ -8,8 +8,8 @@ from typing import Any
 from ..._arguments import torch_order
 from ...errors import InvalidArgumentError
 from .._graph import Layer, LayerOptions, Symbol
+from .._options import unless
 from .._unpack import Unpack
-from .options import unless
 
 
 class _Recurrent(Layer):

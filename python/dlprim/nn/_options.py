@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import InvalidArgumentError
-from .._graph import IntOrPair
+from ..errors import InvalidArgumentError
+from ._graph import IntOrPair
 
 
 def unless(value: Any, default: Any) -> Any:

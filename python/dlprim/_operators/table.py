@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""The functions of dlprim.ops that follow from what their operator declares: one row for each.
+"""The functions of dlprim.ops and dlprim.nn, and layers, that follow from what their operator declares: a row for each.
 
-A row has the function's arguments, its operator, what it computes, and the options that it fixes. Everything else comes
-from the operator's struct in include/dlprim/op_options.hpp: types, defaults, and what an argument means.
+A row has the arguments, the operator, what it computes, and the options that it fixes. Everything else comes from the
+operator's struct in include/dlprim/op_options.hpp: types, defaults, and what an argument means.
 
-    max_pool2d(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, engine)
+    max_pool2d(input, kernel_size, stride=kernel_size, padding, *, ceil_mode, engine)
 
-An argument is a tensor (TENSORS of _signatures.py), a keyword of all calls (COMMON there: `engine`, `seed`, ...), or an
-option. A bare option has the operator's default, and none if the operator requires it. The other forms of an option:
+An argument is a tensor (TENSORS of signatures.py), a keyword of eager calls (COMMON there: `engine`, `seed`, ...), or
+an option. A bare option has the operator's default, and none if the operator requires it. The other forms of an option:
 
-    padding           an option that network JSON names otherwise, which NAMES of _signatures.py says
+    padding           an option that network JSON names otherwise, which NAMES of signatures.py says
     alpha: coef2      another name of network JSON, in this function alone
     dim=0             another default; None leaves the option to the operator
     dim=required      no default
     stride=kernel_size    by default the value of another argument
+    padding|str       also of this type
 
-Every function also takes `out`. Behind `-> tuple`, it returns all results of its operator, else the first. A line of
-the text that begins with an argument's name and a colon replaces what the operator says about this argument.
-
-This module and _signatures.py import nothing of the package, because the build reads them to write _declared.pyi.
+In dlprim.ops a function also takes `out`. In dlprim.nn it has the keywords of LayerOptions in place of those of eager
+calls, and `input` is x. Behind `-> tuple`, it returns all results of its operator, else the first. A line of the text
+that begins with an argument's name and a colon replaces what the operator says about this argument.
 """
 
 from __future__ import annotations
@@ -27,22 +27,28 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """A function: see above."""
+    """A function or a layer: see above."""
 
     signature: str
     operator: str
     text: str
     fixed: dict[str, Any]
+    only: str = ""  # "ops" or "nn" of a function that the other module lacks or writes itself
+    eager: str = ""  # what the help adds in dlprim.ops
+    base: str = "SingleLayer"  # of a layer: its base class, from nn/_bases.py
+    order: tuple[str, ...] = ()  # of a layer: PyTorch's order of arguments, which is taken too
+    prefix: str = ""  # of a layer: the beginning of generated names, if not the class's
 
 
-def row(signature: str, operator: str, text: str, **fixed: Any) -> Row:
-    """A row of the table, with the options that the function fixes as keywords."""
-    return Row(signature, operator, text, fixed)
+def row(signature: str, operator: str, text: str, only: str = "", eager: str = "", **fixed: Any) -> Row:
+    """A row of a function, with the options that it fixes as keywords."""
+    return Row(signature, operator, text, fixed, only, eager)
 
 
-def activation(signature: str, text: str, name: str = "") -> Row:
-    """A function of network JSON's operator Activation, which has the function's name there if no other is given."""
-    return row(signature, "Activation", text, activation=name or signature.partition("(")[0])
+def activation(signature: str, text: str, only: str = "") -> Row:
+    """A function of network JSON's operator Activation, which has the function's name there."""
+    fixed = {"activation": signature.partition("(")[0]}
+    return Row(signature, "Activation", text, fixed, only, base="ActivationLayer")
 
 
 ACTIVATIONS = [
@@ -53,6 +59,7 @@ ACTIVATIONS = [
 
         docs/json.md lists them, with the meaning of alpha and beta.
         """,
+        only="ops",
     ),
     activation("identity(input)", "A copy of the input."),
     activation("relu(input)", "max(x, 0)."),
@@ -71,36 +78,39 @@ ACTIVATIONS = [
     activation("log(input)", "The natural logarithm; NaN for negative numbers."),
     activation("sqrt(input)", "The square root; NaN for negative numbers."),
     activation("square(input)", "x x."),
-    activation("neg(input)", "-x."),
-    activation("leaky_relu(input, *, negative_slope: alpha=0.01)", "x if x > 0, else negative_slope x."),
-    activation("elu(input, *, alpha=1.0)", "x if x > 0, else alpha (exp(x) - 1)."),
-    activation("celu(input, *, alpha=1.0)", "x if x > 0, else alpha (exp(x / alpha) - 1)."),
+    activation("neg(input)", "-x.", only="ops"),
+    activation("leaky_relu(input, negative_slope: alpha=0.01)", "x if x > 0, else negative_slope x."),
+    activation("elu(input, alpha=1.0)", "x if x > 0, else alpha (exp(x) - 1)."),
+    activation("celu(input, alpha=1.0)", "x if x > 0, else alpha (exp(x / alpha) - 1)."),
     activation(
-        "softplus(input, *, beta: alpha=1.0, threshold: beta=20.0)",
+        "softplus(input, beta: alpha=1.0, threshold: beta=20.0)",
         "log(1 + exp(beta x)) / beta; x where beta x is above the threshold.",
     ),
-    activation("softshrink(input, *, lambd: alpha=0.5)", "x - lambd if x > lambd, x + lambd if x < -lambd, else 0."),
-    activation("hardshrink(input, *, lambd: alpha=0.5)", "x if abs(x) > lambd, else 0."),
+    activation("softshrink(input, lambd: alpha=0.5)", "x - lambd if x > lambd, x + lambd if x < -lambd, else 0."),
+    activation("hardshrink(input, lambd: alpha=0.5)", "x if abs(x) > lambd, else 0."),
     activation(
         "threshold(input, threshold: alpha=required, value: beta=required)",
-        "x if x > threshold, else value, as torch.nn.functional.threshold. `binarize` is Threshold of network JSON.",
+        "x if x > threshold, else value, as torch.nn.functional.threshold.",
     ),
     row("abs(input)", "Abs", "The absolute value; its gradient at 0 is 0."),
-    row("hardtanh(input, *, min_val, max_val)", "Hardtanh", "min(max(x, min_val), max_val)."),
+    row("hardtanh(input, min_val, max_val)", "Hardtanh", "min(max(x, min_val), max_val)."),
     row(
         "binarize(input, *, threshold)",
         "Threshold",
         "1 if x > threshold, else 0: the operator Threshold of network JSON. Its gradient is 0.",
+        only="ops",
     ),
     row(
         "dropout(input, p, *, training=True, seed, step, stream=None)",
         "Dropout",
         """In training, sets each element to 0 with probability p and divides the others by 1 - p.
 
-        Otherwise it makes a copy.
+        Otherwise the result is the input.
         p: a number from 0 to 1.
+        stream: an integer from 0 to 2^24 - 1. Dropouts of the same stream drop the same elements.
+        """,
+        eager="""
         seed, step: integers from 0 to 2^64 - 1.
-        stream: an integer from 0 to 2^24 - 1.
         Equal seed, step and stream drop the same elements on every device. `grad` needs those of the forward call.
         """,
     ),
@@ -114,31 +124,50 @@ ARITHMETIC = [
 
         operation: "sum", "prod" or "max". If both are equal, "max" passes its gradient to the first.
         """,
+        only="ops",
     ),
     row(
         "add(input, other, *, alpha: coef2)",
         "Elementwise",
         "input + alpha other; shapes broadcast as in numpy.",
         operation="sum",
+        only="ops",
     ),
     row(
-        "sub(input, other)", "Elementwise", "input - other; shapes broadcast as in numpy.", operation="sum", coef2=-1.0
+        "sub(input, other)",
+        "Elementwise",
+        "input - other; shapes broadcast as in numpy.",
+        operation="sum",
+        coef2=-1.0,
+        only="ops",
     ),
     row(
-        "mul(input, other)", "Elementwise", "The product of each pair; shapes broadcast as in numpy.", operation="prod"
+        "mul(input, other)",
+        "Elementwise",
+        "The product of each pair; shapes broadcast as in numpy.",
+        operation="prod",
+        only="ops",
     ),
-    row("div(input, other)", "Pointwise", "input / other; shapes broadcast as in numpy.", code="y0 = x0 / x1"),
+    row(
+        "div(input, other)",
+        "Pointwise",
+        "input / other; shapes broadcast as in numpy.",
+        code="y0 = x0 / x1",
+        only="ops",
+    ),
     row(
         "maximum(input, other)",
         "Elementwise",
         "The larger one of each pair; shapes broadcast as in numpy. Of equal ones the first gets the gradient.",
         operation="max",
+        only="ops",
     ),
     row(
         "minimum(input, other)",
         "Pointwise",
         "The smaller one of each pair; shapes broadcast as in numpy. Of equal ones the first gets the gradient.",
         code="y0 = min(x0, x1)",
+        only="ops",
     ),
     row(
         "reduction(input, *, method, dims, start_axis, keep_dim, output_scale, engine)",
@@ -148,18 +177,21 @@ ARITHMETIC = [
         method: the sum of x ("sum"), of x x ("sumsq") or of abs(x) ("abssum"), or the mean ("mean").
         If no dimension remains, the result is [1].
         """,
+        only="ops",
     ),
     row(
         "sum(input, dim: dims, keepdim=False)",
         "Reduction",
         "The sum over one or several dimensions, or over all. If no dimension remains, the result is [1].",
         method="sum",
+        only="ops",
     ),
     row(
         "mean(input, dim: dims, keepdim=False)",
         "Reduction",
         "The mean over one or several dimensions, or over all. If no dimension remains, the result is [1].",
         method="mean",
+        only="ops",
     ),
     row(
         "matmul_add(input, other, addend, *, transpose_a, transpose_b, alpha, beta, precision, engine)",
@@ -178,7 +210,6 @@ NORMS = [
         "softmax(input, dim, *, engine)",
         "Softmax",
         "exp(x) divided by its sum along a dimension; a negative dim counts from the end.",
-        log=False,
     ),
     row(
         "log_softmax(input, dim, *, engine)",
@@ -196,6 +227,7 @@ NORMS = [
         out of range or NaN has a loss of 0.
         The result is [1]. For other reductions apply `nll_loss` to `log_softmax`.
         """,
+        only="ops",
     ),
     row(
         "nll_loss(input, target, *, reduction)",
@@ -207,6 +239,7 @@ NORMS = [
         out of range or NaN has a loss of 0.
         reduction: "mean" or "sum" over the labels, [1], or "none", [N, ...].
         """,
+        only="ops",
     ),
     row(
         "mse_loss(input, target, *, reduction)",
@@ -215,12 +248,13 @@ NORMS = [
 
         reduction: "mean" or "sum" over the elements, [1], or "none", which keeps the shape.
         """,
+        only="ops",
     ),
 ]
 
 POOLING = [
     row(
-        "max_pool2d(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, engine)",
+        "max_pool2d(input, kernel_size, stride=kernel_size, padding, *, ceil_mode, engine)",
         "Pooling2D",
         """The maximum of each window of images, as torch.nn.functional.max_pool2d.
 
@@ -233,7 +267,7 @@ POOLING = [
         mode="max",
     ),
     row(
-        "avg_pool2d(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, count_include_pad=True, engine)",
+        "avg_pool2d(input, kernel_size, stride=kernel_size, padding, ceil_mode, count_include_pad=True, *, engine)",
         "Pooling2D",
         """The mean of each window of images, as torch.nn.functional.avg_pool2d.
 
@@ -250,7 +284,7 @@ POOLING = [
     ),
     row("global_avg_pool2d(input)", "GlobalPooling", "Mean of each channel: [N, C, H, W] -> [N, C, 1, 1].", mode="avg"),
     row(
-        "max_pool_nd(input, kernel_size, *, stride=kernel_size, padding, dilation, ceil_mode, engine)",
+        "max_pool_nd(input, kernel_size, stride=kernel_size, padding, dilation, *, ceil_mode, engine)",
         "PoolingND",
         """The maximum of each window, as torch.nn.functional.max_pool1d, max_pool2d and max_pool3d.
 
@@ -263,7 +297,7 @@ POOLING = [
         mode="max",
     ),
     row(
-        "max_pool_nd_with_indices(input, kernel_size, *, stride=kernel_size, padding, dilation, ceil_mode, engine)"
+        "max_pool_nd_with_indices(input, kernel_size, stride=kernel_size, padding, dilation, *, ceil_mode, engine)"
         " -> tuple",
         "PoolingND",
         """The maximum of each window and its position: as `max_pool_nd`, with PyTorch's return_indices.
@@ -274,8 +308,8 @@ POOLING = [
         return_indices=True,
     ),
     row(
-        "avg_pool_nd(input, kernel_size, *, stride=kernel_size, padding, ceil_mode, count_include_pad=True, "
-        "divisor_override=None, engine)",
+        "avg_pool_nd(input, kernel_size, stride=kernel_size, padding, ceil_mode, count_include_pad=True, "
+        "divisor_override=None, *, engine)",
         "PoolingND",
         """The mean of each window, as torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
 
@@ -284,6 +318,37 @@ POOLING = [
         divisor_override: what each window's sum is divided by, in place of its number of elements.
         """,
         mode="avg",
+    ),
+    row(
+        "adaptive_avg_pool(input, output_size, *, engine)",
+        "AdaptivePooling",
+        """Means of windows that share images evenly, as torch.nn.functional.adaptive_avg_pool1d, 2d and 3d.
+
+        input: [N, C, ...] with one to three dimensions of images. The result is [N, C, ...] of sizes output_size.
+        Window i of a dimension goes from i size / output_size, rounded down, to (i + 1) size / output_size, rounded up.
+        output_size: one number, or one for each dimension of images. None (or -1) in a list keeps the size that it has.
+        """,
+        mode="avg",
+    ),
+    row(
+        "adaptive_max_pool(input, output_size, *, engine)",
+        "AdaptivePooling",
+        """Maxima of windows that share images evenly, as torch.nn.functional.adaptive_max_pool1d, 2d and 3d.
+
+        Shapes and windows are those of `adaptive_avg_pool`.
+        output_size: as of `adaptive_avg_pool`.
+        """,
+        mode="max",
+    ),
+    row(
+        "adaptive_max_pool_with_indices(input, output_size, *, engine) -> tuple",
+        "AdaptivePooling",
+        """The maxima of `adaptive_max_pool` and their positions, which are those of `max_pool_nd_with_indices`.
+
+        output_size: as of `adaptive_avg_pool`.
+        """,
+        mode="max",
+        return_indices=True,
     ),
     row(
         "grid_sample(input, grid, mode, padding_mode, align_corners, *, engine)",
@@ -391,7 +456,7 @@ LINES = [
     row(
         "logcumsumexp(input, dim=required, *, reverse)",
         "Scan",
-        """The logarithms of running sums of exp(input) along a dimension, as torch.logcumsumexp.
+        """The logarithms of running sums of exp(x) along a dimension, as torch.logcumsumexp.
 
         No exponential overflows.
         """,
@@ -403,11 +468,11 @@ LINES = [
         """The positions of the elements that are not 0, as torch.nonzero_static, and how many elements these are.
 
         Returns (positions, count). positions: int64 of shape [size, dimensions of the input], in row-major order, with
-        rows of fill_value behind the last. count: int64 of shape [1], which may be more than size. The call does not
-        wait to learn the count: `positions[: count.item()]` is torch.nonzero, and waits.
+        rows of fill_value behind the last. count: int64 of shape [1], which may be more than size.
         size: the number of rows; without it as many as the input has elements.
         flat: whether positions have shape [size] and count in the flattened input.
         """,
+        eager="The call does not wait to learn the count: `positions[: count.item()]` is torch.nonzero, and waits.",
     ),
     row(
         "topk(input, k, dim, largest, sorted) -> tuple",
@@ -430,6 +495,17 @@ MOVEMENT = [
         "split(input, parts, dim=0) -> tuple",
         "Split",
         "Cuts a tensor into equal parts along a dimension, as numpy.split; a negative dim counts from the end.",
+        only="ops",
+    ),
+    row(
+        "pad(input, pads, *, mode, value)",
+        "Pad",
+        """Adds elements at the borders.
+
+        pads: elements in front and behind, from the last dimension backward; negative ones crop.
+        mode: "constant" (of `value`), "reflect", "replicate" or "circular".
+        """,
+        only="nn",
     ),
     row("flatten(input)", "Flatten", "[N, ...] -> [N, product of the rest]."),
     row("reshape(input, shape: dims)", "Reshape", "The same elements in the same order, in another shape."),
@@ -440,11 +516,12 @@ MOVEMENT = [
 
         dim: one or several dimensions.
         """,
+        only="ops",
     ),
     row(
         "transpose(input, dim0, dim1)",
         "Transpose",
-        """Exchanges two dimensions, in new memory.
+        """Exchanges two dimensions.
 
         dim0, dim1: the two dimensions.
         """,
@@ -452,7 +529,7 @@ MOVEMENT = [
     row(
         "permute(input, dims=required)",
         "Transpose",
-        "Permutes dimensions, in new memory: dimension i of the result is dimension dims[i] of the input.",
+        "Permutes dimensions: dimension i of the result is dimension dims[i] of the input.",
     ),
     row(
         "flip(input, dims=required)",
@@ -473,6 +550,8 @@ MOVEMENT = [
         """Elements at positions along a dimension, as torch.gather. An index below 0 counts from the end.
 
         dim: the dimension that is indexed.
+        """,
+        eager="""
         An index out of range raises InvalidArgumentError, too. On OpenCL devices the next call that waits raises it,
         such as numpy() of the result.
         """,
@@ -484,8 +563,8 @@ MOVEMENT = [
         """Rows of a dimension, as torch.index_select; the index may have any shape, which takes the dimension's place.
 
         dim: the dimension that is indexed.
-        An index out of range raises as of `gather`.
         """,
+        eager="An index out of range raises as of `gather`.",
         mode="rows",
     ),
     row(
@@ -494,8 +573,8 @@ MOVEMENT = [
         """Slices at the tuples in the index's last dimension, as input[tuple(index.unbind(-1))] in PyTorch.
 
         batch_dims: leading dimensions that input and index have in common.
-        An index out of range raises as of `gather`.
         """,
+        eager="An index out of range raises as of `gather`.",
         mode="tuples",
     ),
     row(
@@ -506,8 +585,8 @@ MOVEMENT = [
         dim: the dimension that is indexed.
         reduction: "none" (of several elements for one place the last counts), "add", "mul", "max" or "min". Results are
         the same in every run.
-        An index out of range raises as of `gather`.
         """,
+        eager="An index out of range raises as of `gather`.",
         mode="elements",
     ),
     row(
@@ -522,4 +601,178 @@ MOVEMENT = [
     ),
 ]
 
-TABLE = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT]
+FUNCTIONS = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT]
+OF_OPS = [each for each in FUNCTIONS if each.only != "nn"]
+OF_NN = [each for each in FUNCTIONS if each.only != "ops"]
+
+#: Layers that are functions without their tensors.
+LAYERS_OF_FUNCTIONS = {
+    "ReLU": "relu",
+    "ReLU6": "relu6",
+    "Sigmoid": "sigmoid",
+    "Tanh": "tanh",
+    "SiLU": "silu",
+    "Hardswish": "hardswish",
+    "Hardsigmoid": "hardsigmoid",
+    "LeakyReLU": "leaky_relu",
+    "ELU": "elu",
+    "Softplus": "softplus",
+    "Mish": "mish",
+    "Hardtanh": "hardtanh",
+    "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+    "Dropout": "dropout",
+    "MaxPool2d": "max_pool2d",
+    "AvgPool2d": "avg_pool2d",
+    "GlobalAvgPool2d": "global_avg_pool2d",
+    "GlobalMaxPool2d": "global_max_pool2d",
+    "MaxPoolNd": "max_pool_nd",
+    "AvgPoolNd": "avg_pool_nd",
+    "AdaptiveAvgPool": "adaptive_avg_pool",
+    "AdaptiveMaxPool": "adaptive_max_pool",
+    "Flatten": "flatten",
+    "Reshape": "reshape",
+    "Pad": "pad",
+}
+
+CONVOLUTION_ORDER = ("channels_in", "channels_out", "kernel_size", "stride", "padding", "dilation", "groups", "bias")
+TRANSPOSED_ORDER = (*CONVOLUTION_ORDER[:5], "output_padding", "groups", "bias", "dilation")
+
+OWN_LAYERS = [
+    Row(
+        "Activation(function: activation, *, alpha, beta)",
+        "Activation",
+        """Applies a function of docs/json.md, such as ``"gelu"``, to each element.
+
+        alpha, beta: its parameters.
+        """,
+        {},
+        base="ActivationLayer",
+    ),
+    Row(
+        "PReLU(num_parameters, init)",
+        "PReLU",
+        "x if x > 0, else weight x. Parameter: weight [num_parameters].",
+        {},
+        prefix="prelu",
+    ),
+    Row(
+        "Conv2d(channels_out, kernel_size, *, stride, padding|str, dilation, groups, bias, activation, "
+        "channels_in=None)",
+        "Convolution2D",
+        """A convolution of images: [N, C, H, W] -> [N, channels_out, H', W'].
+
+        Parameters: weight [channels_out, C / groups, kh, kw], and bias [channels_out].
+        kernel_size, stride, dilation: one integer or (height, width).
+        padding: likewise, or (top, left, bottom, right), or "same", which keeps the image's size, or "valid".
+        activation: a function of docs/json.md that is applied to the result.
+        Arguments in PyTorch's order are taken too: Conv2d(channels_in, channels_out, kernel_size, stride, padding,
+        dilation, groups, bias).
+        """,
+        {},
+        base="Convolution2d",
+        order=CONVOLUTION_ORDER,
+    ),
+    Row(
+        "ConvTranspose2d(channels_out, kernel_size, *, stride, padding, output_padding, dilation, groups, bias, "
+        "activation, channels_in=None)",
+        "TransposedConvolution2D",
+        """A transposed convolution: [N, C, H, W] -> [N, channels_out, H', W'], larger by the factor `stride`.
+
+        Parameters: weight [C, channels_out / groups, kh, kw], and bias [channels_out].
+        kernel_size, stride, padding, dilation, groups, activation: as of Conv2d.
+        output_padding: rows and columns that are added at the end, fewer than the stride or the dilation.
+        Arguments in PyTorch's order are taken too: ConvTranspose2d(channels_in, channels_out, kernel_size, stride,
+        padding, output_padding, groups, bias, dilation).
+        """,
+        {},
+        order=TRANSPOSED_ORDER,
+    ),
+    Row(
+        "ConvNd(channels_out, kernel_size, *, stride, padding|str, dilation, groups, bias, channels_in=None)",
+        "ConvolutionND",
+        """A convolution of images of one to three dimensions: [N, C, ...] -> [N, channels_out, ...].
+
+        Parameters: weight [channels_out, C / groups, *kernel_size], and bias [channels_out].
+        kernel_size, stride, dilation: one integer, or one for each dimension of images.
+        padding: likewise, or a list of those in front of all dimensions and then those behind them, or "same", which
+        keeps the image's size, or "valid".
+        Arguments in PyTorch's order are taken too, as by Conv2d.
+        """,
+        {},
+        base="ConvolutionNd",
+        order=CONVOLUTION_ORDER,
+    ),
+    Row(
+        "ConvTransposeNd(channels_out, kernel_size, *, stride, padding, output_padding, dilation, groups, bias, "
+        "channels_in=None)",
+        "TransposedConvolutionND",
+        """A transposed convolution of one to three dimensions: [N, C, ...] -> [N, channels_out, ...].
+
+        Parameters: weight [C, channels_out / groups, *kernel_size], and bias [channels_out].
+        kernel_size, stride, padding, dilation: as of ConvNd.
+        output_padding: elements that are added at the end, fewer than the stride or the dilation.
+        Arguments in PyTorch's order are taken too, as by ConvTranspose2d.
+        """,
+        {},
+        order=TRANSPOSED_ORDER,
+    ),
+    Row(
+        "Linear(features: outputs, *, bias, activation, features_in: inputs=None)",
+        "InnerProduct",
+        """A linear layer over the last dimension: [N, ..., features_in] -> [N, ..., features].
+
+        Parameters: weight [features, features_in], and bias [features]. For images, apply `Flatten` first. All
+        dimensions but the last may have other sizes when the net is reshaped. PyTorch's order is taken too:
+        Linear(features_in, features, bias).
+        activation: a function of docs/json.md that is applied to the result.
+        """,
+        {},
+        base="LastDimension",
+        order=("features_in", "features", "bias"),
+    ),
+    Row(
+        "Embedding(num_embeddings, embedding_dim, padding_idx)",
+        "Embedding",
+        """Looks up rows of a table by integer indices: [...] -> [..., embedding_dim].
+
+        Parameter: weight [num_embeddings, embedding_dim].
+        """,
+        {},
+        base="OfIndices",
+    ),
+    Row(
+        "BatchNorm(features=None, eps, momentum, affine, *, use_global_stats)",
+        "BatchNorm",
+        """Normalises each channel over the batch: [N, C, ...], with at least two dimensions.
+
+        Parameters, each [C]: running mean and running variance, which forward changes in training, and with `affine`
+        also scale and offset.
+        """,
+        {},
+    ),
+    Row(
+        "LayerNorm(normalized_shape, eps, elementwise_affine, bias, *, dims)",
+        "LayerNorm",
+        """Normalises each sample over its last `dims` dimensions, or over `normalized_shape`, which are their sizes.
+
+        Parameters, each of that shape: weight if `elementwise_affine`, and bias if also `bias`.
+        """,
+        {},
+    ),
+    Row(
+        "GroupNorm(num_groups, num_channels=None, eps, affine)",
+        "GroupNorm",
+        "Normalises groups of channels of each sample: [N, C, ...]. Parameters: weight [C] and bias [C].",
+        {},
+    ),
+]
+
+#: Layers by name.
+LAYERS = [
+    *(
+        (name, next(row for row in OF_NN if row.signature.startswith(f"{of}(")))
+        for name, of in LAYERS_OF_FUNCTIONS.items()
+    ),
+    *((row.signature.partition("(")[0], row) for row in OWN_LAYERS),
+]
