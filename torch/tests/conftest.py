@@ -32,9 +32,8 @@ def same_numbers(no_fallback: None) -> None:
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
     """Two ranks, which most tests share."""
-    group = Ranks(tmp_path_factory.mktemp("ranks"))
-    yield group
-    group.close()
+    with Ranks(tmp_path_factory.mktemp("ranks")) as group:
+        yield group
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -83,23 +83,28 @@ class Ranks:
         result: tuple[Any, str | None] = self.pipes[rank].recv()
         return result
 
-    def call(self, work: Work, *arguments: object) -> list[Any]:
-        """What all ranks return for `work`, in their order. Fails where one raises."""
+    def answers(self, work: Work, *arguments: object) -> list[tuple[Any, str | None]]:
+        """The answers of all ranks to `work`, in their order."""
         for rank in range(len(self.pipes)):
             self.start(rank, work, *arguments)
-        answers = [self.answer(rank) for rank in range(len(self.pipes))]
+        return [self.answer(rank) for rank in range(len(self.pipes))]
+
+    def call(self, work: Work, *arguments: object) -> list[Any]:
+        """What all ranks return for `work`. Fails where one raises."""
+        answers = self.answers(work, *arguments)
         assert all(error is None for _, error in answers), "\n".join(str(error) for _, error in answers)
         return [value for value, _ in answers]
 
     def errors(self, work: Work, *arguments: object) -> list[str]:
         """The exceptions that `work` raises on all ranks."""
-        for rank in range(len(self.pipes)):
-            self.start(rank, work, *arguments)
-        answers = [self.answer(rank) for rank in range(len(self.pipes))]
+        answers = self.answers(work, *arguments)
         assert all(error is not None for _, error in answers), f"did not raise: {answers}"
         return [str(error) for _, error in answers]
 
-    def close(self) -> None:
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Ends the processes."""
         for pipe, process in zip(self.pipes, self.processes, strict=True):
             if process.is_alive():

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 # What of accelerate/state.py chooses a device.
@@ -43,17 +42,9 @@ def run(folder: Path, code: str, **environment: str) -> str:
 
 
 def python(code: str, **environment: str) -> str:
-    """What a program prints."""
-    own = {name: value for name, value in os.environ.items() if name != "ACCELERATE_TORCH_DEVICE"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-c", code],
-        env={**own, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    """What a program prints, with warnings as errors. Accelerate chooses the device unless a variable names it."""
+    variables = {"ACCELERATE_TORCH_DEVICE": None, **environment}
+    return programs.run(code, "-W", "error::UserWarning", **variables).strip()
 
 
 STATES = "from accelerate.state import PartialState; "
@@ -73,7 +64,7 @@ def test_default(tmp_path: Path) -> None:
 def test_no_device(tmp_path: Path) -> None:
     """Without a device nothing changes."""
     code = STATES + "import os; print(PartialState().device, 'ACCELERATE_TORCH_DEVICE' in os.environ)"
-    assert run(tmp_path, code, OCL_ICD_VENDORS="/nowhere", OCL_ICD_FILENAMES="") == "cpu False"
+    assert run(tmp_path, code, **programs.NO_DEVICE) == "cpu False"
 
 
 def test_another_accelerator(tmp_path: Path) -> None:

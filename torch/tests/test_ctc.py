@@ -29,13 +29,17 @@ def test_loss(steps: list[int], labels: list[int], reduction: str) -> None:
 
 
 def test_infinite_losses() -> None:
-    """More labels than steps, with zero_infinity; doubles; a single sample; lengths as tensors."""
-    targets = torch.randint(1, 6, (2, 5))
-    compare(
-        lambda x, t: F.ctc_loss(x.log_softmax(2), t, [3, 9], [5, 2], zero_infinity=True),
-        steps_of(2, torch.float64),
-        targets,
-    )
+    """More labels than steps, and no steps, with zero_infinity; doubles; a single sample; lengths as tensors."""
+    targets = torch.randint(1, 6, (4, 5))
+    for reduction in ("none", "mean"):
+        compare(
+            lambda x, t, how=reduction: F.ctc_loss(
+                x.log_softmax(2), t, [3, 9, 0, 9], [5, 2, 0, 0], reduction=how, zero_infinity=True
+            ),
+            steps_of(4, torch.float64),
+            targets,
+        )
+    targets = targets[:2]
     compare(
         lambda x, t: F.ctc_loss(x.detach().log_softmax(2), t, [3, 9], [5, 2], reduction="none"), steps_of(2), targets
     )

@@ -3,21 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
-
-
-def run(code: str, **variables: str) -> str:
-    """Runs a program in another process, which must end well, and returns what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env={**os.environ, **variables}
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+from programs import NO_DEVICE, run
 
 
 def test_accelerator() -> None:
@@ -108,7 +96,7 @@ def test_without_opencl() -> None:
         "except RuntimeError as error: assert torch.ocl.why() in str(error), error\n"
         "else: raise SystemExit('made a tensor')"
     )
-    assert run(code, OCL_ICD_VENDORS="/nowhere", OCL_ICD_FILENAMES="") == ""
+    assert run(code, **NO_DEVICE) == ""
 
 
 def test_another_torch() -> None:

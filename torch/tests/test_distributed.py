@@ -87,8 +87,7 @@ def tree() -> list[Tensor]:
 
 def test_tree_of_ranks(tmp_path: Path) -> None:
     """Three ranks are added as (0 + 1) + 2, which rounding shows. When one is gone, the others learn it."""
-    group = Ranks(tmp_path, 3)
-    try:
+    with Ranks(tmp_path, 3) as group:
         expected = []
         for shift in range(3):
             one, two, three = (torch.tensor([TERMS[(i + shift) % 3]]) for i in range(3))
@@ -101,8 +100,6 @@ def test_tree_of_ranks(tmp_path: Path) -> None:
         for rank in (0, 1):
             error = str(group.answer(rank)[1])
             assert f"ALLREDUCE failed on rank {rank} of 3" in error and "Another rank has ended" in error
-    finally:
-        group.close()
 
 
 def reduced_to_one() -> tuple[Tensor, Tensor, Tensor]:
@@ -289,15 +286,12 @@ def test_shared_memory(tmp_path: Path, size: int) -> None:
     """Ranks of a host send tensors by memory that they share, with the same bits as by Gloo, and keep none of it."""
     found = []
     for shared in ("1", "0"):
-        group = Ranks(tmp_path / shared, size, DLPRIM_SHARED=shared)
-        try:
+        with Ranks(tmp_path / shared, size, DLPRIM_SHARED=shared) as group:
             group.call(sums_and_moves)  # the first time compiled kernels are written to caches, too
             found.append(group.call(sums_and_moves))
             for before, during, after in group.call(in_group_for_a_while):
                 assert before == after
                 assert during > before if shared == "1" else during == before == 0
-        finally:
-            group.close()
     for (shared_tensors, shared_bytes), (gloo_tensors, gloo_bytes) in zip(*found, strict=True):
         for one, other in zip(shared_tensors, gloo_tensors, strict=True):
             assert one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))

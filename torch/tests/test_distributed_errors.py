@@ -19,8 +19,7 @@ TIMEOUT = 600.0
 
 def test_death_while_waited_for(tmp_path: Path) -> None:
     """When a rank dies while others wait for it, they raise long before the timeout, and in later calls, too."""
-    group = Ranks(tmp_path, 3, timeout=TIMEOUT)
-    try:
+    with Ranks(tmp_path, 3, timeout=TIMEOUT) as group:
         group.call(reduced, "SUM", torch.float32, 10)
         for rank in (0, 1):
             group.start(rank, reduced, "SUM", torch.float32, 10)
@@ -31,8 +30,6 @@ def test_death_while_waited_for(tmp_path: Path) -> None:
                 error = str(group.answer(rank, patience=TIMEOUT / 2)[1])
                 assert f"ALLREDUCE failed on rank {rank} of 3" in error and "has ended" in error
                 group.start(rank, reduced, "SUM", torch.float32, 10)
-    finally:
-        group.close()
 
 
 def other_sizes() -> None:
@@ -113,8 +110,7 @@ def both_devices() -> tuple[Tensor, Tensor]:
 
 def test_timeout_beside_gloo(tmp_path: Path) -> None:
     """A group for the device and the CPU. A rank waits for one that makes no operation until the timeout."""
-    group = Ranks(tmp_path, backend="cpu:gloo,ocl:ocl", timeout=3)
-    try:
+    with Ranks(tmp_path, backend="cpu:gloo,ocl:ocl", timeout=3) as group:
         for x, y in group.call(both_devices):
             assert torch.equal(x, y)
         start = time.monotonic()
@@ -122,5 +118,3 @@ def test_timeout_beside_gloo(tmp_path: Path) -> None:
         error = str(group.answer(0)[1])
         assert time.monotonic() - start > 2
         assert "ALLREDUCE failed on rank 0 of 2" in error and "init_process_group(timeout" in error
-    finally:
-        group.close()

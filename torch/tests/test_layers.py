@@ -273,22 +273,6 @@ def test_encoder_with_padding() -> None:
     torch.testing.assert_close(made[~hidden], expected[~hidden], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("joined", [False, True])
-@pytest.mark.parametrize("reduction", ["none", "mean"])
-def test_ctc_loss(reduction: str, joined: bool) -> None:
-    """Samples of several lengths, of which one has no labels, one a repeated label and one too few steps."""
-    x, t = torch.randn(12, 5, 6), torch.randint(1, 6, (5, 5))
-    t[0] = 2
-    steps, lengths = [12, 9, 12, 3, 0], [5, 3, 0, 5, 0]
-    targets = torch.cat([row[:length] for row, length in zip(t, lengths, strict=True)]) if joined else t
-
-    def loss(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-        own = (torch.tensor(steps), torch.tensor(lengths))
-        return F.ctc_loss(x.log_softmax(-1), t, *own, reduction=reduction, zero_infinity=True)
-
-    compare(loss, x, targets)
-
-
 def test_convolution_in_training() -> None:
     """Where gradients are wanted, a convolution rounds less: CPUs take smaller tiles of Winograd's algorithm."""
     if torch.ocl.get_device_properties().kind != "cpu":

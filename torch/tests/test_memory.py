@@ -56,14 +56,6 @@ def test_blocks_are_used_again() -> None:
         assert after[what] == before[what], what
 
 
-def test_out_of_memory() -> None:
-    """The exception that CUDA's users know, with the bytes that were wanted."""
-    _, total = torch.ocl.mem_get_info()
-    with pytest.raises(torch.OutOfMemoryError):
-        torch.ones(total, device="ocl") + 1
-    assert (torch.ones(2, device="ocl") + 1).tolist() == [2, 2]
-
-
 def busy() -> torch.Tensor:
     """Work that lasts longer than the host takes to enqueue a copy behind it."""
     x = torch.eye(1024, device="ocl")

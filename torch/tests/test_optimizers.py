@@ -40,9 +40,10 @@ def trained(device: str, dtype: torch.dtype, make: Callable[..., Any], steps: in
     return [param.detach().cpu() for param in params]
 
 
-def compare(make: Callable[..., Any]) -> None:
-    plain = partial(make, foreach=False)
-    for ours, wanted in zip(trained("ocl", torch.float32, make), trained("cpu", torch.float64, plain), strict=True):
+def compare(make: Callable[..., Any], **how: bool) -> None:
+    """The device's steps beside those of the CPU in double, tensor by tensor."""
+    expected = trained("cpu", torch.float64, partial(make, foreach=False))
+    for ours, wanted in zip(trained("ocl", torch.float32, partial(make, **how)), expected, strict=True):
         torch.testing.assert_close(ours.double(), wanted, rtol=2e-5, atol=2e-6)
 
 
@@ -55,13 +56,7 @@ def test_foreach(name: str) -> None:
 @pytest.mark.parametrize("name", FUSED)
 def test_fused(name: str) -> None:
     """In one kernel."""
-    make = OPTIMIZERS[name]
-    for ours, wanted in zip(
-        trained("ocl", torch.float32, partial(make, fused=True)),
-        trained("cpu", torch.float64, partial(make, foreach=False)),
-        strict=True,
-    ):
-        torch.testing.assert_close(ours.double(), wanted, rtol=2e-5, atol=2e-6)
+    compare(OPTIMIZERS[name], fused=True)
 
 
 def test_fused_with_scaler() -> None:

@@ -7,12 +7,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-
-
-def check(actual: torch.Tensor, expected: torch.Tensor) -> None:
-    """Same type, shape and values."""
-    assert actual.device.type == "ocl"
-    torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)
+from test_kernels import compare
+from test_rows import check
 
 
 @pytest.mark.parametrize(
@@ -56,20 +52,13 @@ def test_dropout() -> None:
 @pytest.mark.parametrize("kind", [torch.nn.LSTMCell, torch.nn.GRUCell])
 def test_cells(kind: type[torch.nn.Module], bias: bool) -> None:
     """Forward and backward of one step."""
-    torch.manual_seed(1)
     cell = kind(5, 4, bias=bias)
-    x = torch.randn(3, 5)
-    results = []
-    for device in ("cpu", "ocl"):
-        on = kind(5, 4, bias=bias).to(device)
-        on.load_state_dict(cell.state_dict())
-        a = x.clone().to(device).requires_grad_()
-        y = on(a)
-        y = y[0] * y[1] if isinstance(y, tuple) else y
-        (y * y).sum().backward()
-        assert a.grad is not None
-        results.append([y.detach().cpu(), a.grad.cpu(), *[p.grad.cpu() for p in on.parameters()]])
-    torch.testing.assert_close(results[1], results[0])
+    names = [name for name, _ in cell.named_parameters()]
+
+    def step(x: torch.Tensor, *values: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
+        return torch.func.functional_call(cell, dict(zip(names, values, strict=True)), (x,))  # type: ignore[no-any-return]
+
+    compare(step, torch.randn(3, 5), *cell.parameters())
 
 
 def test_ranges() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from test_kernels import compare
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 
@@ -109,15 +109,3 @@ def test_recipe(recipe: Callable[..., object], tensors: tuple[Tensor, ...]) -> N
         compare(lambda x: recipe(x.detach()), *tensors)
     else:
         compare(recipe, *tensors)
-
-
-@pytest.mark.fallback
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_padded_transformer_in_inference() -> None:
-    """nn.TransformerEncoder would make a nested tensor of this padding, which "ocl" does not have."""
-    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2).eval()
-    x, padding = torch.randn(2, 6, 16), torch.arange(6) >= torch.tensor([[4], [6]])
-    with torch.no_grad():
-        expected = model(x, src_key_padding_mask=padding)
-        actual = model.ocl()(x.ocl(), src_key_padding_mask=padding.ocl()).cpu()
-    torch.testing.assert_close(actual[~padding], expected[~padding], rtol=1e-4, atol=1e-4)

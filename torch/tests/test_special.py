@@ -8,47 +8,14 @@ import torch
 
 SPECIAL = torch.special
 INF, NAN = float("inf"), float("nan")
-EVERYWHERE = [
-    -60,
-    -20,
-    -9,
-    -5,
-    -3,
-    -2.09,
-    -1,
-    -0.5,
-    -1e-3,
-    0,
-    1e-6,
-    0.2,
-    0.5,
-    1,
-    2,
-    2.09,
-    3,
-    4.9,
-    5.1,
-    7.9,
-    8.1,
-    15,
-    60,
-]
+EVERYWHERE = [-60, -20, -9, -5, -3, -2.09, -1, -0.5, -1e-3, 0, 1e-6, 0.2, 0.5, 1, 2, 2.09, 3, 4.9, 5.1, 7.9, 8.1]
+EVERYWHERE += [15, 60]
+BESSEL = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i1", "i1e"]
+BESSEL += [f"modified_bessel_{kind}" for kind in ("i0", "i1", "k0", "k1")]
+BESSEL += [f"scaled_modified_bessel_{kind}" for kind in ("k0", "k1")]
 FUNCTIONS = {
-    "bessel_j0": EVERYWHERE,
-    "bessel_j1": EVERYWHERE,
-    "bessel_y0": EVERYWHERE,
-    "bessel_y1": EVERYWHERE,
+    **dict.fromkeys(BESSEL, EVERYWHERE),
     "spherical_bessel_j0": [*EVERYWHERE, INF],
-    "i0": EVERYWHERE,
-    "i0e": EVERYWHERE,
-    "i1": EVERYWHERE,
-    "i1e": EVERYWHERE,
-    "modified_bessel_i0": EVERYWHERE,
-    "modified_bessel_i1": EVERYWHERE,
-    "modified_bessel_k0": EVERYWHERE,
-    "modified_bessel_k1": EVERYWHERE,
-    "scaled_modified_bessel_k0": EVERYWHERE,
-    "scaled_modified_bessel_k1": EVERYWHERE,
     "airy_ai": [*EVERYWHERE, 104, INF],
     "erfcx": [*EVERYWHERE, NAN, 1e5, 1e8],
     "log_ndtr": [*EVERYWHERE, -1e4],

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Programs that tests run in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+# How a program finds no OpenCL device.
+NO_DEVICE = {"OCL_ICD_VENDORS": "/nowhere", "OCL_ICD_FILENAMES": ""}
+
+
+def run(code: str, *options: str, returns: int = 0, **variables: str | None) -> str:
+    """What a program prints, errors behind the rest. It ends with the code `returns`. A variable of None is unset."""
+    environment = {name: value for name, value in (os.environ | variables).items() if value is not None}
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=environment,
+    )
+    assert done.returncode == returns, done.stdout + done.stderr
+    return done.stdout + done.stderr
