@@ -8,6 +8,8 @@ import pathlib
 import re
 import sys
 
+from rules import repository, told
+
 # The mathematical, common and geometric functions of OpenCL C 3.0 (6.15.2, 6.15.4, 6.15.5).
 MATHEMATICAL = set(
     """acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi erfc erf
@@ -38,12 +40,12 @@ def strings(text: str) -> str:
     return "\n".join(raw or plain for _, raw, plain in STRING.findall(text))
 
 
-def calls(repository: pathlib.Path) -> dict[str, str]:
+def calls(root: pathlib.Path) -> dict[str, str]:
     """The mathematical functions that kernels call, each with a file that does."""
     found: dict[str, str] = {}
-    paths = sorted((repository / "kernels").rglob("*.cl*"))
+    paths = sorted((root / "kernels").rglob("*.cl*"))
     for room in ROOMS:
-        paths += sorted((repository / "src" / room).rglob("*.?pp"))
+        paths += sorted((root / "src" / room).rglob("*.?pp"))
     for path in paths:
         text = path.read_text(encoding="utf-8")
         is_kernel = path.suffix in {".cl", ".clh"}
@@ -52,7 +54,7 @@ def calls(repository: pathlib.Path) -> dict[str, str]:
             names += TABLE.findall(text)
         for name in names:
             if name in MATHEMATICAL or APPROXIMATE.match(name):
-                found.setdefault(name, path.relative_to(repository).as_posix())
+                found.setdefault(name, path.relative_to(root).as_posix())
     return found
 
 
@@ -80,14 +82,13 @@ def can_fail() -> bool:
 
 
 def main() -> int:
-    repository = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    root = repository()
     if not can_fail():
         print("builtins_test.py does not see a function that is new")
         return 1
-    surveyed = set(SURVEYED.findall((repository / "src/runtime/math_functions.cpp").read_text(encoding="utf-8")))
-    found = faults(calls(repository), surveyed)
-    print("\n".join(found) or f"{len(surveyed)} functions are surveyed")
-    return 1 if found or not surveyed else 0
+    surveyed = set(SURVEYED.findall((root / "src/runtime/math_functions.cpp").read_text(encoding="utf-8")))
+    found = faults(calls(root), surveyed)
+    return told(found, f"{len(surveyed)} functions are surveyed") or int(not surveyed)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rules import repository, told
+
 MOST_LINES = 100
 MOST_PARAMETERS = 8
 FOLDERS = ["src", "include", "tools", "examples", "benchmarks", "tests", "python", "scripts", "kernels"]
@@ -273,16 +275,12 @@ def self_test() -> bool:
 
 
 def main() -> int:
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
     if not self_test():
         return 1
-    found = list(too_big(root))
+    found = list(too_big(repository()))
     problems = [what for key, what in found if key not in EXCEPTIONS]
     problems += [f"{key} is no exception any more" for key in sorted(set(EXCEPTIONS) - {key for key, _ in found})]
-    for problem in problems:
-        print(problem)
-    print(f"{len(problems)} functions are too big" if problems else "all functions fit on a screen")
-    return 1 if problems else 0
+    return told(problems, "all functions fit on a screen")
 
 
 if __name__ == "__main__":

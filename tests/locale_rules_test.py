@@ -7,10 +7,10 @@ Keys, kernels and files are read by machines and must not change with the progra
 text goes through base/text.hpp: TextWriter, cat, exact, fixed, leading_number, ascii::; std::to_chars
 and std::from_chars ask no locale either."""
 
-import pathlib
 import re
 import sys
-import tempfile
+
+from rules import repository, shown_to_fail, told
 
 SUFFIXES = {".cpp", ".hpp", ".h", ".cc", ".c"}
 
@@ -98,30 +98,5 @@ SELF_TEST = {
 }
 
 
-def self_test():
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder).resolve()
-        for name, (text, _) in SELF_TEST.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        refused = {problem.split(":")[0] for problem in check(root)}
-    expected = {name for name, (_, bad) in SELF_TEST.items() if bad}
-    for name in sorted(refused ^ expected):
-        print(f"self-test: {name} was {'refused' if name in refused else 'let through'}")
-    return refused == expected
-
-
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
-    if not self_test():
-        return 1
-    problems = check(root.resolve())
-    for problem in problems:
-        print(problem)
-    print(f"{len(problems)} places depend on the locale" if problems else "no text depends on the locale")
-    return 1 if problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told(shown_to_fail(check, SELF_TEST) or check(repository()), "no text depends on the locale"))

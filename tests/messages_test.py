@@ -6,9 +6,10 @@
 The library is used by programs in C++ and Python and by the commands, and a message reaches all of them. So it names
 an option by the word that all of them have: "the option precision"."""
 
-import pathlib
 import re
 import sys
+
+from rules import repository, told
 
 TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 REFUSED = [
@@ -34,15 +35,14 @@ def show_that_it_can_fail() -> None:
 
 def main() -> int:
     show_that_it_can_fail()
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    root = repository()
     found = []
     for folder in ("src", "python/src", "tools"):
         for path in sorted([*root.glob(f"{folder}/**/*.cpp"), *root.glob(f"{folder}/**/*.hpp")]):
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 found += [f"{path.relative_to(root)}:{number}: a message names {what}: {line.strip()}"
                           for what in complaints(line, commands=folder == "tools")]
-    print("\n".join(found) or "no message names a call of C++ or an option of a command")
-    return 1 if found else 0
+    return told(found, "no message names a call of C++ or an option of a command")
 
 
 if __name__ == "__main__":

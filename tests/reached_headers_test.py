@@ -6,10 +6,10 @@ beforehand, and not in a user's.
 Usage: reached_headers_test.py [REPOSITORY]."""
 
 import functools
-import pathlib
 import re
 import sys
-import tempfile
+
+from rules import repository, shown_to_fail, told
 
 HEADER = "base/text.hpp"
 CALL = re.compile(r"(?<![\w.>:~])(?:dlprim::)?(fail|require|cat|did_you_mean)\(")
@@ -47,31 +47,14 @@ def check(root):
     return problems
 
 
-def self_test():
-    files = {
-        "src/base/text.hpp": ("void fail(int);\n", False),
-        "src/base/more.hpp": ('#include "base/text.hpp"\n', False),
-        "src/plan/a.cpp": ("void f() { fail(1); }\n", True),
-        "src/plan/b.cpp": ('#include "base/more.hpp"\nvoid f() { fail(1); }\n', False),
-        "src/plan/c.cpp": ("// fail(1) is what it does not do\nvoid f() { it.fail(1); }\n", False),
-        "src/plan/d.cpp": ("void fail(int) {}\nvoid f() { fail(1); }\n", False),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder).resolve()
-        for name, (text, _) in files.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        found = {problem.split(":")[0] for problem in check(root)}
-    wanted = {name for name, (_, wrong) in files.items() if wrong}
-    return [f"the test itself found {sorted(found)} in place of {sorted(wanted)}"] if found != wanted else []
-
-
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    problems = self_test() + check(root)
-    print("\n".join(problems) or "Every file reaches what it calls.")
-    return 1 if problems else 0
-
+SELF_TEST = {
+    "src/base/text.hpp": ("void fail(int);\n", False),
+    "src/base/more.hpp": ('#include "base/text.hpp"\n', False),
+    "src/plan/a.cpp": ("void f() { fail(1); }\n", True),
+    "src/plan/b.cpp": ('#include "base/more.hpp"\nvoid f() { fail(1); }\n', False),
+    "src/plan/c.cpp": ("// fail(1) is what it does not do\nvoid f() { it.fail(1); }\n", False),
+    "src/plan/d.cpp": ("void fail(int) {}\nvoid f() { fail(1); }\n", False),
+}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told(shown_to_fail(check, SELF_TEST) + check(repository()), "Every file reaches what it calls."))
