@@ -22,9 +22,6 @@ CACHE_KEY = "its parameters are the keyword arguments of the public function, an
 EXCEPTIONS = {
     "python/src/schedule.cpp:make_schedule": KEYWORDS,
     "python/src/train.cpp:run_training": KEYWORDS,
-    "python/dlprim/ops/_products.py:conv2d_call": CACHE_KEY,
-    "python/dlprim/ops/_products.py:conv_transpose2d_call": CACHE_KEY,
-    "python/dlprim/ops/_images.py:conv_transpose_nd_call": CACHE_KEY,
     "python/dlprim/ops/_sequences.py:recurrent_call": CACHE_KEY,
 }
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Arguments that are tensors.
 TENSORS = frozenset({"input", "other", "addend", "target", "grid", "index", "src"})
+#: Arguments that are parameters of networks, where a row derives options of their shapes.
+PARAMS = frozenset({"weight", "bias", "running_mean", "running_var"})
 #: Keywords of every eager call, with their types and defaults. Those of symbols are LayerOptions.
 COMMON = {
     "training": ("bool", False),
@@ -76,6 +78,7 @@ class Signature(NamedTuple):
     arguments: Sequence[Argument]
     keywords: int
     several: bool  # whether the function returns all results
+    params: Sequence[Argument] = ()  # the arguments that are parameters
 
     @property
     def tensors(self) -> list[str]:
@@ -126,6 +129,15 @@ def meaning_of(option: Mapping[str, Any]) -> str:
     return f"{said}. One of {choices}." if choices else f"{said}."
 
 
+def parameter_of(text: str) -> Argument:
+    """A parameter of the operator, which may be left out where its default is None."""
+    name, optional, _ = text.partition("=")
+    kind, default = ("Tensor | None", None) if optional else ("Tensor", NOTHING)
+    return Argument(
+        name, "", kind, default, f"None if {name} is None else {name}.shape" if optional else f"{name}.shape", ""
+    )
+
+
 def argument_of(text: str, names: Sequence[str], operator: Mapping[str, Any]) -> Argument:
     """An argument as table.py describes it. `names` are those of the arguments before it."""
     left, _, given = text.partition("=")
@@ -162,10 +174,15 @@ def signature_of(row: Row, operator: Mapping[str, Any]) -> Signature:
     head, _, results = row.signature.partition(" -> ")
     name, _, inside = head.partition("(")
     arguments: list[Argument] = []
+    params: list[Argument] = []
     keywords = -1
     for text in filter(None, inside.rstrip(")").split(", ")):
         if text == "*":
             keywords = len(arguments)
+            continue
+        if row.derive and text.partition("=")[0] in PARAMS:
+            params.append(parameter_of(text))
+            arguments.append(params[-1])
             continue
         try:
             arguments.append(argument_of(text, [each.name for each in arguments], operator))
@@ -177,7 +194,7 @@ def signature_of(row: Row, operator: Mapping[str, Any]) -> Signature:
     while last and arguments[last - 1].name in ("precision", "engine"):
         last -= 1
     arguments.insert(last, Argument("out", "", kind, None, "out", ""))
-    return Signature(name, arguments, last if keywords < 0 else keywords, bool(results))
+    return Signature(name, arguments, last if keywords < 0 else keywords, bool(results), params)
 
 
 def documentation(text: str, arguments: Sequence[Argument]) -> str:
@@ -202,17 +219,29 @@ def function(head: str, text: str, body: str, stub: bool) -> str:
     return f'{head}:\n    """{said}\n    """\n    {"..." if stub else body}\n'
 
 
+def given(params: Sequence[Argument]) -> str:
+    """The tuple of the parameters that are given, as source."""
+    needed = "".join(f"{each.name}, " for each in params if each.default is NOTHING)
+    optional = [each.name for each in params if each.default is None]
+    if not optional:
+        return f"({needed})"
+    absent = " and ".join(f"{name} is None" for name in optional)
+    both = f"({needed}{', '.join(optional)},)"
+    return f"({needed}) if {absent} else {'' if len(optional) == 1 else 'present'}{both}"
+
+
 def eager_function(row: Row, operator: Mapping[str, Any], stub: bool = False) -> str:
     """The function of dlprim.ops, or its stub."""
     signature = signature_of(row, operator)
     parts = [each.text() for each in signature.arguments]
     parts.insert(signature.keywords, "*")
     result = "tuple[Tensor, ...]" if signature.several else "Tensor"
-    settings = ", ".join(each.value for each in signature.settings)
+    settings = ", ".join(each.value for each in [*signature.params, *signature.settings])
     call = f"{signature.name}_call" + (f"({settings})" if settings else "")
     run = "all" if signature.several else "one"
     random = ", seed, step" if any(each.name == "seed" for each in signature.arguments) else ""
-    body = f"return {call}.{run}(({', '.join(signature.tensors)},), (), out{random})"
+    params = given(signature.params)
+    body = f"return {call}.{run}(({', '.join(signature.tensors)},), {params}, out{random})"
     text = documentation(row.text + "\n" + row.eager, signature.arguments)
     return function(f"def {signature.name}({', '.join(parts)}) -> {result}", text, body, stub)
 

@@ -35,6 +35,7 @@ class Row(NamedTuple):
     fixed: dict[str, Any]
     only: str = ""  # "ops" or "nn" of a function that the other module lacks or writes itself
     eager: str = ""  # what the help adds in dlprim.ops
+    derive: str = ""  # of a function with parameters: what ops/_derived.py makes options of their shapes by
     base: str = "SingleLayer"  # of a layer: its base class, from nn/_bases.py
     order: tuple[str, ...] = ()  # of a layer: PyTorch's order of arguments, which is taken too
     prefix: str = ""  # of a layer: the beginning of generated names, if not the class's
@@ -43,6 +44,11 @@ class Row(NamedTuple):
 def row(signature: str, operator: str, text: str, only: str = "", eager: str = "", **fixed: Any) -> Row:
     """A row of a function, with the options that it fixes as keywords."""
     return Row(signature, operator, text, fixed, only, eager)
+
+
+def with_params(signature: str, operator: str, text: str, derive: str) -> Row:
+    """A function of dlprim.ops that takes its operator's parameters (PARAMS of signatures.py)."""
+    return Row(signature, operator, text, {}, only="ops", derive=derive)
 
 
 def activation(signature: str, text: str, only: str = "") -> Row:
@@ -601,7 +607,122 @@ MOVEMENT = [
     ),
 ]
 
-FUNCTIONS = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT]
+PARAMETERS = [
+    with_params(
+        "conv2d(input, weight, bias=None, *, stride, padding|str, dilation, groups, activation=None, precision, "
+        "engine)",
+        "Convolution2D",
+        """Convolution of images, as torch.nn.functional.conv2d.
+
+        input: [N, C, H, W]. weight: [O, C / groups, KH, KW]. bias: [O]. The result is [N, O, OH, OW] with
+        OH = (H + top + bottom - dilation (KH - 1) - 1) / stride + 1, rounded down.
+        stride, dilation: pixels, one number or [height, width].
+        padding: pixels of zeros, one number, [height, width] or [top, left, bottom, right], or "valid" (none), or
+        "same" (the result has the input's size; requires stride 1).
+        groups: number of groups of channels, which are convolved separately.
+        activation: the name of a function that is applied to the result, as "relu" (docs/json.md lists them).
+        """,
+        derive="convolution",
+    ),
+    with_params(
+        "conv_transpose2d(input, weight, bias=None, *, stride, padding, output_padding, groups, dilation, "
+        "activation=None, precision, engine)",
+        "TransposedConvolution2D",
+        """Transposed convolution of images, as torch.nn.functional.conv_transpose2d.
+
+        input: [N, C, H, W]. weight: [C, O / groups, KH, KW]. bias: [O]. The result is [N, O, OH, OW] with
+        OH = (H - 1) stride - top - bottom + dilation (KH - 1) + output_padding + 1.
+        stride, dilation, output_padding: pixels, one number or [height, width]. output_padding must be less than stride
+        or dilation.
+        padding: pixels that are cut from the result, one number, [height, width] or [top, left, bottom, right].
+        groups, activation: as of `conv2d`.
+        """,
+        derive="transposed_convolution",
+    ),
+    with_params(
+        "conv_nd(input, weight, bias=None, *, stride, padding|str, dilation, groups, precision, engine)",
+        "ConvolutionND",
+        """Convolution of images of one to three dimensions, as torch.nn.functional.conv1d, conv2d and conv3d.
+
+        input: [N, C, ...]. weight: [O, C / groups, ...], whose last sizes are the kernel's. bias: [O]. The result is
+        [N, O, ...] with sizes (size + front + back - dilation (kernel - 1) - 1) / stride + 1, rounded down.
+        stride, dilation: one number, or one for each dimension of images.
+        padding: elements of zeros, likewise, or first those in front of all dimensions and then those behind them, or
+        "valid" (none), or "same" (the result has the input's size; requires stride 1).
+        groups: number of groups of channels, which are convolved separately.
+        """,
+        derive="convolution_nd",
+    ),
+    with_params(
+        "conv_transpose_nd(input, weight, bias=None, *, stride, padding, output_padding, groups, dilation, precision, "
+        "engine)",
+        "TransposedConvolutionND",
+        """Transposed convolution of one to three dimensions, as torch.nn.functional.conv_transpose1d, 2d and 3d.
+
+        input: [N, C, ...]. weight: [C, O / groups, ...], whose last sizes are the kernel's. bias: [O]. The result is
+        [N, O, ...] with sizes (size - 1) stride - front - back + dilation (kernel - 1) + output_padding + 1.
+        stride, dilation, output_padding: one number, or one for each dimension of images. output_padding must be less
+        than stride or dilation.
+        padding: elements that are cut from the result, likewise, or first those in front of all dimensions and then
+        those behind them.
+        groups: as of `conv_nd`.
+        """,
+        derive="transposed_convolution_nd",
+    ),
+    with_params(
+        "batch_norm(input, running_mean, running_var, weight=None, bias=None, *, training, momentum, eps, "
+        "use_global_stats, engine)",
+        "BatchNorm",
+        """Normalises each channel, as torch.nn.functional.batch_norm.
+
+        input: [N, C, ...]. running_mean, running_var, weight, bias: [C]. weight and bias must be given together.
+        In training it normalises by the batch's mean and variance, and updates the running statistics in place:
+        momentum is the share of the new batch. Otherwise, and with use_global_stats, it normalises by the running
+        statistics.
+        """,
+        derive="batch_norm",
+    ),
+    with_params(
+        "layer_norm(input, normalized_shape=required, weight=None, bias=None, *, eps, engine)",
+        "LayerNorm",
+        """Normalises over the last dimensions, as torch.nn.functional.layer_norm.
+
+        input: [..., *normalized_shape]. weight, bias: normalized_shape. A bias requires a weight.
+        normalized_shape: one size, or those of several last dimensions.
+        """,
+        derive="layer_norm",
+    ),
+    with_params(
+        "group_norm(input, num_groups, weight=None, bias=None, *, eps, engine)",
+        "GroupNorm",
+        """Normalises groups of channels, as torch.nn.functional.group_norm.
+
+        input: [N, C, ...], where C is a multiple of num_groups. weight, bias: [C], both or neither.
+        """,
+        derive="group_norm",
+    ),
+    with_params(
+        "prelu(input, weight)",
+        "PReLU",
+        "x if x > 0, else weight x. input: [N, C, ...]. weight: [1] or [C].",
+        derive="prelu",
+    ),
+    with_params(
+        "embedding(input, weight, *, padding_idx)",
+        "Embedding",
+        """Looks up rows of a table, as torch.nn.functional.embedding.
+
+        input: indices of rows, of an integer dtype and any shape [...]. weight: [rows, features]. The result is
+        [..., features].
+        padding_idx: a row that gets no gradient; negative numbers count from the last row.
+
+        Raises InvalidArgumentError (a ValueError) as gather. An index below 0 is out of range, too.
+        """,
+        derive="embedding",
+    ),
+]
+
+FUNCTIONS = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT, *PARAMETERS]
 OF_OPS = [each for each in FUNCTIONS if each.only != "nn"]
 OF_NN = [each for each in FUNCTIONS if each.only != "ops"]
 

@@ -25,40 +25,29 @@ that tensor before the call has returned.
 """
 
 from . import _declared
-from ._activations import gelu, prelu
 from ._declared import *  # noqa: F403  # whose __all__ is made of _operators/table.py
-from ._images import conv_nd, conv_transpose_nd, interpolate
 from ._machinery import backward, call, grad
-from ._norms import batch_norm, group_norm, layer_norm
 from ._pointwise import pointwise
-from ._products import conv2d, conv_transpose2d, inner_product, linear, matmul
+from ._products import inner_product, linear, matmul
 from ._sequences import attention, gru, lstm
-from ._shapes import concat, embedding, pad, slice
+from ._shapes import concat, pad, slice
+from ._special import gelu, interpolate
 
 __all__ = [
     "attention",
     "backward",
-    "batch_norm",
     "call",
     "concat",
-    "conv2d",
-    "conv_nd",
-    "conv_transpose2d",
-    "conv_transpose_nd",
-    "embedding",
     "gelu",
     "grad",
-    "group_norm",
     "gru",
     "inner_product",
     "interpolate",
-    "layer_norm",
     "linear",
     "lstm",
     "matmul",
     "pad",
     "pointwise",
-    "prelu",
     "slice",
 ]
 __all__ += _declared.__all__

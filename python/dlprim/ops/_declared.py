@@ -12,18 +12,22 @@ from .._core import Call, dtype_name, operator_declarations
 from .._operators import define
 from .._operators.signatures import Signature, eager_function, signature_of
 from .._operators.table import OF_OPS, Row
+from . import _derived
 from ._machinery import kept, make_call, operator
 
 
 def call_of(row: Row, signature: Signature) -> Call | Callable[..., Call]:
     """The Call that a function runs or, if it has options, what makes it of their values."""
     names = [each.option or each.name for each in signature.settings]
-    if not names:
+    count = len(signature.params)
+    if not names and not count:
         return make_call(row.operator, row.fixed)
 
     @kept
     def call(*values: Any) -> Call:
-        options = {**row.fixed, **dict(zip(names, values))}
+        options = {**row.fixed, **dict(zip(names, values[count:]))}
+        if row.derive:
+            options.update(getattr(_derived, row.derive)(signature.name, options, *values[:count]))
         how = {name: options.pop(name) for name in ("training", "precision", "engine") if name in options}
         return make_call(row.operator, options, **how)
 
@@ -33,7 +37,12 @@ def call_of(row: Row, signature: Signature) -> Call | Callable[..., Call]:
 def functions() -> dict[str, Callable[..., object]]:
     """The functions by name. They are compiled from text, so that Python itself checks and binds their arguments."""
     declarations = json.loads(operator_declarations())
-    scope: dict[str, Any] = {"dtype_name": dtype_name, "kept_sizes": kept_sizes, "__name__": __package__}
+    scope: dict[str, Any] = {
+        "dtype_name": dtype_name,
+        "kept_sizes": kept_sizes,
+        "present": _derived.present,
+        "__name__": __package__,
+    }
     text, names = "", []
     for row in OF_OPS:
         signature = signature_of(row, declarations[row.operator])

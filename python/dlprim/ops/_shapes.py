@@ -63,22 +63,3 @@ def pad(
     """
     # As text, because 0.0 and -0.0 are equal but not the same.
     return pad_call(pad, mode, repr(float(value))).one((input,), (), out)
-
-
-@kept
-def embedding_call(weight: tuple[int, ...], padding_idx: int | None) -> Call:
-    if len(weight) != 2:
-        raise InvalidArgumentError(f"embedding: the weight has shape {list(weight)}; [rows, features] is needed")
-    return make_call("Embedding", {"num_embeddings": weight[0], "embedding_dim": weight[1], "padding_idx": padding_idx})
-
-
-@operator
-def embedding(input: Tensor, weight: Tensor, *, padding_idx: int | None = None, out: Tensor | None = None) -> Tensor:
-    """Looks up rows of a table, as torch.nn.functional.embedding.
-
-    input: indices of rows, of an integer dtype and any shape [...]. weight: [rows, features]. The result is
-    [..., features]. padding_idx: a row that gets no gradient; negative numbers count from the last row.
-
-    Raises InvalidArgumentError (a ValueError) as gather. An index below 0 is out of range, too.
-    """
-    return embedding_call(weight.shape, padding_idx).one((input,), (weight,), out)
