@@ -12,7 +12,7 @@ def repository():
 
 
 def shown_to_fail(check, files, others=frozenset()):
-    """What is wrong with a check, which gives "FILE:LINE: what is wrong" for a tree. `files` maps the names of a made-up
+    """What is wrong with a check, which gives "FILE:LINE: what is wrong" for a tree. `files` maps names of a made-up
     tree to texts, each with whether it is to be refused; `others` are refused, too."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder).resolve()

@@ -15,7 +15,7 @@ from typing import Any
 
 import dlprim
 import pytest
-from small_networks import classifier
+from small_networks import initialized
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -71,9 +71,7 @@ def fresh_context(device: str) -> dlprim.Context:
 @pytest.fixture
 def net(context: dlprim.Context) -> dlprim.Net:
     """The classifier of small_networks.py in training, with first values."""
-    net = dlprim.Net.from_json(context, classifier())
-    net.initialize()
-    return net
+    return initialized(context)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -25,6 +26,20 @@ def run(script: str, *arguments: object, folder: pathlib.Path, fails: bool = Fal
         return done.stdout
     assert "Traceback" not in done.stderr, done.stderr
     return done.stderr.splitlines()[-1]
+
+
+def run_code(code: str, *arguments: str, **environment: str) -> str:
+    """What a program prints, which must end well and have nothing to say on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=pathlib.Path(__file__).parent,
+        env=os.environ | environment,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    return done.stdout
 
 
 def load(script: str) -> ModuleType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import dlprim
 import numpy as np
 
 CLASSES = 3
@@ -54,3 +55,23 @@ def probabilities(weights: dict[str, np.ndarray], data: np.ndarray) -> np.ndarra
     scores = hidden @ weights["fc2.0"].T + weights["fc2.1"]
     exponents = np.exp(scores - scores.max(axis=1, keepdims=True))
     return exponents / exponents.sum(axis=1, keepdims=True)
+
+
+def initialized(context: dlprim.Context, *mode: str, **options: Any) -> dlprim.Net:
+    """The classifier with first values."""
+    net = dlprim.Net.from_json(context, classifier(), *mode, **options)
+    net.initialize()
+    return net
+
+
+def set_batch(net: Any, data: Any, label: Any) -> None:
+    """The inputs of the classifier; `net` may be one of several devices."""
+    net.set_input("data", data)
+    net.set_input("label", label)
+
+
+def assert_same_weights(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    """Bit by bit."""
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)

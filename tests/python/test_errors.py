@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import pathlib
-import subprocess
-import sys
 
 import dlprim
 import dlprim.errors
 import pytest
 import small_networks
+from example_programs import run_code
 
 
 @pytest.mark.parametrize(
@@ -56,8 +55,7 @@ def test_a_child_of_python_raises_each_kind(context: dlprim.Context) -> None:
 def test_the_import_is_light() -> None:
     heavy = ("torch", "PIL", "matplotlib", "graphviz", "safetensors", "ml_dtypes", "h5py")
     program = f"import dlprim, sys; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert run_code(program) == "[]\n"
 
 
 def test_nothing_is_printed_where_objects_live_until_the_end() -> None:
@@ -69,8 +67,7 @@ tensor = dlprim.Tensor(context, [1.0])
 dlprim.set_log(print)
 sys.kept = [tensor, context]
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
+    assert run_code(program) == ""
 
 
 def test_texts_that_are_not_utf8(host: dlprim.Context, tmp_path: pathlib.Path) -> None:

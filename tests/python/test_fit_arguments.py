@@ -9,12 +9,11 @@ import dlprim
 import numpy as np
 import pytest
 from dlprim import nn
-from small_networks import classifier
+from small_networks import initialized
 
 
 def made(context: dlprim.Context) -> tuple[dlprim.Net, dlprim.Solver]:
-    net = dlprim.Net(context, classifier())
-    net.initialize()
+    net = initialized(context)
     return net, dlprim.Solver(net)
 
 

@@ -9,7 +9,7 @@ import pathlib
 import dlprim
 import numpy as np
 import pytest
-from small_networks import classifier, samples
+from small_networks import assert_same_weights, classifier, initialized, samples, set_batch
 
 
 def test_a_net_comes_from_a_dict_a_text_or_a_path(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
@@ -175,8 +175,7 @@ def test_a_profile_is_a_list_of_records(net: dlprim.Net) -> None:
     assert fc1.params == 16 * 8 + 16
     assert fc1.gbytes > 0 and fc1.bound_ms > 0 and fc1.start_ms >= 0 and isinstance(fc1.fused, list)
     assert "fc1" in repr(fc1)
-    for name, array in net.weights().items():
-        np.testing.assert_array_equal(array, before[name])
+    assert_same_weights(net.weights(), before)
     assert all(node.ms == 0 for node in net.nodes())
     assert {node.part for node in net.profile()} == {"forward", "backward", "update"}
 
@@ -200,8 +199,7 @@ def test_the_first_nan_is_found(net: dlprim.Net) -> None:
 
 
 def test_an_input_that_was_never_set_is_named(context: dlprim.Context) -> None:
-    net = dlprim.Net(context, classifier())
-    net.initialize()
+    net = initialized(context)
     data, labels = samples()
     with pytest.raises(dlprim.InvalidArgumentError, match="values of all inputs, and 'data', 'label' were never set"):
         net.forward()
@@ -218,11 +216,9 @@ def test_an_input_that_was_never_set_is_named(context: dlprim.Context) -> None:
 
 
 def test_an_output_has_no_values_before_a_forward(context: dlprim.Context) -> None:
-    net = dlprim.Net(context, classifier())
-    net.initialize()
+    net = initialized(context)
     data, labels = samples()
-    net.set_input("data", data)
-    net.set_input("label", labels)
+    set_batch(net, data, labels)
     with pytest.raises(dlprim.InvalidArgumentError, match="output 'prob' has no values before a forward"):
         net.output("prob")
     net.forward()

@@ -13,7 +13,7 @@ import weakref
 import dlprim
 import numpy as np
 import pytest
-from small_networks import classifier, probabilities, samples
+from small_networks import classifier, initialized, probabilities, samples, set_batch
 
 
 def test_a_net_is_not_pickled_but_says_what_is(net: dlprim.Net) -> None:
@@ -50,8 +50,7 @@ def test_what_progress_raises_arrives_and_the_net_serves_on(context: dlprim.Cont
         if raises and "fc2" in what:
             raise LookupError(what)
 
-    net = dlprim.Net.from_json(context, classifier(), progress=progress)
-    net.initialize()
+    net = initialized(context, progress=progress)
     with pytest.raises(LookupError, match="fc2"):
         net.profile()
         net.profile()
@@ -64,8 +63,7 @@ def test_what_progress_raises_arrives_and_the_net_serves_on(context: dlprim.Cont
 def test_threads_run_nets_of_one_context(context: dlprim.Context) -> None:
     nets = []
     for seed in range(2):
-        net = dlprim.Net.from_json(context, classifier(), seed=seed)
-        net.initialize()
+        net = initialized(context, seed=seed)
         nets.append((net, dlprim.Solver(net, "sgd", learning_rate=0.0)))
     wrong = []
 
@@ -73,8 +71,7 @@ def test_threads_run_nets_of_one_context(context: dlprim.Context) -> None:
         net, solver = nets[index]
         for number in range(60):
             data, labels = samples(seed=1000 * index + number)
-            net.set_input("data", data)
-            net.set_input("label", labels)
+            set_batch(net, data, labels)
             solver.step()
             found = net.output("prob").numpy()
             expected = probabilities(net.weights(), data)
@@ -91,8 +88,7 @@ def test_threads_run_nets_of_one_context(context: dlprim.Context) -> None:
 
 
 def test_nets_are_made_and_dropped_beside_one_that_runs(context: dlprim.Context) -> None:
-    net = dlprim.Net.from_json(context, classifier())
-    net.initialize()
+    net = initialized(context)
     data, labels = samples()
     expected = net(data, labels)["prob"]
     runs = threading.Event()
@@ -103,8 +99,7 @@ def test_nets_are_made_and_dropped_beside_one_that_runs(context: dlprim.Context)
             other = dlprim.Net.from_json(context, classifier(batch=2), seed=3)
             other.initialize()
             solver = dlprim.Solver(other)
-            other.set_input("data", np.zeros((2, 8)))
-            other.set_input("label", np.zeros(2, np.int32))
+            set_batch(other, np.zeros((2, 8)), np.zeros(2, np.int32))
             solver.step()
 
     thread = threading.Thread(target=make_and_drop)
@@ -136,8 +131,7 @@ def test_a_child_of_fork_is_told_and_drops_nets_without_harm(net: dlprim.Net) ->
 
 
 def test_tensors_outlive_their_net(context: dlprim.Context) -> None:
-    net = dlprim.Net.from_json(context, classifier())
-    net.initialize()
+    net = initialized(context)
     data, labels = samples()
     output = net.forward(data, labels)["prob"]
     expected = output.numpy()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dlprim
 import numpy as np
 import pytest
-from small_networks import classifier, convolutions, probabilities, samples
+from small_networks import classifier, convolutions, initialized, probabilities, samples
 
 
 def test_outputs_are_what_numpy_computes(net: dlprim.Net) -> None:
@@ -27,8 +27,7 @@ def test_outputs_are_what_numpy_computes(net: dlprim.Net) -> None:
 
 
 def test_gradients_are_what_numpy_computes(context: dlprim.Context) -> None:
-    net = dlprim.Net.from_json(context, classifier(), input_gradients=True)
-    net.initialize()
+    net = initialized(context, input_gradients=True)
     data, labels = samples()
     probability = net(data, labels)["prob"]
     net.backward()

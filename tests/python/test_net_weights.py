@@ -10,7 +10,7 @@ import sys
 import dlprim
 import numpy as np
 import pytest
-from small_networks import classifier, samples
+from small_networks import assert_same_weights, classifier, samples
 
 
 def test_weights_go_to_a_dict_and_back(context: dlprim.Context, net: dlprim.Net, tmp_path: pathlib.Path) -> None:
@@ -52,8 +52,7 @@ def test_weights_that_do_not_fit_change_nothing(net: dlprim.Net) -> None:
     ):
         with pytest.raises(error, match=says):
             net.set_weights(weights)
-        for name, array in net.weights().items():
-            np.testing.assert_array_equal(array, before[name])
+        assert_same_weights(net.weights(), before)
     net.set_weights(missing, missing_ok=True)
     np.testing.assert_array_equal(net.weights()["fc1.0"], before["fc1.0"] + 1)
 

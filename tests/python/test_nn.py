@@ -161,10 +161,8 @@ def test_linear_acts_on_the_last_dimension(host: dlprim.Context) -> None:
     net = nn.Model(x, {"y": y}).build(host, mode="inference", batch=6)  # other batches than the declared
     net.initialize()
     values = np.random.default_rng(1).standard_normal((6, 3, 4)).astype(np.float32)
-    net.set_input("data", values)
-    net.forward()
     weight, bias = (net.param(name).numpy() for name in net.param_names)
-    np.testing.assert_allclose(net.output("y").numpy(), values @ weight.T + bias, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(net.run(data=values)["y"], values @ weight.T + bias, rtol=1e-5, atol=1e-6)
 
 
 ARITHMETIC: list[tuple[str, Callable[[Any, Any], Any]]] = [
@@ -201,10 +199,7 @@ def test_arithmetic_is_numpys(host: dlprim.Context, text: str, function: Callabl
     assert made.shape == expected.shape
     model = nn.Model([a, b], {"y": nn.activation(made, "identity")})
     net = model.build(host, mode="inference")
-    for name, array in arrays.items():
-        net.set_input(name, array)
-    net.forward()
-    np.testing.assert_allclose(net.output("y").numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(net.run(**arrays)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_integers_stay_integers(host: dlprim.Context) -> None:
@@ -212,17 +207,14 @@ def test_integers_stay_integers(host: dlprim.Context) -> None:
     y = -(x * 2 + x) - 5
     assert y.dtype == "int32"
     net = nn.Model(x, {"y": y}).build(host, mode="inference")
-    net.set_input("x", np.array([1, -2, 3], np.int32))
-    net.forward()
-    assert net.output("y").numpy().tolist() == [-8, 1, -14]
+    assert net.run(x=np.array([1, -2, 3], np.int32))["y"].tolist() == [-8, 1, -14]
 
 
 def test_slices_of_the_batch_follow_its_size(host: dlprim.Context) -> None:
     x = nn.Input("x", (2, 3))
     net = nn.Model(x, {"y": x[1:, 1:]}).build(host, mode="inference", batch=5)
-    net.set_input("x", np.arange(15, dtype=np.float32).reshape(5, 3))
-    net.forward()
-    assert net.output("y").numpy().tolist() == [[4, 5], [7, 8], [10, 11], [13, 14]]
+    found = net.run(x=np.arange(15, dtype=np.float32).reshape(5, 3))["y"]
+    assert found.tolist() == [[4, 5], [7, 8], [10, 11], [13, 14]]
 
 
 def test_options_of_every_layer_reach_the_json() -> None:
@@ -245,9 +237,7 @@ def test_same_padding_keeps_the_size(host: dlprim.Context, torch: Any) -> None:
     module = torch.nn.Conv2d(1, 2, (4, 3), padding="same", dilation=(1, 2))
     dlprim.weights.load(net, module)
     values = torch.randn(2, 1, 9, 9)
-    net.set_input("data", values.numpy())
-    net.forward()
-    np.testing.assert_allclose(net.output("y").numpy(), module(values).detach().numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(net.run(data=values.numpy())["y"], module(values).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_same_padding_of_any_dimensions() -> None:

@@ -9,7 +9,7 @@ import pickle
 import dlprim
 import numpy as np
 import pytest
-from small_networks import classifier, samples
+from small_networks import assert_same_weights, classifier, samples, set_batch
 
 
 def placed(second: str = "b") -> dict:
@@ -38,23 +38,20 @@ def test_training_has_the_bits_of_one_device(context: dlprim.Context, tmp_path: 
         if step == 2:
             placed_solver.save_checkpoint(tmp_path / "two.h5", {"epoch": 2})
         for net in (one, two):
-            net.set_input("data", data)
-            net.set_input("label", labels)
+            set_batch(net, data, labels)
         solver.step()
         placed_solver.step()
     assert placed_solver.steps == 3
     assert all(isinstance(move, dlprim.PlacedMove) and move.times == 3 for move in two.moves())
     assert {(move.value, move.source, move.target) for move in two.moves()} == {
         ("h", "a", "b"), ("h", "b", "a"), ("scores", "b", "a"), ("scores", "a", "b")}  # fmt: skip
-    for name, want in one.weights().items():
-        np.testing.assert_array_equal(two.weights()[name], want)
+    assert_same_weights(two.weights(), one.weights())
     # A run on one device goes on from the checkpoint.
     resumed = dlprim.Solver(dlprim.Net(context, classifier()), learning_rate=0.5)
     assert resumed.load_checkpoint(tmp_path / "two.h5") == {"epoch": 2}
     resumed.net.forward(data=data, label=labels)
     resumed.step()
-    for name, want in one.weights().items():
-        np.testing.assert_array_equal(resumed.net.weights()[name], want)
+    assert_same_weights(resumed.net.weights(), one.weights())
     assert "3" in repr(placed_solver) and "PlacedNet" in repr(two)
 
 
@@ -65,8 +62,7 @@ def test_outputs_of_all_shards(context: dlprim.Context) -> None:
     solver = dlprim.PlacedSolver(net, learning_rate=0, shards=2)
     scores = solver.output_of_batch("prob")
     for shard in (data, 2 * data):
-        net.set_input("data", shard)
-        net.set_input("label", labels)
+        set_batch(net, shard, labels)
         solver.step()
     assert scores.shape == (8, *net.output("prob").shape[1:])
     one = dlprim.Net(context, classifier(), "inference")
@@ -86,11 +82,9 @@ def test_a_loss_that_is_not_finite(context: dlprim.Context) -> None:
     bad = data.copy()
     bad[0, 0] = np.inf
     for given in (bad, data):  # the second step follows the bad one, and changes nothing
-        net.set_input("data", given)
-        net.set_input("label", labels)
+        set_batch(net, given, labels)
         solver.step()
-        for name, want in before.items():
-            np.testing.assert_array_equal(net.weights()[name], want)
+        assert_same_weights(net.weights(), before)
     with pytest.raises(dlprim.InvalidArgumentError, match="are 2, and not 1"):
         solver.call_off()
     solver.call_off(2)

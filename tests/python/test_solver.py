@@ -14,19 +14,11 @@ import dlprim
 import numpy as np
 import pytest
 from dlprim import schedules
-from small_networks import classifier, samples
-
-
-def make_net(context: dlprim.Context, **options: Any) -> dlprim.Net:
-    net = dlprim.Net.from_json(context, classifier(), **options)
-    net.initialize()
-    return net
+from small_networks import assert_same_weights, classifier, initialized, samples, set_batch
 
 
 def feed(net: dlprim.Net, number: int) -> None:
-    data, labels = samples(seed=number)
-    net.set_input("data", data)
-    net.set_input("label", labels)
+    set_batch(net, *samples(seed=number))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +30,7 @@ def feed(net: dlprim.Net, number: int) -> None:
     ],
 )
 def test_steps_are_those_of_pytorch(context: dlprim.Context, torch: Any, kind: str, options: dict[str, Any]) -> None:
-    net = make_net(context)
+    net = initialized(context)
     params = {name: torch.tensor(array, requires_grad=True) for name, array in net.weights().items()}
     solver = dlprim.Solver(net, kind, learning_rate=0.05, **options)
     theirs = dict(options)
@@ -83,7 +75,7 @@ def test_every_option_is_a_keyword(host: dlprim.Context) -> None:
         "average": 0.5,
         "guard_loss": True,
     }
-    net = make_net(host)
+    net = initialized(host)
     solver = dlprim.Solver(net, **options)
     assert solver.options == options
     assert solver.net is net
@@ -115,7 +107,7 @@ def test_an_option_that_makes_no_sense_is_refused(
     host: dlprim.Context, options: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
-        dlprim.Solver(make_net(host), **options)
+        dlprim.Solver(initialized(host), **options)
 
 
 def test_shards_are_added_before_an_update(context: dlprim.Context) -> None:
@@ -123,34 +115,32 @@ def test_shards_are_added_before_an_update(context: dlprim.Context) -> None:
     results = []
     ways: list[dict[str, Any]] = [{"shards": 2}, {"accumulate": 2}]
     for options in ways:
-        net = make_net(context)
+        net = initialized(context)
         solver = dlprim.Solver(net, "sgd", learning_rate=0.1, **options)
         for step in range(4):
             feed(net, step)
             solver.step()
         assert solver.steps == 2
         results.append(net.weights())
-    for name, values in results[0].items():
-        assert values.tobytes() == results[1][name].tobytes()
+    assert_same_weights(*results)
 
 
 def test_a_solver_wants_a_net_in_training(host: dlprim.Context) -> None:
     with pytest.raises(dlprim.InvalidArgumentError, match="training mode"):
-        dlprim.Solver(make_net(host, mode="inference"))
+        dlprim.Solver(initialized(host, mode="inference"))
     with pytest.raises(TypeError, match="dlprim.Net, not on a str"):
         dlprim.Solver("net")
 
 
 def test_the_learning_rate_is_a_property(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net, "sgd", learning_rate=0.1)
     assert solver.learning_rate == 0.1
     solver.learning_rate = 0
     before = net.weights()
     feed(net, 0)
     solver.step()
-    for name, array in net.weights().items():
-        np.testing.assert_array_equal(array, before[name])
+    assert_same_weights(net.weights(), before)
     for wrong in (-1, math.inf):
         with pytest.raises(ValueError, match="learning rate"):
             solver.learning_rate = wrong
@@ -158,15 +148,14 @@ def test_the_learning_rate_is_a_property(context: dlprim.Context) -> None:
 
 
 def test_step_if_asks_and_passes_on_exceptions(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net, learning_rate=0.1)
     feed(net, 0)
     before = net.weights()
     assert solver.step_if(lambda: net.output("loss").numpy()[0] < 0) is False
     with pytest.raises(LookupError, match="no"):
         solver.step_if(lambda: {}["no"])
-    for name, array in net.weights().items():
-        np.testing.assert_array_equal(array, before[name])
+    assert_same_weights(net.weights(), before)
     assert solver.steps == 0
     assert solver.step_if(lambda: True) is True
     assert solver.steps == 1
@@ -174,7 +163,7 @@ def test_step_if_asks_and_passes_on_exceptions(context: dlprim.Context) -> None:
 
 
 def test_a_guarded_step_is_called_off(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net, guard_loss=True)
     feed(net, 0)
     solver.step()
@@ -182,15 +171,14 @@ def test_a_guarded_step_is_called_off(context: dlprim.Context) -> None:
     net.set_input("data", np.full((4, 8), np.nan))
     solver.step()
     solver.call_off()
-    for name, array in net.weights().items():
-        np.testing.assert_array_equal(array, before[name])
+    assert_same_weights(net.weights(), before)
     assert solver.steps == 1
     with pytest.raises(dlprim.InvalidArgumentError, match="call_off"):
         solver.call_off(2)
 
 
 def test_averages_are_those_of_the_rule(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net, "sgd", learning_rate=0.1, average=0.9)
     with pytest.raises(dlprim.InvalidArgumentError):
         solver.use_averages()
@@ -207,7 +195,7 @@ def test_averages_are_those_of_the_rule(context: dlprim.Context) -> None:
 
 
 def test_a_solver_keeps_a_net_that_is_deleted(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net)
     feed(net, 0)
     del net
@@ -221,7 +209,7 @@ def test_a_solver_keeps_a_net_that_is_deleted(context: dlprim.Context) -> None:
 
 
 def test_a_net_outlives_its_solver(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     dlprim.Solver(net)
     gc.collect()
     feed(net, 0)
@@ -231,22 +219,21 @@ def test_a_net_outlives_its_solver(context: dlprim.Context) -> None:
 
 def test_a_checkpoint_goes_on_bit_by_bit(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "checkpoint.h5"
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net, learning_rate=0.02)
     for number in range(6):
         if number == 3:
             solver.save_checkpoint(path, {"epoch": 2, "best": 0.25})
         feed(net, number)
         solver.step()
-    other = make_net(context, seed=9)
+    other = initialized(context, seed=9)
     resumed = dlprim.Solver(other)
     assert resumed.load_checkpoint(str(path)) == {"epoch": 2.0, "best": 0.25}
     assert (resumed.steps, resumed.learning_rate) == (3, 0.02)
     for number in range(3, 6):
         feed(other, number)
         resumed.step()
-    for name, array in other.weights().items():
-        np.testing.assert_array_equal(array, net.weights()[name])
+    assert_same_weights(other.weights(), net.weights())
     with pytest.raises(FileNotFoundError):
         resumed.load_checkpoint(tmp_path / "gone.h5")
     net.save_weights(tmp_path / "weights.h5")
@@ -257,7 +244,7 @@ def test_a_checkpoint_goes_on_bit_by_bit(context: dlprim.Context, tmp_path: path
 
 
 def test_a_solver_is_not_pickled_but_says_what_is(host: dlprim.Context) -> None:
-    solver = dlprim.Solver(make_net(host))
+    solver = dlprim.Solver(initialized(host))
     for refused in (pickle.dumps, copy.copy):
         with pytest.raises(TypeError, match="save_checkpoint"):
             refused(solver)
@@ -308,7 +295,7 @@ def test_a_schedule_that_makes_no_sense_is_refused(make: Any, says: str) -> None
 
 
 def test_fit_learns_and_tells(context: dlprim.Context) -> None:
-    net = make_net(context)
+    net = initialized(context)
     solver = dlprim.Solver(net, learning_rate=0.02)
     data, labels = samples(402)
     told: list[dlprim.FitProgress] = []
@@ -325,21 +312,19 @@ def test_fit_learns_and_tells(context: dlprim.Context) -> None:
 
 
 def test_fit_is_what_a_loop_by_hand_does(context: dlprim.Context) -> None:
-    fitted, plain = make_net(context), make_net(context)
+    fitted, plain = initialized(context), initialized(context)
     data, labels = samples(12)
     dlprim.fit(fitted, dlprim.Solver(fitted), {"data": data, "label": labels}, epochs=2, shuffle=False)
     solver = dlprim.Solver(plain)
     for number in range(6):
         batch = slice(4 * (number % 3), 4 * (number % 3) + 4)
-        plain.set_input("data", data[batch])
-        plain.set_input("label", labels[batch])
+        set_batch(plain, data[batch], labels[batch])
         solver.step()
-    for name, array in fitted.weights().items():
-        np.testing.assert_array_equal(array, plain.weights()[name])
+    assert_same_weights(fitted.weights(), plain.weights())
 
 
 def test_callbacks_end_a_fit(host: dlprim.Context) -> None:
-    net = make_net(host)
+    net = initialized(host)
     solver = dlprim.Solver(net)
     data, labels = samples(40)
     history = dlprim.fit(
@@ -358,7 +343,7 @@ def test_callbacks_end_a_fit(host: dlprim.Context) -> None:
 
 
 def test_fit_refuses_what_makes_no_sense(host: dlprim.Context) -> None:
-    net = make_net(host)
+    net = initialized(host)
     solver = dlprim.Solver(net)
     data, labels = samples(8)
     for x, y, says in (
@@ -402,12 +387,12 @@ def test_fit_refuses_the_solver_of_another_net(host: dlprim.Context) -> None:
 )
 def test_numbers_out_of_range_are_refused(host: dlprim.Context, kind: str, options: dict[str, Any], says: str) -> None:
     with pytest.raises(dlprim.InvalidArgumentError, match=says):
-        dlprim.Solver(make_net(host), kind, **options)
+        dlprim.Solver(initialized(host), kind, **options)
 
 
 def test_a_momentum_without_effect_is_noted(host: dlprim.Context) -> None:
     for kind, noted in (("sgd", False), ("adam", True)):
-        net = make_net(host)
+        net = initialized(host)
         dlprim.Solver(net, kind, momentum=0.9)
         assert any("momentum of 0.9 has no effect" in note for note in net.notes()) == noted
 
@@ -415,6 +400,6 @@ def test_a_momentum_without_effect_is_noted(host: dlprim.Context) -> None:
 def test_a_warm_up_longer_than_the_run_is_refused(host: dlprim.Context) -> None:
     with pytest.raises(dlprim.InvalidArgumentError, match="warmup_epochs is 5, but the run has 2 epochs"):
         schedules.cosine(0.1, epochs=2, warmup_epochs=5)
-    net = make_net(host)
+    net = initialized(host)
     with pytest.raises(ValueError, match="warmup_epochs is 3, but the run has 2 epochs"):
         dlprim.fit(net, dlprim.Solver(net), *samples(), epochs=2, schedule=schedules.constant(0.1, warmup_epochs=3))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import dlprim
 import numpy as np
 import pytest
 from dlprim import Tensor
+from example_programs import run_code
 
 
 def test_threads_share_a_context(context: dlprim.Context) -> None:
@@ -199,8 +199,7 @@ else:
     assert os.waitpid(child, 0)[1] == 0
     print(result.item())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n47.0\n", "")
+    assert run_code(program) == "told\n47.0\n"
 
 
 @needs_fork
@@ -213,8 +212,7 @@ print((tensor * 2).tolist(), flush=True)
 if child:
     assert os.waitpid(child, 0)[1] == 0
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout.count("[2.0, 4.0]"), done.stderr) == (0, 2, "")
+    assert run_code(program).count("[2.0, 4.0]") == 2
 
 
 @pytest.mark.parametrize(
@@ -246,10 +244,7 @@ for _ in range(5):
     started.acquire()
 """
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=os.path.dirname(__file__)
-        )
-        assert (done.returncode, done.stderr) == (0, "")
+        run_code(program)
 
 
 def test_threads_share_a_net_by_run(context: dlprim.Context) -> None:

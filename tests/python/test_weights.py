@@ -15,6 +15,7 @@ import dlprim
 import numpy as np
 import pytest
 from dlprim import nn, weights
+from small_networks import assert_same_weights
 
 
 def small_net(context: dlprim.Context, dtype: str = "float32") -> dlprim.Net:
@@ -44,17 +45,11 @@ NAMES = ["conv.0", "conv.1", "bn.0", "bn.1", "bn.2", "bn.3", "fc.0", "fc.1"]
 SOURCES = ["0.weight", "0.bias", "1.running_mean", "1.running_var", "1.weight", "1.bias", "4.weight", "4.bias"]
 
 
-def output_of(net: dlprim.Net, values: np.ndarray) -> np.ndarray:
-    net.set_input("data", values)
-    net.forward()
-    return np.asarray(net.output("y").numpy())
-
-
 def check_outputs(net: dlprim.Net, module: Any, torch: Any) -> None:
     values = torch.randn(2, 3, 6, 6)
     with torch.no_grad():
         expected = module(values).numpy()
-    np.testing.assert_allclose(output_of(net, values.numpy()), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(net.run(data=values.numpy())["y"], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_state_dict_is_matched_by_order_and_shape(context: dlprim.Context, torch: Any) -> None:
@@ -268,7 +263,7 @@ def test_arrays_of_a_net(host: dlprim.Context) -> None:
     assert list(arrays) == NAMES and arrays["conv.0"].shape == (4, 3, 3, 3)
     weights.load(other, arrays)
     values = np.ones((2, 3, 6, 6), np.float32)
-    np.testing.assert_array_equal(output_of(other, values), output_of(net, values))
+    np.testing.assert_array_equal(other.run(data=values)["y"], net.run(data=values)["y"])
 
 
 # Safetensors ---------------------------------------------------------------------------------------------------------
@@ -287,7 +282,7 @@ def test_safetensors_files_of_a_net(context: dlprim.Context, safetensors: Any, t
     assert os.listdir(tmp_path) == ["net.safetensors"]
     assert len(weights.load_safetensors(other, path)) == 8
     values = np.ones((2, 3, 6, 6), np.float32)
-    np.testing.assert_array_equal(output_of(other, values), output_of(net, values))
+    np.testing.assert_array_equal(other.run(data=values)["y"], net.run(data=values)["y"])
     with safetensors.safe_open(path, framework="numpy") as file:
         assert file.metadata() == {"made by": "a test"} and set(file.keys()) == set(NAMES)
 
@@ -352,8 +347,7 @@ def test_bfloat16_parameters_in_safetensors(
     weights.save_safetensors(net, path)
     assert torch_files.load_file(path)["fc.0"].dtype == torch.bfloat16
     weights.load_safetensors(other, path)
-    for name, array in net.weights().items():
-        np.testing.assert_array_equal(other.weights()[name], array)
+    assert_same_weights(other.weights(), net.weights())
 
 
 def header(text: bytes, data: bytes = b"") -> bytes:
