@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import pathlib
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -13,8 +13,9 @@ import dlprim
 import numpy as np
 import pytest
 from dlprim import ops
+from dlprim._core import dtype_name, operator_declarations
+from dlprim._operators import signatures, table
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NORMAL = np.random.default_rng(7).standard_normal
 
 
@@ -46,11 +47,76 @@ IMAGES, PLANES, ROWS = random(2, 4, 6, 6), random(3, 4, 5), random(3, 4)
 # The places of the pixels of IMAGES, for GridSample.
 PIXELS = np.stack(np.meshgrid(*2 * [np.linspace(-1, 1, 6, dtype=np.float32)]), -1)[np.newaxis].repeat(2, 0)
 LABELS = np.array([1, 0, 3], np.int32)
+POSITIONS = np.random.default_rng(8).integers(0, 4, (2, 4, 6, 6)).astype(np.int32)
 LSTM_PARAMS = [random(8, 4), random(8, 2), random(8), random(8)]
 GRU_PARAMS = [random(6, 4), random(6, 2), random(6), random(6)]
 STATISTICS = [random(4), np.abs(random(4)) + 0.5]
 
-# Of each operator of network JSON a call by its type, and the function that is the same, or its name.
+DECLARATIONS = json.loads(operator_declarations())
+# Arguments by name, for calls of the functions in dlprim/_operators/table.py: tensors, parameters, and options.
+ARGUMENTS: dict[str, Any] = {
+    **{"input": IMAGES, "other": random(2, 4, 6, 6), "addend": random(6), "src": random(2, 4, 6, 6)},
+    **{"target": POSITIONS[:, 0], "grid": PIXELS, "index": POSITIONS},
+    **{"weight": random(4), "bias": random(4), "running_mean": STATISTICS[0], "running_var": STATISTICS[1]},
+    **{"activation": "gelu", "dim": 1, "dims": (1, 0, 2, 3), "dtype": "int32", "k": 2, "kernel_size": 2},
+    **{"num_groups": 2, "output_size": 3, "parts": 2, "shape": (2, -1), "stride": 1, "threshold": 0.5, "value": 2.0},
+}  # fmt: skip
+# Those of one function.
+ARGUMENTS_OF: dict[str, dict[str, Any]] = {
+    "cumprod": {"dtype": None},
+    "cumsum": {"dtype": None},
+    "gather_nd": {"index": POSITIONS[0, :, :3, 0] % 2},
+    "layer_norm": {"normalized_shape": 6, "weight": random(6), "bias": random(6)},
+    "mse_loss": {"target": random(2, 4, 6, 6)},
+    "prelu": {"weight": random(1)},
+    "resize": {"size": (9, 4)},
+    "scatter_nd": {"index": POSITIONS[0, :, :1, 0] % 2, "src": random(4, 4, 6, 6)},
+}
+
+
+def converted(argument: signatures.Argument, value: Any) -> Any:
+    """The value of an option as network JSON has it."""
+    return dtype_name(value) if argument.name == "dtype" else value
+
+
+def needs_no_row(row: table.Row) -> bool:
+    """Whether the function has all that its operator requires, so that its call by type follows from the row."""
+    signature = signatures.signature_of(row, DECLARATIONS[row.operator])
+    needed = {option["name"] for option in DECLARATIONS[row.operator]["options"] if option["required"]}
+    return needed <= {each.option for each in signature.options} | set(row.fixed)
+
+
+DERIVED = [row for row in table.OF_OPS if needs_no_row(row)]
+
+
+@pytest.mark.parametrize("row", DERIVED, ids=signatures.name_of)
+def test_functions_are_calls_by_type(row: table.Row, make: Made) -> None:
+    signature = signatures.signature_of(row, DECLARATIONS[row.operator])
+    values = {**ARGUMENTS, **ARGUMENTS_OF.get(signature.name, {})}
+    given = {each.name: values[each.name] for each in signature.arguments if values.get(each.name) is not None}
+    tensors = {name: make(value, value.dtype) for name, value in given.items() if isinstance(value, np.ndarray)}
+    by_name = getattr(ops, signature.name)(**{**given, **tensors})
+    options = dict(row.fixed)
+    for each in signature.options:
+        if each.name in given:
+            options[each.option] = converted(each, given[each.name])
+        elif each.default is not None and each.default != each.usual:
+            options[each.option] = each.default
+    training = any(each.name == "training" and each.default for each in signature.arguments)
+    params = [tensors[each.name] for each in signature.params]
+    inputs = [tensors[name] for name in signature.tensors]
+    by_type = ops.call(row.operator, inputs, params, training=training, **options)
+    check_equal(by_type, by_name)
+
+
+def check_equal(by_type: tuple[dlprim.Tensor, ...], by_name: Any) -> None:
+    by_name = by_name if isinstance(by_name, tuple) else (by_name,)
+    assert len(by_name) == len(by_type)
+    for ours, theirs in zip(by_type, by_name):
+        assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+
+
+# Of each other operator of network JSON a call by its type, and the function that is the same, or its name.
 BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..., Any]]] = [
     (
         "Convolution2D",
@@ -69,13 +135,6 @@ BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..
     ("InnerProduct", [ROWS], [random(2, 4), random(2)], {"outputs": 2, "inputs": 4}, "inner_product"),
     ("MatMul", [ROWS, random(4, 2)], [], {}, "matmul"),
     (
-        "MatMulAdd",
-        [ROWS, random(4, 2), random(2)],
-        [],
-        {"alpha": 0.5, "beta": 2},
-        lambda a, b, c: ops.matmul_add(a, b, c, alpha=0.5, beta=2),
-    ),
-    (
         "ConvolutionND",
         [IMAGES],
         [random(3, 4, 3, 3), random(3)],
@@ -89,68 +148,14 @@ BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..
         {"channels_out": 3, "kernel": 3, "bias": False},
         "conv_transpose_nd",
     ),
-    ("BatchNorm", [IMAGES], [*STATISTICS, random(4), random(4)], {}, "batch_norm"),
-    ("LayerNorm", [PLANES], [random(5), random(5)], {}, lambda x, w, b: ops.layer_norm(x, 5, w, b)),
-    ("GroupNorm", [IMAGES], [random(4), random(4)], {"num_groups": 2}, lambda x, w, b: ops.group_norm(x, 2, w, b)),
-    ("Pooling", [IMAGES], [], {"kernel": 2, "stride": 2}, lambda x: ops.max_pool2d(x, 2)),
-    ("Pooling2D", [IMAGES], [], {"kernel": 2, "stride": 2}, lambda x: ops.max_pool2d(x, 2)),
-    ("PoolingND", [IMAGES], [], {"kernel": 2, "stride": 2}, lambda x: ops.max_pool_nd(x, 2)),
-    ("AdaptivePooling", [IMAGES], [], {"output": [2, -1]}, lambda x: ops.adaptive_max_pool(x, (2, None))),
-    ("GlobalPooling", [IMAGES], [], {"mode": "avg"}, "global_avg_pool2d"),
-    ("Activation", [ROWS], [], {"activation": "gelu"}, "gelu"),
-    (
-        "Resize",
-        [IMAGES],
-        [],
-        {"output": [9, 4]},
-        lambda x: ops.resize(x, (9, 4)),
-    ),
-    (
-        "GridSample",
-        [IMAGES, PIXELS],
-        [],
-        {"mode": "nearest", "align_corners": True},
-        lambda x, at: ops.grid_sample(x, at, "nearest", align_corners=True),
-    ),
-    ("PReLU", [ROWS], [random(4)], {"num_parameters": 4}, "prelu"),
-    ("Elementwise", [ROWS, random(4)], [], {"operation": "max"}, "maximum"),
-    ("Softmax", [ROWS], [], {"dim": -1}, lambda x: ops.softmax(x, -1)),
-    ("SoftmaxWithLoss", [ROWS, LABELS], [], {}, "cross_entropy"),
-    ("NLLLoss", [ROWS, LABELS], [], {"reduce": "none"}, lambda x, t: ops.nll_loss(x, t, reduction="none")),
-    ("MSELoss", [ROWS, random(3, 4)], [], {}, "mse_loss"),
-    ("Dropout", [ROWS], [], {"p": 0.4}, lambda x: ops.dropout(x, 0.4, training=False)),
     ("Concat", [ROWS, ROWS], [], {"dim": 1}, lambda a, b: ops.concat([a, b], 1)),
     ("Slice", [ROWS], [], {"begin": 1, "end": 3}, lambda x: ops.slice(x, 1, 1, 3)),
-    ("Flatten", [PLANES], [], {}, "flatten"),
-    ("Reshape", [PLANES], [], {"dims": [0, -1]}, lambda x: ops.reshape(x, [0, -1])),
-    ("Squeeze", [random(1, 3, 1)], [], {"dims": 0}, lambda x: ops.squeeze(x, 0)),
-    ("Transpose", [PLANES], [], {"dims": [2, 0, 1]}, lambda x: ops.permute(x, [2, 0, 1])),
     ("Pad", [PLANES], [], {"pads": [1, 2], "value": 3.0}, lambda x: ops.pad(x, [1, 2], value=3)),
-    ("Cast", [ROWS], [], {"dtype": "half"}, lambda x: ops.cast(x, np.float16)),
-    ("Reduction", [PLANES], [], {"method": "mean", "dims": [1]}, lambda x: ops.mean(x, 1, keepdim=True)),
-    ("Threshold", [ROWS], [], {"threshold": 0.5}, lambda x: ops.binarize(x, threshold=0.5)),
-    ("Hardtanh", [ROWS], [], {"max_val": 0.5}, lambda x: ops.hardtanh(x, max_val=0.5)),
-    ("Abs", [ROWS], [], {}, "abs"),
     ("Interpolation", [IMAGES], [], {"out_h": 9, "out_w": 5}, lambda x: ops.interpolate(x, (9, 5))),
     ("Embedding", [LABELS], [random(5, 2)], {"num_embeddings": 5, "embedding_dim": 2}, "embedding"),
-    ("Gather", [ROWS, LABELS], [], {"dim": -1}, lambda x, i: ops.index_select(x, -1, i)),
-    (
-        "Scatter",
-        [ROWS, LABELS.reshape(-1, 1), ROWS[: len(LABELS), :1].copy()],
-        [],
-        {"mode": "elements", "dim": 1},
-        lambda x, i, u: ops.scatter(x, 1, i, u),
-    ),
-    ("TopK", [ROWS], [], {"k": 2, "largest": False}, lambda x: ops.topk(x, 2, largest=False)),
-    ("ArgReduce", [ROWS], [], {"dim": 1}, lambda x: ops.max(x, 1)),
-    ("Nonzero", [ROWS], [], {}, "nonzero"),
-    ("Flip", [ROWS], [], {"dims": [1]}, lambda x: ops.flip(x, -1)),
-    ("Scan", [ROWS], [], {"dim": 0}, lambda x: ops.cumsum(x, 0)),
-    ("Sort", [ROWS], [], {"dim": 0}, lambda x: ops.sort(x, 0)),
     ("Attention", [PLANES, PLANES, PLANES], [], {}, "attention"),
     ("LSTM", [PLANES.transpose(0, 2, 1).copy()], LSTM_PARAMS, {"hidden_size": 2}, lambda x, *p: ops.lstm(x, None, p)),
     ("GRU", [PLANES.transpose(0, 2, 1).copy()], GRU_PARAMS, {"hidden_size": 2}, lambda x, *p: ops.gru(x, None, p)),
-    ("Split", [ROWS], [], {"parts": 2}, lambda x: ops.split(x, 2, 1)),
     (
         "Pointwise",
         [ROWS],
@@ -168,23 +173,15 @@ def test_call_by_type(one: Any, make: Made) -> None:
     operator, inputs, params, options, function = one
     inputs = [make(array, array.dtype) for array in inputs]
     params = [make(array, array.dtype) for array in params]
-    by_type = ops.call(operator, inputs, params, **options)
     function = getattr(ops, function) if isinstance(function, str) else function
-    by_name = function(*inputs, *params)
-    by_name = by_name if isinstance(by_name, tuple) else (by_name,)
-    assert len(by_type) == len(by_name)
-    for ours, theirs in zip(by_type, by_name):
-        assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+    check_equal(ops.call(operator, inputs, params, **options), function(*inputs, *params))
 
 
 def test_every_type_of_network_json_is_called() -> None:
-    page = (ROOT / "docs" / "json.md").read_text()
-    operators, _, aliases = (
-        {name.strip() for row in table.split("\n\n")[0].splitlines()[2:] for name in row.split("|")[1].split(",")}
-        for table in page.split("| type | options (default)")[1:]
-    )
-    called = {one[0] for one in BY_TYPE}
-    assert operators <= called <= operators | aliases
+    called = {row.operator for row in DERIVED} | {one[0] for one in BY_TYPE}
+    called |= {DECLARATIONS[name].get("alias_of", name) for name in called}
+    kinds = {name for name, one in DECLARATIONS.items() if one["group"] != "eager" and "alias_of" not in one}
+    assert len(kinds) > 40 and kinds - called == set()
 
 
 def test_backward_by_type(make: Made) -> None:
