@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Random problems: elementwise work and reductions: activations, normalisations, losses.
+#include "ops/expressions/row.hpp"
 #include "support/random_draft.hpp"
 
+#include "base/attrs.hpp"
+
+#include <dlprim/ops.hpp>
+
 #include <algorithm>
+#include <limits>
 
 namespace dlprim::testing {
 
@@ -57,6 +63,45 @@ void pointwise(Draft& draft) {
     draft.options = {{"code", code}, {"scalars", Json::array({dice.number(-2, 2)})}};
     draft.input(a);
     draft.input(b);
+}
+
+/// Options that their operator declares: one of several choices, or a number near its default.
+void draw_options(Draft& draft, const Json& declared) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    for (const Json& option : declared.at("options")) {
+        const auto name = option.at("name").get<std::string>();
+        const auto kind = option.at("kind").get<std::string>();
+        if (option.contains("choices"))
+            draft.maybe(name.c_str(),
+                        draft.dice.of(option["choices"].get<std::vector<std::string>>()));
+        if (kind == "boolean") draft.maybe(name.c_str(), draft.dice.coin());
+        if (kind != "number" || !option.contains("default")) continue;
+        const double usual = option["default"].get<double>();
+        draft.maybe(name.c_str(),
+                    std::clamp(draft.dice.number(usual - 2, usual + 2),
+                               option.value("least", -infinity), option.value("most", infinity)));
+    }
+}
+
+/// An operator that is an expression, by what its row and its options declare.
+void expression(Draft& draft, const expressions::Row& row) {
+    static const Json declarations = Json::parse(ops::declarations());
+    Dice& dice = draft.dice;
+    draw_options(draft, declarations.at(std::string(row.type)));
+    if (row.activated && dice.pick(0, 2) == 0) draft.options["activation"] = dice.of(activations());
+    const auto gradients = row.formula(row.schema().complete({}, row.type)).gradients;
+    const bool constant = !gradients.empty() &&
+                          std::all_of(gradients.begin(), gradients.end(),
+                                      [](const std::string& gradient) { return gradient == "0"; });
+    draft.one.gradient = row.differentiable && !constant;
+    auto [shape, other] = broadcast_pair(dice);
+    if (row.inputs.size() == 1 || row.same_shape) shape = other = dice.dims(dice.pick(1, 4), 9);
+    if (row.parameter) {
+        const std::int64_t channels = dice.pick(1, 20);
+        draft.options[row.parameter->count] = dice.coin() ? 1 : channels;
+        shape = features(dice, channels);
+    }
+    for (std::size_t i = 0; i < row.inputs.size(); ++i) draft.input(i == 0 ? shape : other);
 }
 
 Generators norms() {
@@ -182,13 +227,6 @@ Generators losses() {
              d.labels({n}, classes);
              if (d.dice.coin()) d.input({classes}, "positive");
          }},
-        {"MSELoss",
-         [](D d) {
-             const auto shape = d.dice.dims(d.dice.pick(1, 4), 9);
-             d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
-             d.input(shape);
-             d.input(shape);
-         }},
     };
 }
 
@@ -210,47 +248,21 @@ Generators pointwise_generators() {
              d.input(shape);
              d.input(shape);
          }},
-        {"Elementwise",
-         [](D d) {
-             d.options["operation"] = d.dice.of<std::string>({"sum", "prod", "max"});
-             d.maybe("coef1", d.dice.number(-2, 2));
-             d.maybe("coef2", d.dice.number(-2, 2));
-             if (d.dice.pick(0, 2) == 0) d.options["activation"] = d.dice.of(activations());
-             const auto [a, b] = broadcast_pair(d.dice);
-             d.input(a);
-             d.input(b);
-         }},
         {"Reduction", reduction},
-        {"Threshold",
-         [](D d) {
-             d.maybe("threshold", d.dice.number(-1, 1));
-             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
-             d.one.gradient = false;
-         }},
-        {"Hardtanh",
-         [](D d) {
-             d.maybe("min_val", d.dice.number(-2, 0));
-             d.maybe("max_val", d.dice.number(0, 2));
-             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
-         }},
-        {"Abs", [](D d) { d.input(d.dice.dims(d.dice.pick(1, 4), 9)); }},
         {"Dropout",
          [](D d) {
              d.options = {{"p", d.dice.number(0, 1)}, {"stream", d.dice.pick(0, 1000)}};
              d.one.training = d.dice.coin();
              d.input(d.dice.dims(d.dice.pick(1, 4), 9));
          }},
-        {"PReLU",
-         [](D d) {
-             const std::int64_t channels = d.dice.pick(1, 20);
-             d.options["num_parameters"] = d.dice.coin() ? 1 : channels;
-             d.input(features(d.dice, channels));
-         }},
         {"Pointwise", pointwise},
     };
     all.merge(norms());
     all.merge(norm_gradients());
     all.merge(losses());
+    // Those that have a generator above keep it.
+    for (const expressions::Row& row : expressions::rows())
+        all.emplace(row.type, [&row](D d) { expression(d, row); });
     return all;
 }
 
