@@ -58,7 +58,8 @@ class Case:
     def torch_call(self, torch: Any, args: Any) -> Any:
         if self.like is not None:
             return self.like(torch, *args)
-        return getattr(torch.nn.functional, self.name)(*args, **self.torch_kwargs)
+        function = getattr(torch.nn.functional, self.name, None) or getattr(torch, self.name)
+        return function(*args, **self.torch_kwargs)
 
 
 def functional(name: str, **kwargs: Any) -> Callable[..., Any]:
