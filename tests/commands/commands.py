@@ -20,7 +20,7 @@ import unittest
 
 try:
     import h5py
-    import numpy as np  # noqa: F401  # the tests import it, too
+    import numpy as np
 except ImportError as lacking:  # scripts/install_deps.sh test installs them
     print(f"skipped: {lacking}")
     sys.exit(77)
@@ -131,6 +131,12 @@ class CommandTest(unittest.TestCase):
             for key, value in tensors.items():
                 file[key.replace("__", ".")] = value
         return path
+
+    def arrays(self, **arrays):
+        """What a configuration says of data in a file of numpy's, of which x are the inputs and y the labels."""
+        np.savez(self.folder / "data.npz", **arrays)
+        part = {"file": "data.npz", "inputs": "x", "labels": "y"}
+        return {"type": "npy", "train": part, "test": part}
 
     def read_tensors(self, path):
         tensors = {}

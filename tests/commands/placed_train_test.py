@@ -89,10 +89,10 @@ class PlacedTrain(Training):
         done = self.train("auto", f"a={device},b={device}", "--place", "auto")
         self.assertIn("part 1 of 1 runs on device 'a': operators 'one' to 'loss', about ", done.out + done.err)
         self.assert_same_model("auto", "one")
-        self.refuse(["'one'", "fits on no device", "device 'b'"], "train", self.config(), "-d", f"a={device},b=cpu",
-                    "--place", "auto", "--device-memory", "a=64", "--device-memory", "b=64", "--out", self.folder / "x")
-        self.refuse(["device 'a'", "more than the limit of 1024 bytes"], "train", self.config(), "-d",
-                    f"a={device},b=cpu", "--device-memory", "a=1KiB", "--out", self.folder / "y")
+        self.refuse_training(["'one'", "fits on no device", "device 'b'"], "-d", f"a={device},b=cpu", "--place", "auto",
+                             "--device-memory", "a=64", "--device-memory", "b=64", out="x")
+        self.refuse_training(["device 'a'", "more than the limit of 1024 bytes"], "-d", f"a={device},b=cpu", "--device-memory",
+                             "a=1KiB", out="y")
 
     def test_what_is_missing_is_counted_from_the_limit_that_was_given(self):
         """Also where the choice is made again within what an earlier one has left of it."""
@@ -138,11 +138,10 @@ class PlacedTrain(Training):
 
     def test_what_is_refused(self):
         def refuse(words, *arguments, **config):
-            self.refuse(words, "train", self.config(**config), "-d", "a=cpu,b=cpu", "--out", self.folder / "refused",
-                        *arguments)
+            self.refuse_training(words, "-d", "a=cpu,b=cpu", *arguments, out="refused", **config)
         refuse(["operators, and not shards", "how many shards each device has"], "--shares", "1,1")
-        self.refuse(["'b'", "nobody has bound"], "train", self.config(), "-d", "a=cpu", "--out", self.folder / "refused")
-        self.refuse(["fast=gpu"], "train", self.config(), "-d", "cpu", "--place", "auto", "--out", self.folder / "refused")
+        self.refuse_training(["'b'", "nobody has bound"], "-d", "a=cpu", out="refused")
+        self.refuse_training(["fast=gpu"], "-d", "cpu", "--place", "auto", out="refused")
         self.refuse(["a=2G"], "train", self.config(), "-d", "a=cpu,b=cpu", "--device-memory", "a=2G", code=2)
 
     def test_a_loss_that_is_no_number_ends_the_run(self):

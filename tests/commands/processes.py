@@ -11,13 +11,10 @@ import time
 from commands import SECONDS, TOOLS, main
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from starters import free_port, transports_in  # noqa: E402
+from starters import QUIET, free_port, place_of, transports_in  # noqa: E402
 
 PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS))
 TRAIN = str(TOOLS / "dlprim_train")
-# Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
-QUIET = {"DLPRIM_THREADS": "1", "POCL_MAX_PTHREAD_COUNT": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
-         "DLPRIM_AFFINITY": "0"}
 # The run in one process that bits are compared with has as many: by PoCL's threads some sums are cut.
 os.environ["POCL_MAX_PTHREAD_COUNT"] = QUIET["POCL_MAX_PTHREAD_COUNT"]
 TRANSPORTS = transports_in(PLUGINS)
@@ -41,14 +38,12 @@ def with_variables(**variables):
 class Group:
     """Processes of a run that are started by hand, as torchrun starts them."""
     def __init__(self, count, arguments, per_rank=lambda rank: ([], {}), program=TRAIN):
-        port = str(free_port())
+        port = free_port()
         self.processes = []
         for rank in range(count):
             more, environment = per_rank(rank)
-            variables = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
-                         "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             self.processes.append(subprocess.Popen(
-                [program, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | variables | environment,
+                [program, *map(str, arguments), *map(str, more)], env=os.environ | QUIET | place_of(rank, count, port) | environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
 
     def until(self, word, seconds=SECONDS):

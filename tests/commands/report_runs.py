@@ -70,11 +70,6 @@ class Runs(CommandTest):
                                        operator("SoftmaxWithLoss", "loss", "score label")))
         return {"type": "folder", "train": "train", "test": "test", "classes": names}
 
-    def arrays(self, **arrays: Any) -> dict[str, Any]:
-        np.savez(self.folder / "data.npz", **arrays)
-        part = {"file": "data.npz", "inputs": "x", "labels": "y"}
-        return {"type": "npy", "train": part, "test": part}
-
     def hostile_classes(self) -> dict[str, Any]:
         """Pictures as arrays, whose classes have names that no folder could have."""
         numbers = np.random.default_rng(2)

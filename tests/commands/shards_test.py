@@ -161,8 +161,8 @@ class Shards(ShardRuns):
         """They are noted, or refused where the option asks for it."""
         shared = "device cpu has 2 ranks, which share its time and its memory"
         self.assertIn(f"note: {shared}", re.sub(r"device cpu \(.*\) has", "device cpu has", self.train("two", "-d", "cpu,cpu", shards=2).out))
-        self.refuse(["device cpu", "has 2 ranks", "as many devices as", "no-shared-devices"], "train", self.config(shards=2),
-                    "-d", "cpu,cpu", "--no-shared-devices", "--out", self.folder / "no")
+        self.refuse_training(["device cpu", "has 2 ranks", "as many devices as", "no-shared-devices"], "-d", "cpu,cpu",
+                             "--no-shared-devices", shards=2)
         if len(DEVICES) > 1:
             self.train("own", "-d", ",".join(DEVICES[:2]), "--no-shared-devices", shards=2)
 
@@ -189,16 +189,16 @@ class Shards(ShardRuns):
         self.write("net.json", classifier([16, 1, 8, 8], 4, operator("Activation", "logarithm", "image", activation="log")))
         data = self.write_set_with_a_dark_picture()
         for device in DEVICES:
-            self.refuse(["in epoch 1, batch ", "not finite is 'logarithm'"], "train",
-                        self.config(data=data, shards=4, epochs=1), "-d", device, "--out", self.folder / "out", "--replace")
+            self.refuse_training(["in epoch 1, batch ", "not finite is 'logarithm'"], "-d", device, "--replace", out="out",
+                                 data=data, shards=4, epochs=1)
             text = self.train("out", "-d", device, data=data, shards=4, epochs=1, on_nan="continue").out
             self.assertIn("note: epoch 1: 1 of 8 batches was skipped, since the loss was not finite", text)
             for name, values in self.read_tensors("out/model.h5").items():
                 self.assertTrue(np.isfinite(values).all(), name)
 
     def test_errors(self):
-        self.refuse(["given 6 shards in all", "a batch has 4", "add up to 4"], "train", self.config(shards=4), "-d", "cpu,cpu",
-                    "--shares", "3,3", "--out", self.folder / "no")
+        self.refuse_training(["given 6 shards in all", "a batch has 4", "add up to 4"], "-d", "cpu,cpu", "--shares", "3,3",
+                             shards=4)
         out = ("-d", "cpu", "--out", self.folder / "no")
         for words, more in ((["train.json", "shards is 3", "does not divide the batch of 16"], {"shards": 3}),
                             (["shards is 32", "more than the 16 examples"], {"shards": 32}),

@@ -119,16 +119,15 @@ class Trace(ShardRuns):
         self.assertEqual([path.name for path in self.folder.iterdir() if "trace" in path.name], ["trace.json"])
 
     def test_a_run_that_fails(self) -> None:
-        self.refuse(["the loss is"], "train", self.config(solver={"type": "sgd", "learning_rate": 1e30}), "-d", "cpu",
-                    "--out", self.folder / "run", "--trace", self.path)
+        self.refuse_training(["the loss is"], "-d", "cpu", "--trace", self.path, out="run",
+                             solver={"type": "sgd", "learning_rate": 1e30})
         self.spans()
 
     def test_what_cannot_be_written(self) -> None:
         self.write("file", "text")
         (self.folder / "folder").mkdir()
         for path in ("none/trace.json", "file/trace.json", "folder"):
-            self.refuse(["cannot", path], "train", self.config(), "-d", "cpu", "--out", self.folder / "run",
-                        "--trace", self.folder / path)
+            self.refuse_training(["cannot", path], "-d", "cpu", "--trace", self.folder / path, out="run")
         for steps in ("0", "many", "100000"):
             self.refuse(["--trace-steps"], "train", self.config(), "--trace", self.path, "--trace-steps", steps, code=2)
         self.assertEqual([path.name for path in (self.folder / "run").glob("checkpoint*")], [])

@@ -3,7 +3,6 @@
 """dlprim_train beyond the classification of pictures: regression, several labels, segmentation, their metrics, averages
 of the weights, fine-tuning from another network's weights, files for TensorBoard, and the bar on a terminal."""
 import contextlib
-import csv
 import fcntl
 import math
 import os
@@ -19,9 +18,10 @@ from typing import Any
 
 import h5py
 import numpy as np
-from commands import DEVICES, TOOLS, CommandTest, main, network, operator
+from commands import DEVICES, TOOLS, Result, main, network, operator
 from numpy.typing import NDArray
 from pictures import BLUE, GREY, RED, png
+from training_runs import Training
 
 Array = NDArray[Any]
 
@@ -85,20 +85,16 @@ def read_events(path: pathlib.Path) -> list[dict[int, Any]]:
     return events
 
 
-class Kinds(CommandTest):
-    def config(self, out: str, **more: Any) -> list[Any]:
-        """The arguments of a run in a new folder."""
-        content = {"net": "net.json", "batch": 16, "epochs": 4, "solver": {"learning_rate": 0.02}} | more
-        return [self.write(f"{out}.json", content), "--out", self.folder / out]
+class Kinds(Training):
+    CONFIG = {"net": "net.json", "batch": 16, "epochs": 4, "solver": {"learning_rate": 0.02}}
 
-    def rows(self, out: str) -> list[dict[str, float]]:
-        with open(self.folder / out / "metrics.csv", newline="") as file:
-            return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    def run_of(self, out: str, *arguments: Any, **more: Any) -> Result:
+        """A run in a folder of its own, on the host unless arguments name a device. It replaces nothing."""
+        device = () if "-d" in arguments else ("-d", "cpu")
+        return self.succeed("train", self.config(**more), "--out", self.folder / out, *device, *arguments)
 
-    def arrays(self, **arrays: Array) -> dict[str, Any]:
-        np.savez(self.folder / "data.npz", **arrays)
-        part = {"file": "data.npz", "inputs": "x", "labels": "y"}
-        return {"type": "npy", "train": part, "test": part}
+    def metrics(self, out: str) -> list[dict[str, float]]:
+        return [{key: float(value) for key, value in row.items()} for row in self.rows(out)]
 
     def numbers(self) -> tuple[Array, Array]:
         x = np.random.default_rng(1).normal(size=(96, 6)).astype(np.float32)
@@ -116,10 +112,10 @@ class Kinds(CommandTest):
     def test_regression(self) -> None:
         data = self.regression()
         for device in DEVICES:
-            self.succeed("train", *self.config(device, data=data, epochs=30), "-d", device)
-            rows = self.rows(device)
+            self.run_of(device, "-d", device, data=data, epochs=30)
+            rows = self.metrics(device)
             self.assertEqual(list(rows[0]), ["epoch", "learning_rate", "train_loss", "train_mean_absolute_error", "test_loss",
-                                             "test_mean_absolute_error", "seconds"])
+                                             "test_mean_absolute_error"])
             self.assertLess(rows[-1]["test_loss"], 0.5 * rows[0]["test_loss"])
             x, y = self.numbers()
             found = self.outputs(device, x=x[:16], y=y[:16])["found"]
@@ -134,9 +130,8 @@ class Kinds(CommandTest):
                                        operator("Activation", "found", "logits", activation="sigmoid"),
                                        operator("Pointwise", "each", "logits y", code=loss),
                                        operator("Reshape", "loss", "each", dims=[1])))
-        self.succeed("train", *self.config("out", data=self.arrays(x=x, y=yes), epochs=60, batch=32, metrics=["f1"],
-                                           solver={"learning_rate": 0.1}), "-d", "cpu")
-        row = self.rows("out")[-1]
+        self.run_of("out", data=self.arrays(x=x, y=yes), epochs=60, batch=32, metrics=["f1"], solver={"learning_rate": 0.1})
+        row = self.metrics("out")[-1]
         self.assertGreater(row["test_f1"], 0.9)
         said = self.outputs("out", x=x, y=yes)["found"] > 0.5
         f1 = np.mean([2 * (said[:, c] & (yes[:, c] > 0)).sum() / (said[:, c].sum() + yes[:, c].sum()) for c in range(3)])
@@ -150,8 +145,8 @@ class Kinds(CommandTest):
                                        operator("Convolution2D", "scores", "x", channels_out=3, kernel=1),
                                        operator("SoftmaxWithLoss", "loss", "scores y")))
         for device in DEVICES:
-            self.succeed("train", *self.config(device, data=self.arrays(x=x, y=y), epochs=40, solver={"learning_rate": 0.1}), "-d", device)
-            row = self.rows(device)[-1]
+            self.run_of(device, "-d", device, data=self.arrays(x=x, y=y), epochs=40, solver={"learning_rate": 0.1})
+            row = self.metrics(device)[-1]
             self.assertGreater(row["test_accuracy"], 0.85)
             found = self.outputs(device, x=(x[:16, None] / 255).astype(np.float32), y=y[:16])["scores"].argmax(axis=1)
             self.assertGreater((found == y[:16]).mean(), 0.8)
@@ -185,8 +180,8 @@ class Kinds(CommandTest):
                                    augmentation={"resize": [16, 16], "flip": True})
         for device in DEVICES:
             write_net(ignore_index=255)
-            self.succeed("train", *self.config(device, **how), "-d", device)
-            row = self.rows(device)[-1]
+            self.run_of(device, "-d", device, **how)
+            row = self.metrics(device)[-1]
             self.assertGreater(row["test_mean_iou"], 0.9)
             self.assertGreater(row["test_accuracy"], row["test_mean_iou"])
             # The same by hand: the network's outputs for the test set, without the border.
@@ -202,7 +197,7 @@ class Kinds(CommandTest):
             each = np.log(np.exp(logits).sum(axis=1)) - np.take_along_axis(logits, np.where(counts, y, 0)[:, None], 1)[:, 0]
             self.assertAlmostEqual(float(each[counts].mean()), row["test_loss"], places=4)
         write_net()
-        self.refuse([".png", "holds class 255", "2 classes", "ignore_index"], "train", *self.config("no", **how), "-d", "cpu")
+        self.refuse_training([".png", "holds class 255", "2 classes", "ignore_index"], "-d", "cpu", **how)
 
     def read_png(self, name: str) -> Array:
         """The colours of a file of pictures.png()."""
@@ -220,11 +215,11 @@ class Kinds(CommandTest):
                                        operator("InnerProduct", "scores", "x", outputs=3),
                                        operator("SoftmaxWithLoss", "loss", "scores y")))
         data = self.arrays(x=x, y=y.argmax(axis=1).astype(np.int32))
-        self.succeed("train", *self.config("out", data=data, metrics=["accuracy", "top2", "top3"], judge_by="top2"), "-d", "cpu")
-        for row in self.rows("out"):
+        self.run_of("out", data=data, metrics=["accuracy", "top2", "top3"], judge_by="top2")
+        for row in self.metrics("out"):
             self.assertEqual(row["test_top3"], 1)
             self.assertLessEqual(row["test_accuracy"], row["test_top2"])
-        self.refuse(["top2", "judges", "classes"], "train", *self.config("no", data=self.regression(), metrics=["top2"]), "-d", "cpu")
+        self.refuse_training(["top2", "judges", "classes"], "-d", "cpu", data=self.regression(), metrics=["top2"])
 
     def test_averages_of_the_weights(self) -> None:
         """Of the parameters after each update, by the documented rule; the model and the test are of them."""
@@ -233,9 +228,9 @@ class Kinds(CommandTest):
         for device in DEVICES:
             for solver in ({"type": "sgd", "learning_rate": 0.05}, {"type": "adam", "learning_rate": 0.05}):
                 out = f"{device}-{solver['type']}"
-                self.succeed("train", *self.config(out, data=data, epochs=2, solver=solver | {"average": keep},
-                                                   checkpoints={"every_steps": 1, "keep": 99}), "-d", device)
-                self.succeed("train", *self.config(out + "-plain", data=data, epochs=2, solver=solver), "-d", device)
+                self.run_of(out, "-d", device, data=data, epochs=2, solver=solver | {"average": keep},
+                            checkpoints={"every_steps": 1, "keep": 99})
+                self.run_of(out + "-plain", "-d", device, data=data, epochs=2, solver=solver)
                 average: Array = np.zeros(0)
                 steps = [(epoch, batch) for epoch in range(2) for batch in range(1, 7)]
                 for step, (epoch, batch) in enumerate(steps):
@@ -247,22 +242,22 @@ class Kinds(CommandTest):
                 plain = self.read_tensors(f"{out}-plain/model.h5")["found.0"]
                 self.assertEqual(plain.tobytes(), self.read_tensors(f"{out}/checkpoint_2.h5")["found.0"].tobytes(),
                                  "averages leave the training as it is")
-                self.assertNotEqual(self.rows(out)[-1]["test_loss"], self.rows(out + "-plain")[-1]["test_loss"])
-                self.assertEqual(self.rows(out)[-1]["train_loss"], self.rows(out + "-plain")[-1]["train_loss"])
+                self.assertNotEqual(self.metrics(out)[-1]["test_loss"], self.metrics(out + "-plain")[-1]["test_loss"])
+                self.assertEqual(self.metrics(out)[-1]["train_loss"], self.metrics(out + "-plain")[-1]["train_loss"])
 
     def test_averages_go_on(self) -> None:
         how: dict[str, Any] = dict(data=self.regression(), solver={"average": 0.9}, checkpoints={"every_steps": 1, "keep": 99})
-        self.succeed("train", *self.config("whole", **how), "-d", "cpu")
-        self.succeed("train", *self.config("rest", **how), "-d", "cpu", "--resume", self.folder / "whole/checkpoint_1_3.h5")
+        self.run_of("whole", **how)
+        self.run_of("rest", "--resume", self.folder / "whole/checkpoint_1_3.h5", **how)
         for name in ("model.h5", "checkpoint_4.h5"):
             whole, rest = self.read_tensors(f"whole/{name}"), self.read_tensors(f"rest/{name}")
             self.assertEqual({key: value.tobytes() for key, value in whole.items()},
                              {key: value.tobytes() for key, value in rest.items()})
-        self.refuse(["@average", "solver.average 0.9 instead of 0"], "train",
-                    *self.config("no", **how), "-d", "cpu", "--resume", self.plain_checkpoint())
+        self.refuse_training(["@average", "solver.average 0.9 instead of 0"], "-d", "cpu", "--resume", self.plain_checkpoint(),
+                             **how)
 
     def plain_checkpoint(self) -> pathlib.Path:
-        self.succeed("train", *self.config("plain", data=self.regression(), epochs=1), "-d", "cpu")
+        self.run_of("plain", data=self.regression(), epochs=1)
         return self.folder / "plain/checkpoint_1.h5"
 
     def two_layers(self, outputs: int, prefix: str = "") -> None:
@@ -275,12 +270,12 @@ class Kinds(CommandTest):
     def test_fine_tuning(self) -> None:
         data = self.regression()
         self.two_layers(4)
-        self.succeed("train", *self.config("first", data=data), "-d", "cpu")
+        self.run_of("first", data=data)
         first = self.read_tensors("first/model.h5")
         self.two_layers(7, "net.")
         initial = {"weights": "first/model.h5", "rename": {"body": "net.body", "head": "net.head"}, "exclude": ["*.1"],
                    "freeze": ["net.b*"]}
-        out = self.succeed("train", *self.config("second", data=data, epochs=1, initial=initial), "-d", "cpu").out
+        out = self.run_of("second", data=data, epochs=1, initial=initial).out
         self.assertRegex(out, r"(?m)^note: '.*first/model.h5' gives 1 of 6 parameters; of another shape: "
                               r"found.0 \(\[3, 4\], not \[3, 7\]\), net.head.0 \(.*\); excluded: found.1, net.body.1, net.head.1$")
         self.assertRegex(out, r"(?m)^note: not trained: net.body.0, net.body.1$")
@@ -295,45 +290,44 @@ class Kinds(CommandTest):
                                        operator("MSELoss", "loss", "found y")))
         for freeze, names in ((["body"], "body.0, body.1"), (["b*"], "body.0, body.1, bn.0, bn.1, bn.2, bn.3")):
             how = {"data": data, "epochs": 1, "initial": {"freeze": freeze}}
-            out = self.succeed("train", *self.config("frozen", **how), "-d", "cpu", "--replace").out
+            out = self.run_of("frozen", "--replace", **how).out
             self.assertRegex(out, rf"(?m)^note: not trained: {names}$")
 
     def test_weights_that_do_not_fit(self) -> None:
         data = self.regression()
         self.two_layers(4)
-        self.succeed("train", *self.config("first", data=data, epochs=1), "-d", "cpu")
+        self.run_of("first", data=data, epochs=1)
         self.two_layers(4, "other_")
-        self.refuse(["has no parameters other_body.0, other_body.1, other_head.0, other_head.1",
-                     "does not have the file's body.0, body.1, head.0, head.1", "initial"],
-                    "train", *self.config("no", data=data, weights="first/model.h5"), "-d", "cpu")
-        self.refuse(["gives 0 of 6", "nothing"], "train",
-                    *self.config("no", data=data, initial={"weights": "first/model.h5", "include": ["none*"]}), "-d", "cpu")
-        self.refuse(["freeze", "'oter_body'", "did you mean 'other_body'"], "train",
-                    *self.config("no", data=data, initial={"freeze": ["oter_body"]}), "-d", "cpu")
+        self.refuse_training(["has no parameters other_body.0, other_body.1, other_head.0, other_head.1",
+                              "does not have the file's body.0, body.1, head.0, head.1", "initial"], "-d", "cpu", data=data,
+                             weights="first/model.h5")
+        self.refuse_training(["gives 0 of 6", "nothing"], "-d", "cpu", data=data,
+                             initial={"weights": "first/model.h5", "include": ["none*"]})
+        self.refuse_training(["freeze", "'oter_body'", "did you mean 'other_body'"], "-d", "cpu", data=data,
+                             initial={"freeze": ["oter_body"]})
         tensors = self.read_tensors("first/model.h5")
         self.two_layers(4)
         self.write_tensors("more.h5", extra=np.zeros(3, np.float32), **tensors)
-        said = self.succeed("train", *self.config("more", data=data, epochs=1, weights="more.h5"), "-d", "cpu").err
+        said = self.run_of("more", data=data, epochs=1, weights="more.h5").err
         self.assertRegex(said, r"(?m)^dlprim_train: warning: '.*more.h5' holds what the network does not have: extra$")
-        self.refuse(["initial", "include"], "train",
-                    *self.config("no", data=data, initial={"includ": []}), "-d", "cpu")
+        self.refuse_training(["initial", "include"], "-d", "cpu", data=data, initial={"includ": []})
 
     def test_files_for_tensorboard(self) -> None:
         data = self.regression()
-        self.succeed("train", *self.config("out", data=data, epochs=2), "-d", "cpu")
-        self.succeed("train", *self.config("out", data=data, epochs=4), "-d", "cpu", "--resume", "latest")
+        self.run_of("out", data=data, epochs=2)
+        self.run_of("out", "--resume", "latest", data=data, epochs=4)
         first, second = sorted((self.folder / "out").glob("events.out.tfevents.*"), key=lambda path: path.stat().st_mtime_ns)
         told, later = read_events(first), read_events(second)
         self.assertEqual([event.get(3) for event in told], [b"brain.Event:2", None, None])
         self.assertEqual([event[2] for event in told], [0, 6, 12])
         self.assertEqual([event[2] for event in later], [12, 12, 18, 24])
         self.assertEqual(dict(fields(later[1][7])), {1: 1}, "a session that starts: what it repeats is dropped")
-        for event, row in zip(told[1:] + later[2:], self.rows("out")):
+        for event, row in zip(told[1:] + later[2:], self.metrics("out")):
             self.assertEqual({"loss/train", "loss/test", "learning_rate", "mean_absolute_error/train",
                               "mean_absolute_error/test"}, set(event[5]))
             self.assertTrue(math.isclose(event[5]["loss/test"], row["test_loss"], rel_tol=1e-6))
             self.assertGreater(event[1], 1.6e9)
-        self.succeed("train", *self.config("none", data=data, epochs=1, tensorboard=False), "-d", "cpu")
+        self.run_of("none", data=data, epochs=1, tensorboard=False)
         self.assertEqual(list((self.folder / "none").glob("events*")), [])
 
     def test_tensorboard_reads_them(self) -> None:
@@ -341,7 +335,7 @@ class Kinds(CommandTest):
             from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
         except ImportError:
             self.skipTest("no tensorboard")
-        self.succeed("train", *self.config("out", data=self.regression(), epochs=3), "-d", "cpu")
+        self.run_of("out", data=self.regression(), epochs=3)
         found = EventAccumulator(str(self.folder / "out"))
         found.Reload()
         self.assertEqual([event.step for event in found.Scalars("loss/train")], [6, 12, 18])
@@ -351,8 +345,8 @@ class Kinds(CommandTest):
         for columns in (20, 40, 79, 200):
             terminal, screen = pty.openpty()
             fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            arguments = [str(word) for word in self.config(f"out{columns}", data=data, epochs=60000)]
-            process = subprocess.Popen([TOOLS / "dlprim_train", *arguments, "-d", "cpu"], stdout=screen, stderr=screen,
+            process = subprocess.Popen([TOOLS / "dlprim_train", self.config(data=data, epochs=60000), "--out",
+                                        self.folder / f"out{columns}", "-d", "cpu"], stdout=screen, stderr=screen,
                                        stdin=subprocess.DEVNULL)
             os.close(screen)
             text = b""
@@ -370,7 +364,7 @@ class Kinds(CommandTest):
                 self.assertRegex(bars[0], r"^epoch \d+/60000: batch \d/6 \[=* *\]  loss [\d.]+  mean absolute error [\d.]+")
 
     def test_a_checkpoint_has_what_it_needs(self) -> None:
-        self.succeed("train", *self.config("out", data=self.regression(), checkpoints={"every_steps": 1, "keep": 99}), "-d", "cpu")
+        self.run_of("out", data=self.regression(), checkpoints={"every_steps": 1, "keep": 99})
         with h5py.File(self.folder / "out/checkpoint_1_2.h5") as file:
             self.assertEqual(file["run/columns"][()].tobytes().decode().split(",")[0], "epoch")
             self.assertEqual(file["run/history"].shape[0], 1)

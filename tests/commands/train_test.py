@@ -144,7 +144,7 @@ class Train(Training):
             shutil.copy(good, bad)
             with h5py.File(bad, "r+") as file:
                 file.attrs[name] = value
-            self.refuse(["bad.h5", words], "train", self.config(epochs=2), "-d", "cpu", "--out", self.folder / "no", "--resume", bad)
+            self.refuse_training(["bad.h5", words], "-d", "cpu", "--resume", bad, epochs=2)
 
     def test_resume_after_it_was_killed(self):
         how = dict(schedule={"type": "cosine", "warmup_epochs": 1}, checkpoints={"every_epochs": 1, "keep": 9})
@@ -167,8 +167,7 @@ class Train(Training):
         self.assert_same_run("fp32", "tf32")
         self.assert_same_run("fp32", "bf16")
         self.train("fp16", "-d", "cpu", "--precision", "fp16", solver={"type": "sgd", "loss_scale": 1024})
-        self.refuse(["--precision", "fp8"], "train", self.config(), "--out", self.folder / "no", "--precision", "fp8",
-                    code=2)
+        self.refuse_training(["--precision", "fp8"], "--precision", "fp8", code=2)
         self.assertFalse((self.folder / "no").exists())
 
     def test_a_limit_of_memory_changes_no_bit(self):
@@ -188,8 +187,7 @@ class Train(Training):
             out = self.train("option", "-d", device, "--memory-limit", limit, memory_limit=1e6, **how).out
             self.assertRegex(out, r"nodes? recomputes? tensors in backward: the plan needs")
             self.assert_same_run("whole", "option")
-        self.refuse(["the plan needs", "at least", "the memory limit is 1.0 MiB"], "train",
-                    self.config(memory_limit=1, **how), "-d", "cpu", "--out", self.folder / "no")
+        self.refuse_training(["the plan needs", "at least", "the memory limit is 1.0 MiB"], "-d", "cpu", memory_limit=1, **how)
 
     def precision(self, path):
         with h5py.File(self.folder / path) as file:
@@ -202,13 +200,11 @@ class Train(Training):
         self.train("out", "-d", "cpu", "--epochs", "1", "--precision", "tf32", "--precision", "fc=fp32", precision="bf16")
         self.assertEqual(self.precision("out/checkpoint_1.h5"), "tf32")
         self.assertEqual(self.read_tensors("out/checkpoint_1.h5")["solver/precisions"].tobytes(), b"fp32 fc\n")
-        self.refuse(["train.json", "precision", "'fp8'", "bf16"], "train", self.config(precision="fp8"), "-d", "cpu",
-                    "--out", self.folder / "no")
+        self.refuse_training(["train.json", "precision", "'fp8'", "bf16"], "-d", "cpu", precision="fp8")
         for word in ("fc=fp8", "fc=", "=fp16"):
             self.refuse(["--precision", word], "train", self.config(), "--precision", word, code=2)
         self.refuse(["--precision", "twice"], "train", self.config(), "--precision", "fp16", "--precision", "fp32", code=2)
-        self.refuse(["fcc=fp16", "no operator 'fcc'", "did you mean 'fc'"], "train", self.config(), "-d", "cpu", "--out",
-                    self.folder / "no", "--precision", "fcc=fp16")
+        self.refuse_training(["fcc=fp16", "no operator 'fcc'", "did you mean 'fc'"], "-d", "cpu", "--precision", "fcc=fp16")
         self.assertFalse((self.folder / "no").exists())
 
     def test_resume_in_the_precision_of_the_checkpoint(self):
@@ -217,8 +213,8 @@ class Train(Training):
                 self.train("whole", "-d", device, "--precision", made)
                 self.train("parts", "-d", device, "--precision", made, "--epochs", "2")
                 resume = ("--resume", self.folder / "parts/checkpoint_2.h5")
-                self.refuse(["checkpoint_2.h5", f"trained in {made}", f"computes in {other}", f"precision {made}"],
-                            "train", self.config(), "-d", device, "--out", self.folder / "no", *resume, "--precision", other)
+                self.refuse_training(["checkpoint_2.h5", f"trained in {made}", f"computes in {other}", f"precision {made}"],
+                                     "-d", device, *resume, "--precision", other)
                 for flags, out in (((), "silent"), (("--precision", made), "named")):
                     result = self.train(out, "-d", device, *resume, *flags)
                     self.assertNotIn("note:", result.out)
@@ -241,8 +237,8 @@ class Train(Training):
     def test_a_loss_that_is_not_finite(self):
         for device in DEVICES:
             how = dict(solver={"type": "sgd", "learning_rate": 1e20}, on_nan="stop")
-            self.refuse(["the loss is", "epoch 1", "batch", "'", "learning rate", "on_nan"], "train", self.config(**how),
-                        "-d", device, "--out", self.folder / "out")
+            self.refuse_training(["the loss is", "epoch 1", "batch", "'", "learning rate", "on_nan"], "-d", device, out="out",
+                                 **how)
         self.assertFalse((self.folder / "out/model.h5").exists())
 
     def test_the_operator_that_a_nan_comes_from(self):
@@ -252,8 +248,9 @@ class Train(Training):
                 weights = self.read_tensors("good/model.h5")
                 weights[parameter].flat[0] = np.nan
                 self.write_tensors("bad.h5", **weights)
-                self.refuse(["the loss is nan in epoch 1, batch 1;", f"the first operator whose output is not finite is '{operator_}'",
-                             "on_nan"], "train", self.config(weights="bad.h5"), "-d", device, "--out", self.folder / "out")
+                self.refuse_training(["the loss is nan in epoch 1, batch 1;",
+                                      f"the first operator whose output is not finite is '{operator_}'", "on_nan"],
+                                     "-d", device, out="out", weights="bad.h5")
 
     def test_an_operator_that_makes_nans(self):
         """From finite parameters: the logarithm of what is below zero."""
@@ -262,8 +259,7 @@ class Train(Training):
                                           operator("Elementwise", "negative", "below below", coef1=-1, coef2=-1),
                                           operator("Activation", "logarithm", "negative", activation="log")))
         for device in DEVICES:
-            self.refuse(["the loss is nan in epoch 1, batch 1;", "not finite is 'logarithm'"], "train", self.config(), "-d", device,
-                        "--out", self.folder / "out")
+            self.refuse_training(["the loss is nan in epoch 1, batch 1;", "not finite is 'logarithm'"], "-d", device, out="out")
 
     def test_going_on_after_a_loss_that_is_not_finite(self):
         """One bad weight makes every loss NaN: there is nothing to learn, which is said."""
@@ -271,9 +267,9 @@ class Train(Training):
         weights = self.read_tensors("good/model.h5")
         weights["fc.1"][0] = np.nan
         self.write_tensors("bad.h5", **weights)
-        self.refuse(["nan", "'fc'"], "train", self.config(weights="bad.h5"), "-d", "cpu", "--out", self.folder / "out")
-        self.refuse(["epoch 1", "no batch with a finite loss"], "train", self.config(weights="bad.h5", on_nan="continue"),
-                    "-d", "cpu", "--out", self.folder / "out")
+        self.refuse_training(["nan", "'fc'"], "-d", "cpu", out="out", weights="bad.h5")
+        self.refuse_training(["epoch 1", "no batch with a finite loss"], "-d", "cpu", out="out", weights="bad.h5",
+                             on_nan="continue")
 
     def test_a_checkpoint_of_another_solver_or_net(self):
         self.train("out", "-d", "cpu", "--epochs", "1")
@@ -282,10 +278,10 @@ class Train(Training):
                                     (["model.h5", "not a checkpoint"], model, {}),
                                     (["nothing.h5"], self.folder / "nothing.h5", {}),
                                     (["train.json", "seems to be JSON", "an HDF5 file"], self.folder / "train.json", {})):
-            self.refuse(words, "train", self.config(**more), "-d", "cpu", "--out", self.folder / "x", "--resume", resume)
+            self.refuse_training(words, "-d", "cpu", "--resume", resume, out="x", **more)
         self.write("net.json", NET | {"operators": [op if op["name"] != "fc" else op | {"options": {"outputs": 5}}
                                                     for op in NET["operators"]]})
-        self.refuse(["shape"], "train", self.config(), "-d", "cpu", "--out", self.folder / "x", "--resume", checkpoint)
+        self.refuse_training(["shape"], "-d", "cpu", "--resume", checkpoint, out="x")
 
 
 if __name__ == "__main__":

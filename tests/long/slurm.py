@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from training import TRAIN, Start, bits, free_port, write_training
+from training import TRAIN, Start, bits, starters, write_training
 
 WAIT = 120.0
 CONFIGURATION = """ClusterName=faults
@@ -79,7 +79,8 @@ class Cluster:
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=socket.gethostname(), folder=self.folder, controller=free_port(), daemon=free_port()))
+            host=socket.gethostname(), folder=self.folder, controller=starters.free_port(),
+            daemon=starters.free_port()))
         self.begin("/usr/sbin/munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
                    f"--key-file={key}", f"--pid-file={self.folder}/munged.pid", f"--seed-file={self.folder}/munge.seed",
                    f"--log-file={self.folder}/munged.log")
@@ -114,7 +115,7 @@ class Cluster:
 def variables(mark: str) -> dict[str, str]:
     """Of all processes of a run."""
     return {"DLPRIM_THREADS": "1", "DLPRIM_AFFINITY": "0", "FAULTS_MARK": mark, "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_port()), "OMPI_MCA_btl_base_warn_component_unused": "0"}
+            "MASTER_PORT": str(starters.free_port()), "OMPI_MCA_btl_base_warn_component_unused": "0"}
 
 
 def step(cluster: Cluster, kind: str, count: int, config: pathlib.Path, whole: str) -> bool:

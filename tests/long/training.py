@@ -18,9 +18,9 @@ import pathlib
 import secrets
 import shutil
 import signal
-import socket
 import struct
 import subprocess
+import sys
 import time
 from typing import Any
 
@@ -28,21 +28,18 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import starters
+
 TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", pathlib.Path(__file__).resolve().parents[2] / "build/tools"))
 PLUGINS = pathlib.Path(os.environ.get("DLPRIM_TEST_PLUGINS", TOOLS.parent / "lib/dlprim-0"))
 TRAIN = str(TOOLS / "dlprim_train")
-QUIET = {
-    "DLPRIM_THREADS": "1",
-    "DLPRIM_AFFINITY": "0",
-    "OMPI_MCA_btl_base_warn_component_unused": "0",
+QUIET = starters.QUIET | {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     # A process that dies before it has met the others is not known to them when they are started by hand.
     "DLPRIM_START_SECONDS": "8",
 }
-STARTERS = {
-    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"],
-    "mpich": ["mpiexec.mpich", "-n"],
-}
+STARTERS = dict(starters.STARTERS)
 if "DLPRIM_TEST_TORCHRUN" in os.environ:
     STARTERS["torchrun"] = [
         *os.environ["DLPRIM_TEST_TORCHRUN"].split(),
@@ -50,20 +47,9 @@ if "DLPRIM_TEST_TORCHRUN" in os.environ:
         "--no-python",
         *("--max-restarts", "3", "--nproc-per-node"),
     ]
-TRANSPORTS = [
-    name
-    for name in ("gloo", "openmpi", "mpich")
-    if (PLUGINS / f"dlprim_{name}.so").exists() and shutil.which(STARTERS.get(name, ["true"])[0])
-]
+TRANSPORTS = starters.transports_in(PLUGINS)
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID")
 SHARDS = 4
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def idx(array: npt.NDArray[np.uint8]) -> bytes:
@@ -157,14 +143,13 @@ class Start:
         self.count = count
         self.temporary = pathlib.Path(f"/tmp/faults-{self.mark}")
         self.temporary.mkdir()
-        self.port = free_port()
+        self.port = starters.free_port()
         self.begun = time.monotonic()
         common = os.environ | QUIET | {"FAULTS_MARK": self.mark, "TMPDIR": str(self.temporary)}
         words: list[list[str]] = []
         variables: list[dict[str, str]] = []
         for rank in range(count if starter == "gloo" else 1):
-            own = {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
-                   "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": address, "MASTER_PORT": str(self.port)}
+            own = starters.place_of(rank, count, self.port, address)
             first = [*STARTERS[starter], str(count)] if starter in STARTERS else []
             words.append([*(before[rank] if before else []), *first, TRAIN, *arguments])
             variables.append(common | (own if starter == "gloo" else {}) | (environment[rank] if environment else {}))

@@ -7,17 +7,11 @@ import os
 import pathlib
 import subprocess
 
-from starters import STARTERS, free_port, transports_in
+from starters import QUIET, STARTERS, free_port, place_of, transports_in
 
 PROGRAM = os.environ["DLPRIM_EXCHANGE_HASH"]
 PLUGINS = pathlib.Path(os.environ["DLPRIM_PLUGINS"])
 TRANSPORTS = transports_in(PLUGINS)
-QUIET = {
-    "DLPRIM_THREADS": "1",
-    "POCL_MAX_PTHREAD_COUNT": "1",
-    "OMPI_MCA_btl_base_warn_component_unused": "0",
-    "DLPRIM_AFFINITY": "0",
-}
 # Each starts the program with the host's name, and with a library that is loaded into this program alone.
 ON_HOST = [
     "sh",
@@ -30,14 +24,7 @@ ON_HOST = [
 
 def start_by_hand(hosts: str, words: list[str], variables: dict[str, str]) -> list[subprocess.Popen[str]]:
     """Processes that exchange by Gloo."""
-    count = len(hosts.split())
-    place = {
-        "HOSTS": hosts,
-        "WORLD_SIZE": str(count),
-        "LOCAL_WORLD_SIZE": str(count),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-    }
+    count, port = len(hosts.split()), free_port()
     return [
         subprocess.Popen(
             [*ON_HOST, *words],
@@ -45,7 +32,7 @@ def start_by_hand(hosts: str, words: list[str], variables: dict[str, str]) -> li
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | QUIET | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | variables,
+            env=os.environ | QUIET | {"HOSTS": hosts} | place_of(rank, count, port) | variables,
         )
         for rank in range(count)
     ]

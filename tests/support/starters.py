@@ -27,3 +27,24 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+# Every process is a whole device's worth of threads otherwise, which a machine of two cores does not have.
+QUIET = {
+    "DLPRIM_THREADS": "1",
+    "POCL_MAX_PTHREAD_COUNT": "1",
+    "OMPI_MCA_btl_base_warn_component_unused": "0",
+    "DLPRIM_AFFINITY": "0",
+}
+
+
+def place_of(rank: int, count: int, port: int, address: str = "127.0.0.1") -> dict[str, str]:
+    """What tells one of so many processes of this machine its place, as torchrun does."""
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(count),
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(count),
+        "MASTER_ADDR": address,
+        "MASTER_PORT": str(port),
+    }
