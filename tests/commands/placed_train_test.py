@@ -6,23 +6,18 @@ import re
 import h5py
 import numpy as np
 from commands import DEVICES, call, main, network, operator
+from placed_shards_test import placed
 from training_runs import Training
 
 random = np.random.default_rng(1)
 
 
-def net(**devices):
-    """A classifier with dropout; operators by their names get devices."""
-    def placed(type_, name, *arguments, **options):
-        if name in devices:
-            options["device"] = devices[name]
-        return operator(type_, name, *arguments, **options)
-    return network({"x": [8, 6], "label": ([8], "int")}, ["scores", "loss"],
-                   placed("InnerProduct", "one", "x", outputs=16, activation="tanh"),
-                   placed("Dropout", "drop", "one", p=0.25),
-                   placed("InnerProduct", "two", "drop", outputs=16, activation="relu"),
-                   placed("InnerProduct", "scores", "two", outputs=3),
-                   placed("SoftmaxWithLoss", "loss", "scores label"))
+NET = network({"x": [8, 6], "label": ([8], "int")}, ["scores", "loss"],
+              operator("InnerProduct", "one", "x", outputs=16, activation="tanh"),
+              operator("Dropout", "drop", "one", p=0.25),
+              operator("InnerProduct", "two", "drop", outputs=16, activation="relu"),
+              operator("InnerProduct", "scores", "two", outputs=3),
+              operator("SoftmaxWithLoss", "loss", "scores label"))
 
 
 class PlacedTrain(Training):
@@ -31,7 +26,7 @@ class PlacedTrain(Training):
 
     def setUp(self):
         super().setUp()
-        self.write("net.json", net(drop="b", two="b"))
+        self.write("net.json", placed(NET, {"drop": "b", "two": "b"}))
         x = random.standard_normal((52, 6)).astype(np.float32)
         np.savez(self.folder / "train.npz", x=x[:32], y=x[:32, :3].argmax(1))
         # The last batch of the test set is smaller.
@@ -84,7 +79,7 @@ class PlacedTrain(Training):
 
     def test_automatic(self):
         device = DEVICES[-1]
-        self.write("net.json", net())
+        self.write("net.json", NET)
         self.train("one", device)
         done = self.train("auto", f"a={device},b={device}", "--place", "auto")
         self.assertIn("part 1 of 1 runs on device 'a': operators 'one' to 'loss', about ", done.out + done.err)
@@ -96,7 +91,7 @@ class PlacedTrain(Training):
 
     def test_what_is_missing_is_counted_from_the_limit_that_was_given(self):
         """Also where the choice is made again within what an earlier one has left of it."""
-        self.write("net.json", net())
+        self.write("net.json", NET)
         told = 0
         for limit in range(5500, 9500, 500):
             result = call("train", self.config(), "-d", f"a={DEVICES[-1]},b=cpu", "--place", "auto", "--device-memory", f"a={limit}",

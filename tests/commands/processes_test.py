@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dlprim_train in several processes, by Open MPI, MPICH and Gloo: the bits of one process."""
-import json
 import os
 import pathlib
 import re
@@ -10,10 +9,10 @@ import sys
 import unittest
 
 import h5py
-import trace_test
 from commands import SECONDS
 from processes import PLUGINS, QUIET, TRAIN, TRANSPORTS, Group, main_with_transports, with_variables
 from shards_test import SYNCHRONOUS, ShardRuns as Runs
+from trace_test import spans_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from starters import STARTERS  # noqa: E402
@@ -33,6 +32,9 @@ class Processes(Runs):
         done = subprocess.run([*STARTERS[transport], str(count), TRAIN, *map(str, arguments)], capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=4 * SECONDS, env=os.environ | QUIET)
         return done.returncode, done.stdout, done.stderr
+
+    def spans(self, rank):
+        return spans_of(self, self.folder / f"trace.rank{rank}.json")
 
     def train_in(self, transport, count, out, *arguments, **more):
         code, text, errors = self.run_in(transport, count, [self.config(**more), "--out", self.folder / out, "--replace",
@@ -59,9 +61,7 @@ class Processes(Runs):
                 self.train_in(TRANSPORTS[-1], 2, "run", "-d", "cpu", "--trace", self.folder / "trace.json", states="sharded",
                               **self.how)
             for rank in (0, 1):
-                trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
-                self.assertEqual(trace_test.problems_of(trace), [])
-                spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+                spans = self.spans(rank)
                 self.assertEqual({event["pid"] for event in spans}, {rank})
                 moves = {event["name"] for event in spans if event["cat"] == "move"}
                 self.assertLessEqual({"send sums", "add slice", "receive means", "give updated parameters",
@@ -126,8 +126,7 @@ class Processes(Runs):
             self.assertEqual(len(re.findall(r"a shard takes the devices .* ms, so that they compute \d,\d shards", text)),
                              shares == "auto")
             self.assert_same_run("one", "uneven")
-            own = [{event["pid"] for event in json.loads((self.folder / f"trace.rank{rank}.json").read_text())["traceEvents"]}
-                   for rank in (0, 1)]
+            own = [{event["pid"] for event in self.spans(rank)} for rank in (0, 1)]
             self.assertEqual(own[0] | own[1], {0, 1, 2, 3})
             self.assertFalse(own[0] & own[1])
         self.train("back", "-d", "opencl,opencl", "--resume", self.folder / "more/checkpoint_1_2.h5", **how)
@@ -179,9 +178,7 @@ class Processes(Runs):
                     self.assertEqual(code, 0, errors)
                 self.assert_same_run("one", "many")
                 for rank in range(4):
-                    trace = json.loads((self.folder / f"trace.rank{rank}.json").read_text())
-                    self.assertEqual(trace_test.problems_of(trace), [])
-                    self.assertIn("fetch parameters of other processes", {event["name"] for event in trace["traceEvents"]})
+                    self.assertIn("fetch parameters of other processes", {event["name"] for event in self.spans(rank)})
 
     def test_torchrun_starts_a_run(self):
         torchrun = os.environ.get("DLPRIM_TEST_TORCHRUN", "")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from commands import SECONDS, TOOLS, CommandTest, network, operator
 from pictures import png
+from training_runs import regression, several_labels
 
 # Names that would end the page's script, begin a tag, or break its JSON, if they were not escaped.
 HOSTILE = ["</script><script>document.title='broken'</script>", "<img src=x onerror=alert(1)>", "\"'&amp;\\u0000 <!--"]
-BINARY_LOSS = "y0 = mean[](max(x0, 0) - x0 * x1 + log1p(exp(-abs(x0))))"
 
 
 class Runs(CommandTest):
@@ -90,15 +90,10 @@ class Runs(CommandTest):
 
     def numbers(self) -> dict[str, Any]:
         x = np.random.default_rng(1).normal(size=(40, 6)).astype(np.float32)
-        self.write("net.json", network({"x": [8, 6], "y": [8, 2]}, ["found", "loss"],
-                                       operator("InnerProduct", "found", "x", outputs=2), operator("MSELoss", "loss", "found y")))
+        self.write("net.json", regression(8, 2))
         return self.arrays(x=x, y=x[:, :2] * 3)
 
     def labels(self) -> dict[str, Any]:
         x = np.random.default_rng(1).normal(size=(40, 6)).astype(np.float32)
-        self.write("net.json", network({"x": [8, 6], "y": [8, 3]}, ["found", "loss"],
-                                       operator("InnerProduct", "logits", "x", outputs=3),
-                                       operator("Activation", "found", "logits", activation="sigmoid"),
-                                       operator("Pointwise", "each", "logits y", code=BINARY_LOSS),
-                                       operator("Reshape", "loss", "each", dims=[1])))
+        self.write("net.json", several_labels(8, 3))
         return self.arrays(x=x, y=(x[:, :3] > 0).astype(np.float32)) | {"classes": HOSTILE}

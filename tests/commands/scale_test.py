@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from commands import DEVICES, CommandTest, main, network, operator
-from trace_test import problems_of
+from trace_test import spans_of
 
 INFINITE = 1e15  # gbytes_per_s of a link that takes no time
 MEGABYTES = 4    # of the network's gradients, which leave in one range
@@ -171,9 +171,7 @@ class Scale(CommandTest):
     def test_a_trace(self) -> None:
         path = self.folder / "trace.json"
         point = self.last(self.cluster((3, SLOW, 5)), "--shards", 4, "--trace", path)
-        trace = json.loads(path.read_text())
-        self.assertEqual(problems_of(trace), [])
-        spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        spans = spans_of(self, path)
         self.assertEqual({event["cat"] for event in spans}, {"compute", "move", "wait"})
         self.assertEqual({event["pid"] for event in spans}, {0, 1, 2})
         self.assertAlmostEqual(max(event["ts"] + event["dur"] for event in spans) / 1e3, point["step_ms"], 2)

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train --trace: what devices compute, move and wait for, as a file that Chrome and Perfetto open."""
 import json
+import pathlib
 import signal
 import subprocess
+import unittest
 from typing import Any
 
 from commands import DEVICES, TOOLS, main
@@ -37,15 +39,20 @@ def problems_of(trace: dict[str, Any]) -> list[str]:
     return wrong
 
 
+def spans_of(test: unittest.TestCase, path: pathlib.Path) -> list[Event]:
+    """The spans of a trace, with which nothing is wrong."""
+    trace = json.loads(path.read_text())
+    test.assertEqual(problems_of(trace), [])
+    return [event for event in trace["traceEvents"] if event["ph"] == "X"]
+
+
 class Trace(ShardRuns):
     def setUp(self) -> None:
         super().setUp()
         self.path = self.folder / "trace.json"
 
     def spans(self, name: str = "trace.json") -> list[Event]:
-        trace = json.loads((self.folder / name).read_text())
-        self.assertEqual(problems_of(trace), [])
-        return [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        return spans_of(self, self.folder / name)
 
     def test_the_check_can_fail(self) -> None:
         def span(begin: float, kind: str = "move") -> Event:

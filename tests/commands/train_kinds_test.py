@@ -21,7 +21,7 @@ import numpy as np
 from commands import DEVICES, TOOLS, Result, main, network, operator
 from numpy.typing import NDArray
 from pictures import BLUE, GREY, RED, png
-from training_runs import Training
+from training_runs import Training, regression, several_labels
 
 Array = NDArray[Any]
 
@@ -102,8 +102,7 @@ class Kinds(Training):
 
     def regression(self) -> dict[str, Any]:
         x, y = self.numbers()
-        self.write("net.json", network({"x": [16, 6], "y": [16, 3]}, ["found", "loss"],
-                                       operator("InnerProduct", "found", "x", outputs=3), operator("MSELoss", "loss", "found y")))
+        self.write("net.json", regression(16, 3))
         return self.arrays(x=x, y=y)
 
     def outputs(self, out: str, **inputs: Array) -> dict[str, Any]:
@@ -124,12 +123,7 @@ class Kinds(Training):
     def test_several_labels(self) -> None:
         x, y = self.numbers()
         yes = (y > 0).astype(np.float32)
-        loss = "y0 = mean[](max(x0, 0) - x0 * x1 + log1p(exp(-abs(x0))))"
-        self.write("net.json", network({"x": [96, 6], "y": [96, 3]}, ["found", "loss"],
-                                       operator("InnerProduct", "logits", "x", outputs=3),
-                                       operator("Activation", "found", "logits", activation="sigmoid"),
-                                       operator("Pointwise", "each", "logits y", code=loss),
-                                       operator("Reshape", "loss", "each", dims=[1])))
+        self.write("net.json", several_labels(96, 3))
         self.run_of("out", data=self.arrays(x=x, y=yes), epochs=60, batch=32, metrics=["f1"], solver={"learning_rate": 0.1})
         row = self.metrics("out")[-1]
         self.assertGreater(row["test_f1"], 0.9)

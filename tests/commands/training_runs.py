@@ -19,6 +19,21 @@ def classifier(shape: list[int], classes: int, *body: dict[str, Any], data: str 
                    operator("Softmax", "prob", last), operator("SoftmaxWithLoss", "loss", f"{last} label"))
 
 
+def regression(batch: int, outputs: int, features: int = 6) -> dict[str, Any]:
+    """A network that finds numbers y of numbers x."""
+    return network({"x": [batch, features], "y": [batch, outputs]}, ["found", "loss"],
+                   operator("InnerProduct", "found", "x", outputs=outputs), operator("MSELoss", "loss", "found y"))
+
+
+def several_labels(batch: int, labels: int, features: int = 6) -> dict[str, Any]:
+    """A network that says of several labels whether each is right."""
+    loss = "y0 = mean[](max(x0, 0) - x0 * x1 + log1p(exp(-abs(x0))))"
+    return network({"x": [batch, features], "y": [batch, labels]}, ["found", "loss"],
+                   operator("InnerProduct", "logits", "x", outputs=labels),
+                   operator("Activation", "found", "logits", activation="sigmoid"),
+                   operator("Pointwise", "each", "logits y", code=loss), operator("Reshape", "loss", "each", dims=[1]))
+
+
 def quarters(count: int, seed: int) -> tuple[Any, Any]:
     """Pictures of 8 x 8 pixels and their labels: a bright quarter of a noisy picture is the class."""
     random = np.random.default_rng(seed)
