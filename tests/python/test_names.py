@@ -15,6 +15,7 @@ from typing import Any
 
 import dlprim
 import pytest
+from ops_cases import CASES
 
 MODULES = ["dlprim", "dlprim.nn", "dlprim.ops", "dlprim.schedules", "dlprim.weights"]
 TESTS = pathlib.Path(__file__).parent
@@ -73,7 +74,8 @@ def untested(names: Iterator[tuple[str, Any]], words: set[str]) -> list[str]:
 
 def words_of_tests() -> set[str]:
     files = [path for path in TESTS.rglob("*.py") if path.name not in NO_TESTS]
-    return set().union(*(words_of(path.read_text(encoding="utf-8")) for path in files))
+    written = set().union(*(words_of(path.read_text(encoding="utf-8")) for path in files))
+    return written | {case.name for case in CASES}  # some of which follow from a table
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -63,10 +63,12 @@ ARGUMENTS: dict[str, Any] = {
 }  # fmt: skip
 # Those of one function.
 ARGUMENTS_OF: dict[str, dict[str, Any]] = {
+    "attention": {name: PLANES for name in ("query", "key", "value")},
     "cumprod": {"dtype": None},
     "cumsum": {"dtype": None},
     "gather_nd": {"index": POSITIONS[0, :, :3, 0] % 2},
     "layer_norm": {"normalized_shape": 6, "weight": random(6), "bias": random(6)},
+    "matmul": {"bias": random(6)},
     "mse_loss": {"target": random(2, 4, 6, 6)},
     "prelu": {"weight": random(1)},
     "resize": {"size": (9, 4)},
@@ -96,7 +98,7 @@ def test_functions_are_calls_by_type(row: table.Row, make: Made) -> None:
     given = {each.name: values[each.name] for each in signature.arguments if values.get(each.name) is not None}
     tensors = {name: make(value, value.dtype) for name, value in given.items() if isinstance(value, np.ndarray)}
     by_name = getattr(ops, signature.name)(**{**given, **tensors})
-    options = dict(row.fixed)
+    options = {**row.fixed, **{each.option: True for each in signature.tensors if each.option and each.name in given}}
     for each in signature.options:
         if each.name in given:
             options[each.option] = converted(each, given[each.name])
@@ -104,7 +106,7 @@ def test_functions_are_calls_by_type(row: table.Row, make: Made) -> None:
             options[each.option] = each.default
     training = any(each.name == "training" and each.default for each in signature.arguments)
     params = [tensors[each.name] for each in signature.params]
-    inputs = [tensors[name] for name in signature.tensors]
+    inputs = [tensors[each.name] for each in signature.tensors if each.name in tensors]
     by_type = ops.call(row.operator, inputs, params, training=training, **options)
     check_equal(by_type, by_name)
 
@@ -133,7 +135,6 @@ BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..
         "conv_transpose2d",
     ),
     ("InnerProduct", [ROWS], [random(2, 4), random(2)], {"outputs": 2, "inputs": 4}, "inner_product"),
-    ("MatMul", [ROWS, random(4, 2)], [], {}, "matmul"),
     (
         "ConvolutionND",
         [IMAGES],
@@ -153,7 +154,6 @@ BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..
     ("Pad", [PLANES], [], {"pads": [1, 2], "value": 3.0}, lambda x: ops.pad(x, [1, 2], value=3)),
     ("Interpolation", [IMAGES], [], {"out_h": 9, "out_w": 5}, lambda x: ops.interpolate(x, (9, 5))),
     ("Embedding", [LABELS], [random(5, 2)], {"num_embeddings": 5, "embedding_dim": 2}, "embedding"),
-    ("Attention", [PLANES, PLANES, PLANES], [], {}, "attention"),
     ("LSTM", [PLANES.transpose(0, 2, 1).copy()], LSTM_PARAMS, {"hidden_size": 2}, lambda x, *p: ops.lstm(x, None, p)),
     ("GRU", [PLANES.transpose(0, 2, 1).copy()], GRU_PARAMS, {"hidden_size": 2}, lambda x, *p: ops.gru(x, None, p)),
     (

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from .table import Row
 
 #: Arguments that are tensors.
-TENSORS = frozenset({"input", "other", "addend", "target", "grid", "index", "src"})
+TENSORS = frozenset(
+    {"input", "other", "addend", "target", "grid", "index", "src", "query", "key", "value", "attn_mask"}
+)
 #: Arguments that are parameters of networks, where a row derives options of their shapes.
 PARAMS = frozenset({"weight", "bias", "running_mean", "running_var"})
 #: Keywords of every eager call, with their types and defaults. Those of symbols are LayerOptions.
@@ -56,7 +58,10 @@ LONGEST = 112
 
 
 class Argument(NamedTuple):
-    """An argument of a function. `option` is its name in network JSON, empty of tensors and common keywords."""
+    """An argument of a function. `option` is its name in network JSON, empty of tensors and common keywords.
+
+    An optional tensor may have an option, too, which says whether it is given.
+    """
 
     name: str
     option: str
@@ -65,6 +70,11 @@ class Argument(NamedTuple):
     value: str  # the expression that a call passes on
     meaning: str
     usual: Any = None  # the option's default in network JSON
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor, or None."""
+        return self.type.startswith("Tensor")
 
     def text(self) -> str:
         """The argument in a signature."""
@@ -81,9 +91,9 @@ class Signature(NamedTuple):
     params: Sequence[Argument] = ()  # the arguments that are parameters
 
     @property
-    def tensors(self) -> list[str]:
-        """Names of the tensors."""
-        return [each.name for each in self.arguments if each.name in TENSORS]
+    def tensors(self) -> list[Argument]:
+        """The tensors that are inputs of the operator."""
+        return [each for each in self.arguments if each.is_tensor and each not in self.params and each.name != "out"]
 
     @property
     def settings(self) -> list[Argument]:
@@ -93,11 +103,11 @@ class Signature(NamedTuple):
     @property
     def options(self) -> list[Argument]:
         """The arguments that are options of network JSON."""
-        return [each for each in self.arguments if each.option]
+        return [each for each in self.arguments if each.option and not each.is_tensor]
 
     def of_symbols(self) -> Signature:
         """The signature without what only eager calls take."""
-        left = [each for each in self.arguments if each.option or each.name in TENSORS]
+        left = [each for each in self.arguments if each.option or each in self.tensors]
         keywords = sum(each in left for each in self.arguments[: self.keywords])
         return self._replace(arguments=left, keywords=keywords)
 
@@ -143,8 +153,10 @@ def argument_of(text: str, names: Sequence[str], operator: Mapping[str, Any]) ->
     left, _, given = text.partition("=")
     left, _, more = left.partition("|")
     name, _, other = left.partition(": ")
-    if name in TENSORS:
-        return Argument(name, "", "Tensor", NOTHING, name, "")
+    if name in TENSORS and not other and all(option["name"] != name for option in operator["options"]):
+        return Argument(name, "", "Tensor | None" if given else "Tensor", None if given else NOTHING, name, "")
+    if name == "bias" and given == "None":  # an input, and an option that says whether there is one
+        return Argument(name, name, "Tensor | None", None, "bias is not None", "", False)
     if name in COMMON and not other:
         kind, default = COMMON[name]
         return Argument(name, "", kind, {"": default, "True": True, "False": False}[given], name, "")
@@ -204,7 +216,7 @@ def documentation(text: str, arguments: Sequence[Argument]) -> str:
     lines = [
         textwrap.fill(f"{each.name}: {each.meaning}", LONGEST, break_long_words=False)
         for each in arguments
-        if each.option and each.name not in explained
+        if each.option and not each.is_tensor and each.name not in explained
     ]
     if lines:
         text += ("\n" if "\n\n" in text else "\n\n") + "\n".join(lines)
@@ -219,10 +231,11 @@ def function(head: str, text: str, body: str, stub: bool) -> str:
     return f'{head}:\n    """{said}\n    """\n    {"..." if stub else body}\n'
 
 
-def given(params: Sequence[Argument]) -> str:
-    """The tuple of the parameters that are given, as source."""
-    needed = "".join(f"{each.name}, " for each in params if each.default is NOTHING)
-    optional = [each.name for each in params if each.default is None]
+def given(tensors: Sequence[Argument], names: Mapping[str, str] | None = None) -> str:
+    """The tuple of the tensors that are given, as source. They may have other names there."""
+    called = names or {each.name: each.name for each in tensors}
+    needed = "".join(f"{called[each.name]}, " for each in tensors if each.default is NOTHING)
+    optional = [called[each.name] for each in tensors if each.default is None]
     if not optional:
         return f"({needed})"
     absent = " and ".join(f"{name} is None" for name in optional)
@@ -240,15 +253,15 @@ def eager_function(row: Row, operator: Mapping[str, Any], stub: bool = False) ->
     call = f"{signature.name}_call" + (f"({settings})" if settings else "")
     run = "all" if signature.several else "one"
     random = ", seed, step" if any(each.name == "seed" for each in signature.arguments) else ""
-    params = given(signature.params)
-    body = f"return {call}.{run}(({', '.join(signature.tensors)},), {params}, out{random})"
+    inputs, params = given(signature.tensors), given(signature.params)
+    body = f"return {call}.{run}({inputs}, {params}, out{random})"
     text = documentation(row.text + "\n" + row.eager, signature.arguments)
     return function(f"def {signature.name}({', '.join(parts)}) -> {result}", text, body, stub)
 
 
 def symbol_names(tensors: Sequence[str]) -> dict[str, str]:
     """What functions of symbols call their tensors: x, or a and b of two of a kind."""
-    names = {"input": "a", "other": "b"} if "other" in tensors else {"input": "x"}
+    names = {"input": "a", "other": "b"} if "other" in tensors else {"input": "x", "attn_mask": "mask"}
     return {name: names.get(name, name) for name in tensors}
 
 
@@ -263,7 +276,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 def option_entries(row: Row, signature: Signature) -> str:
     """The options of a network's operator as source of a dictionary. Values that are the default are left out."""
     entries = [f"{name!r}: {value!r}" for name, value in row.fixed.items()]
-    for each in signature.options:
+    for each in signature.settings:
         value = each.value if each.usual is None else f"unless({each.value}, {each.usual!r})"
         entries.append(f"{each.option!r}: {value}")
     return f"{{{', '.join(entries)}}}"
@@ -272,8 +285,11 @@ def option_entries(row: Row, signature: Signature) -> str:
 def symbolic_function(row: Row, operator: Mapping[str, Any], stub: bool = False) -> str:
     """The function of dlprim.nn, or its stub."""
     signature = signature_of(row, operator).of_symbols()
-    names = symbol_names(signature.tensors)
-    parts = [f"{names[each.name]}: Symbol" if each.name in names else each.text() for each in signature.arguments]
+    names = symbol_names([each.name for each in signature.tensors])
+    parts = [
+        each._replace(name=names.get(each.name, each.name), type=each.type.replace("Tensor", "Symbol")).text()
+        for each in signature.arguments
+    ]
     if signature.keywords < len(parts):
         parts.insert(signature.keywords, "*")
     parts.append("**common: Unpack[LayerOptions]")
@@ -281,21 +297,26 @@ def symbolic_function(row: Row, operator: Mapping[str, Any], stub: bool = False)
     outputs, index = (", 2", "") if signature.several else ("", "[0]")
     made = f"Generic({row.operator!r}, {signature.name!r}, {option_entries(row, signature)}, common{outputs})"
     text = with_names(documentation(row.text, signature.arguments), names)
-    body = f"return {made}.apply({', '.join(names.values())}){index}"
+    inputs = ", ".join(names.values())
+    if any(each.default is None for each in signature.tensors):
+        inputs = f"*({given(signature.tensors, names)})"
+    body = f"return {made}.apply({inputs}){index}"
     return function(f"def {signature.name}({', '.join(parts)}) -> {result}", text, body, stub)
 
 
 def layer(name: str, row: Row, operator: Mapping[str, Any], stub: bool = False) -> str:
     """The layer of dlprim.nn that is the row's function without its tensors, or its stub."""
     signature = signature_of(row, operator).of_symbols()
-    own = [each for each in signature.arguments if each.option]
+    own = signature.options
     parts = [each.text() for each in own]
     keywords = sum(each in own for each in signature.arguments[: signature.keywords])
     if row.order:
         parts.insert(keywords, "*more: Any")
     elif keywords < len(own):
         parts.insert(keywords, "*")
-    text = with_names(documentation(row.text, signature.arguments), symbol_names(signature.tensors))
+    text = with_names(
+        documentation(row.text, signature.arguments), symbol_names([each.name for each in signature.tensors])
+    )
     head = f"def __init__({', '.join(['self', *parts, '**common: Unpack[LayerOptions]'])}) -> None:"
     body = "..." if stub else f"super().__init__({option_entries(row, signature)}, common)"
     prefix = row.prefix or ("" if signature.name == name else signature.name)

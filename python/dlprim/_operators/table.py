@@ -200,6 +200,15 @@ ARITHMETIC = [
         only="ops",
     ),
     row(
+        "matmul(input, other, bias=None, *, transpose_a, transpose_b, alpha, precision, engine)",
+        "MatMul",
+        """The matrix product alpha input other + bias. Leading dimensions broadcast as in numpy.
+
+        input: [..., M, K], or [..., K, M] with transpose_a. other: [..., K, N], or [..., N, K] with transpose_b. bias:
+        [N], added to each row. The result is [..., M, N]. Vectors are treated as in numpy.matmul.
+        """,
+    ),
+    row(
         "matmul_add(input, other, addend, *, transpose_a, transpose_b, alpha, beta, precision, engine)",
         "MatMulAdd",
         """alpha input other + beta addend, as torch.addmm and torch.baddbmm, in which the addend comes first.
@@ -607,6 +616,25 @@ MOVEMENT = [
     ),
 ]
 
+SEQUENCES = [
+    row(
+        "attention(query, key, value, attn_mask=None, *, dropout_p, is_causal, scale=None, enable_gqa, training, seed, "
+        "step, stream=None, precision, engine)",
+        "Attention",
+        """softmax(scale query key^T + attn_mask) value, as torch.nn.functional.scaled_dot_product_attention.
+
+        query: [..., L, D]. key: [..., S, D]. value: [..., S, E]. The result is [..., L, E].
+        attn_mask: broadcasts to [..., L, S]. A float mask is added. A bool mask is True for positions that take part.
+        scale: the default is 1 / sqrt(D).
+        is_causal: position i attends only to positions up to i.
+        enable_gqa: several heads of the query (dimension -3) share one head of key and value.
+        dropout_p: in training, the share of weights that become 0 (PyTorch's function also drops outside training).
+        stream: as of `dropout`.
+        """,
+        eager="seed, step: as of `dropout`.",
+    ),
+]
+
 PARAMETERS = [
     with_params(
         "conv2d(input, weight, bias=None, *, stride, padding|str, dilation, groups, activation=None, precision, "
@@ -702,6 +730,17 @@ PARAMETERS = [
         derive="group_norm",
     ),
     with_params(
+        "inner_product(input, weight, bias=None, *, activation=None, precision, engine)",
+        "InnerProduct",
+        """A dense layer over all dimensions but the batch: activation(flatten(input) weight^T + bias).
+
+        input: [N, ...], which is flattened to [N, I]. weight: [O, I]. bias: [O]. The result is [N, O]. `linear` keeps
+        the dimensions in between.
+        activation: the name of a function that is applied to the result.
+        """,
+        derive="inner_product",
+    ),
+    with_params(
         "prelu(input, weight)",
         "PReLU",
         "x if x > 0, else weight x. input: [N, C, ...]. weight: [1] or [C].",
@@ -722,7 +761,7 @@ PARAMETERS = [
     ),
 ]
 
-FUNCTIONS = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT, *PARAMETERS]
+FUNCTIONS = [*ACTIVATIONS, *ARITHMETIC, *NORMS, *POOLING, *LINES, *MOVEMENT, *SEQUENCES, *PARAMETERS]
 OF_OPS = [each for each in FUNCTIONS if each.only != "nn"]
 OF_NN = [each for each in FUNCTIONS if each.only != "ops"]
 

@@ -28,24 +28,20 @@ from . import _declared
 from ._declared import *  # noqa: F403  # whose __all__ is made of _operators/table.py
 from ._machinery import backward, call, grad
 from ._pointwise import pointwise
-from ._products import inner_product, linear, matmul
-from ._sequences import attention, gru, lstm
+from ._sequences import gru, lstm
 from ._shapes import concat, pad, slice
-from ._special import gelu, interpolate
+from ._special import gelu, interpolate, linear
 
 __all__ = [
-    "attention",
     "backward",
     "call",
     "concat",
     "gelu",
     "grad",
     "gru",
-    "inner_product",
     "interpolate",
     "linear",
     "lstm",
-    "matmul",
     "pad",
     "pointwise",
     "slice",

@@ -101,3 +101,13 @@ def embedding(name: str, options: Options, weight: Sizes) -> Options:
     if len(weight) != 2:
         raise InvalidArgumentError(f"{name}: the weight has shape {list(weight)}; [rows, features] is needed")
     return {"num_embeddings": weight[0], "embedding_dim": weight[1]}
+
+
+def first_size(name: str, weight: Sizes) -> int:
+    if len(weight) != 2:
+        raise InvalidArgumentError(f"{name}: the weight has shape {list(weight)}; [out, in] is needed")
+    return weight[0]
+
+
+def inner_product(name: str, options: Options, weight: Sizes, bias: Shape) -> Options:
+    return {"outputs": first_size(name, weight), "bias": bias is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention and recurrent layers."""
+"""Recurrent layers."""
 
 from __future__ import annotations
 
@@ -8,62 +8,6 @@ from collections.abc import Sequence
 from .._core import Call, Tensor
 from ..errors import InvalidArgumentError
 from ._machinery import kept, make_call, operator
-
-
-@kept
-def attention_call(
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | None,
-    enable_gqa: bool,
-    training: bool,
-    stream: int | None,
-    precision: str,
-    engine: str | None,
-) -> Call:
-    options = {
-        "scale": scale,
-        "is_causal": is_causal,
-        "enable_gqa": enable_gqa,
-        "dropout_p": dropout_p,
-        "stream": stream,
-    }
-    return make_call("Attention", options, training=training, precision=precision, engine=engine)
-
-
-@operator
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    *,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    training: bool = False,
-    seed: int = 1,
-    step: int = 0,
-    stream: int | None = None,
-    out: Tensor | None = None,
-    precision: str = "fp32",
-    engine: str | None = None,
-) -> Tensor:
-    """softmax(scale query key^T + attn_mask) value, as torch.nn.functional.scaled_dot_product_attention.
-
-    query: [..., L, D]. key: [..., S, D]. value: [..., S, E]. The result is [..., L, E].
-    attn_mask: broadcasts to [..., L, S]. A float mask is added. A bool mask is True for the positions that take part.
-    scale: the default is 1 / sqrt(D). is_causal: position i attends only to positions up to i.
-    enable_gqa: several heads of the query (dimension -3) share one head of key and value.
-    dropout_p: in training, the share of weights that become 0 (PyTorch's function also drops outside training). seed,
-    step and stream are those of `dropout`.
-
-    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other.
-    """
-    kernel = attention_call(dropout_p, is_causal, scale, enable_gqa, training, stream, precision, engine)
-    inputs = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-    return kernel.one(inputs, (), out, seed, step)
 
 
 @kept

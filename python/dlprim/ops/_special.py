@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GELU, whose argument names another function, and images whose sizes are options for each dimension."""
+"""GELU, whose argument names another function, images whose sizes are options for each dimension, and linear layers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from .._core import Call, Tensor
 from ..errors import InvalidArgumentError
+from ._declared import inner_product, matmul
+from ._derived import first_size
 from ._machinery import Ints, Scale, kept, make_call, operator
 
 GELU = {
@@ -67,3 +69,33 @@ def interpolate(
     invalid.
     """
     return interpolate_call(size, scale_factor, mode, align_corners, engine).one((input,), (), out)
+
+
+@operator
+def linear(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    activation: str | None = None,
+    out: Tensor | None = None,
+    precision: str = "fp32",
+    engine: str | None = None,
+) -> Tensor:
+    """input weight^T + bias over the last dimension, as torch.nn.functional.linear.
+
+    input: [..., I]. weight: [O, I]. bias: [O]. The result is [..., O].
+    activation: the name of a function that is applied to the result. It requires an input of two dimensions.
+
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other, or if an activation is given
+    for an input with another number of dimensions.
+    """
+    first_size("linear", weight.shape)
+    if len(input.shape) == 2:
+        return inner_product(input, weight, bias, activation=activation, out=out, precision=precision, engine=engine)
+    if activation not in (None, "identity"):
+        raise InvalidArgumentError(
+            f"linear: activation '{activation}' goes with an input of two dimensions, the input is "
+            f"{list(input.shape)}; call dlprim.ops.activation on the result"
+        )
+    return matmul(input, weight, bias, transpose_b=True, out=out, precision=precision, engine=engine)
