@@ -83,9 +83,14 @@ double relative_error(const std::vector<double>& found, const std::vector<double
     return error == 0 ? 0 : std::sqrt(error) / std::max(std::sqrt(size), least);
 }
 
-void round_to(DType dtype, std::vector<double>& values) {
+std::vector<std::byte> stored_as(DType dtype, const std::vector<double>& values) {
     std::vector<std::byte> bytes(values.size() * size_of(dtype));
     convert(values.data(), DType::f64, bytes.data(), dtype, values.size());
+    return bytes;
+}
+
+void round_to(DType dtype, std::vector<double>& values) {
+    const std::vector<std::byte> bytes = stored_as(dtype, values);
     convert(bytes.data(), dtype, values.data(), DType::f64, values.size());
 }
 

@@ -7,6 +7,7 @@
 
 #include <dlprim/precision.hpp>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ double norm(const std::vector<double>& values);
 double relative_error(const std::vector<double>& found, const std::vector<double>& wanted,
                       double least = 1e-30);
 
-/// Rounds values to those that the type can hold. Integers wrap around.
+/// The values as the type stores them, and rounded to those that it can hold. Integers wrap around.
+std::vector<std::byte> stored_as(DType dtype, const std::vector<double>& values);
 void round_to(DType dtype, std::vector<double>& values);
 
 /// The results of a problem's outputs.

@@ -67,10 +67,17 @@ std::vector<PlainBytes> EngineCheck::make_inputs(const Problem& problem, const D
 }
 
 Results EngineCheck::results(ContextImpl& context, const EngineWay& way,
-                             const std::vector<PlainBytes>& inputs,
-                             const EngineRun::Runner& runner) {
-    EngineRun run(context, host_, way, inputs, runner);
+                             const std::vector<PlainBytes>& inputs) {
+    EngineRun run(context, host_, way, inputs);
     run.run();
+    return run.results();
+}
+
+Results EngineCheck::checked_results(const EngineWay& way, const std::vector<PlainBytes>& inputs,
+                                     std::string& faults) {
+    EngineRun run(device_, host_, way, inputs, runner_, margin_);
+    run.run();
+    if (margin_ > 0) faults = run.faults();
     return run.results();
 }
 
@@ -102,13 +109,13 @@ std::optional<EngineCheck::Finding> EngineCheck::compare(const Engine& engine,
                                                          const Tuning& tuning, Draw draw) {
     const EngineWay checked{&engine, problem, tuning}, host = on_host(problem);
     const bool edges = draw.numbers == Draw::Numbers::edges;
-    std::string first;
+    std::string first, faults;
     for (;;) {
         const std::vector<PlainBytes> inputs = make_inputs(problem, draw);
         const Results wanted = wanted_results(host, problem, inputs);
         Results found;
         try {
-            found = results(device_, checked, inputs, runner_);
+            found = checked_results(checked, inputs, faults);
         } catch (const RefusedIndex& refused) {
             // Another thread's kernel may have refused something, too.
             if (std::string_view(refused.what()).find(EngineRun::owner_of(engine)) ==
@@ -120,6 +127,7 @@ std::optional<EngineCheck::Finding> EngineCheck::compare(const Engine& engine,
                 return Finding{Outcome::unknown, error.what()};
             return Finding{Outcome::failed, error.what()};
         }
+        if (!faults.empty()) return Finding{Outcome::wrong, faults};
         const bool again = draw.numbers == Draw::Numbers::above_half;
         const Excess excess = largest_excess(problem, found, wanted, edges);
         if (excess.times == 0) {

@@ -26,9 +26,11 @@ class EngineCheck {
     };
 
     /// `device` is the one whose engine is checked, and `host` a context of the host.
-    /// If there is a runner, it runs the launches of the checked engine.
-    EngineCheck(ContextImpl& device, ContextImpl& host, EngineRun::Runner runner = {})
-        : device_(device), host_(host), runner_(std::move(runner)) {}
+    /// If there is a runner, it runs the launches of the checked engine. With a margin, of so many
+    /// elements, an engine is wrong, too, for what EngineRun::faults() finds.
+    EngineCheck(ContextImpl& device, ContextImpl& host, EngineRun::Runner runner = {},
+                std::uint64_t margin = 0)
+        : device_(device), host_(host), runner_(std::move(runner)), margin_(margin) {}
 
     /// Checks the engine on a problem with its layouts set. An engine counts as wrong if its
     /// results differ from the host's on two kinds of random data, or on edges, and are not those
@@ -58,11 +60,15 @@ class EngineCheck {
                                          const Results& found, bool elementwise);
     /// Converts layouts by the host, which no compiler of OpenCL has touched.
     Results results(ContextImpl& context, const EngineWay& way,
-                    const std::vector<PlainBytes>& inputs, const EngineRun::Runner& runner = {});
+                    const std::vector<PlainBytes>& inputs);
+    /// The same of the checked engine. `faults` are those that a margin shows.
+    Results checked_results(const EngineWay& way, const std::vector<PlainBytes>& inputs,
+                            std::string& faults);
 
     ContextImpl& device_;
     ContextImpl& host_;
     EngineRun::Runner runner_;
+    std::uint64_t margin_;
 };
 
 }  // namespace dlprim

@@ -16,6 +16,9 @@ namespace dlprim {
 
 namespace {
 
+/// What margins hold: large numbers, or in half NaN.
+constexpr std::byte junk{0x7f};
+
 /// Calls `visit(i, place)` for each element of a strided operand: its number in row-major order,
 /// and its place in memory, in elements.
 template <typename Visit>
@@ -124,8 +127,12 @@ PlainBytes with_shared_places(PlainBytes plain, const Operand& operand) {
 }
 
 EngineRun::EngineRun(ContextImpl& device, ContextImpl& converter, EngineWay way,
-                     const std::vector<PlainBytes>& inputs, Runner runner)
-    : device_(device), converter_(converter), way_(std::move(way)), runner_(std::move(runner)) {
+                     const std::vector<PlainBytes>& inputs, Runner runner, std::uint64_t margin)
+    : device_(device),
+      converter_(converter),
+      way_(std::move(way)),
+      runner_(std::move(runner)),
+      margin_(margin) {
     allocate();
     for (std::size_t i = 0; i < inputs.size(); ++i) write_input(i, inputs[i]);
     for (std::size_t k = 0; k < way_.problem.outputs.size(); ++k) {
@@ -135,17 +142,32 @@ EngineRun::EngineRun(ContextImpl& device, ContextImpl& converter, EngineWay way,
     }
 }
 
+const Operand& EngineRun::operand(std::size_t i) const {
+    const std::vector<Operand>& inputs = way_.problem.inputs;
+    return i < inputs.size() ? inputs[i] : way_.problem.outputs[i - inputs.size()];
+}
+
+// Blocks of channels are vectors, which are aligned.
+std::uint64_t EngineRun::margin_bytes(std::size_t i) const {
+    const Layout::Kind kind = operand(i).layout.kind;
+    if (margin_ == 0 || kind == Layout::Kind::packed) return 0;
+    return (kind == Layout::Kind::blocked ? 64 : margin_) * size_of(operand(i).dtype);
+}
+
 void EngineRun::allocate() {
     std::vector<std::uint64_t> sizes;
-    for (const auto* operands : {&way_.problem.inputs, &way_.problem.outputs})
-        for (const Operand& operand : *operands) sizes.push_back(bytes_of(operand));
+    const std::size_t count = way_.problem.inputs.size() + way_.problem.outputs.size();
+    for (std::size_t i = 0; i < count; ++i) sizes.push_back(bytes_of(operand(i)));
     const std::uint64_t scratch =
         way_.engine->workspace_bytes(device_.traits(), way_.problem, way_.tuning);
     if (scratch > 0) sizes.push_back(scratch);
     if (!runner_) {
-        for (const std::uint64_t size : sizes) {
-            memory_.push_back(device_.allocate(size));
-            operands_.push_back({memory_.back().get(), 0});
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const std::uint64_t margin = i < count ? margin_bytes(i) : 0;
+            memory_.push_back(device_.allocate(sizes[i] + 2 * margin));
+            operands_.push_back({memory_.back().get(), margin});
+            if (margin > 0)
+                device_.queue().fill({memory_.back().get(), 0}, sizes[i] + 2 * margin, &junk, 1);
         }
         return;
     }
@@ -176,7 +198,7 @@ void EngineRun::write_input(std::size_t i, const PlainBytes& plain) {
         return device_.queue().finish();
     }
     const Memory laid = reordered({from.get(), 0}, operand, Layout::plain(), operand.layout);
-    if (&converter_ != &device_)
+    if (&converter_ != &device_ || margin_ > 0)
         return write(device_, to, read_all(converter_, {laid.get(), 0}, bytes_of(operand)));
     memory_[i] = laid;
     operands_[i] = {laid.get(), 0};
@@ -246,6 +268,45 @@ std::vector<double> EngineRun::read_output(std::size_t k, bool sampled) {
     }
     const Memory plain = reordered(from, output, output.layout, Layout::plain());
     return values_of(converter_, {plain.get(), 0}, output, sampled);
+}
+
+PlainBytes EngineRun::stored(std::size_t i) {
+    return read_all(device_, {operands_[i].buffer, operands_[i].byte_offset - margin_bytes(i)},
+                    bytes_of(operand(i)) + 2 * margin_bytes(i));
+}
+
+/// Converts the operand to plain and back, which leaves zeros in the padding.
+bool EngineRun::has_zero_padding(std::size_t i, const PlainBytes& memory) {
+    const Operand& own = operand(i);
+    if (own.layout.kind != Layout::Kind::blocked || !is_float(own.dtype)) return true;
+    const std::uint64_t bytes = bytes_of(own);
+    const auto first = memory.begin() + static_cast<std::ptrdiff_t>(margin_bytes(i));
+    const PlainBytes found(first, first + static_cast<std::ptrdiff_t>(bytes));
+    const Memory copy = converter_.allocate(bytes);
+    write(converter_, {copy.get(), 0}, found);
+    const Memory plain = reordered({copy.get(), 0}, own, own.layout, Layout::plain());
+    const Memory again = reordered({plain.get(), 0}, own, Layout::plain(), own.layout);
+    return read_all(converter_, {again.get(), 0}, bytes) == found;
+}
+
+std::string EngineRun::faults() {
+    const std::size_t inputs = way_.problem.inputs.size();
+    const std::size_t count = inputs + way_.problem.outputs.size();
+    std::vector<PlainBytes> first;
+    for (std::size_t i = 0; i < count; ++i) first.push_back(stored(i));
+    run();
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::string name = i < inputs ? cat("input ", i) : cat("output ", i - inputs);
+        if (i >= inputs && stored(i) != first[i]) return cat("two runs differ in ", name);
+        const auto margin = static_cast<std::ptrdiff_t>(margin_bytes(i));
+        const auto is_junk = [](std::byte byte) { return byte == junk; };
+        if (!std::all_of(first[i].begin(), first[i].begin() + margin, is_junk) ||
+            !std::all_of(first[i].end() - margin, first[i].end(), is_junk))
+            return cat("it writes beyond ", name);
+        if (i >= inputs && !has_zero_padding(i, first[i]))
+            return cat("it leaves other numbers than 0 in the padding of ", name);
+    }
+    return "";
 }
 
 std::string EngineRun::owner_of(const Engine& engine) {

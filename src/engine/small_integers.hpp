@@ -10,4 +10,7 @@ namespace dlprim {
 /// (passes/mark_small_integers.cpp), so that engines may multiply integers.
 inline constexpr std::string_view small_integers_attr = "@small_integers";
 
+/// ReachedBy::reached_by() of engines that multiply integers.
+inline constexpr std::string_view reached_by_marks = "the pass that marks small integers";
+
 }  // namespace dlprim

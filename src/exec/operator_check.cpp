@@ -44,8 +44,7 @@ std::set<const Engine*> engines_of(const Plan& plan) {
 
 Tensor upload(const Context& device, const HostArray& array) {
     Tensor tensor(device, array.shape, array.dtype);
-    PlainBytes bytes(array.data.size() * size_of(array.dtype));
-    convert(array.data.data(), DType::f64, bytes.data(), array.dtype, array.data.size());
+    const PlainBytes bytes = stored_as(array.dtype, array.data);
     if (!bytes.empty()) tensor.copy_from_host(bytes.data(), bytes.size());
     return tensor;
 }

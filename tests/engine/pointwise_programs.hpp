@@ -2,10 +2,8 @@
 // Pointwise programs and their tensors, for the tests of generated kernels.
 #pragma once
 
-#include "base/attrs.hpp"
-
-#include <dlprim/dtype.hpp>
-#include <dlprim/shape.hpp>
+#include "engine/problem.hpp"
+#include "graph/operator.hpp"
 
 #include <cstdint>
 #include <random>
@@ -28,6 +26,24 @@ struct PointwiseCase {
     double tolerance = 2e-6;
     std::string fill = "normal";
 };
+
+/// The problem that engines get, with plain layouts.
+inline Problem problem_of_program(const PointwiseCase& test) {
+    const Operator& op = OperatorRegistry::instance().get("Pointwise");
+    Attrs given = test.more;
+    given.set("code", test.code);
+    Problem problem;
+    problem.op = "Pointwise";
+    problem.attrs = op.schema().complete(given, "test");
+    std::vector<TensorSpec> specs;
+    for (const PointwiseInput& in : test.inputs) {
+        specs.push_back({in.shape, in.dtype});
+        problem.inputs.push_back({in.shape, in.dtype, Layout::plain(), false});
+    }
+    for (const TensorSpec& spec : op.infer(problem.attrs, specs))
+        problem.outputs.push_back({spec.shape, spec.dtype, Layout::plain(), false});
+    return problem;
+}
 
 inline std::vector<PointwiseCase> elementwise_programs() {
     const DType h = DType::f16, b = DType::bf16;

@@ -127,23 +127,6 @@ void add_planned(const Graph& given, Problems& problems) {
     }
 }
 
-Problem problem_of_program(const PointwiseCase& test) {
-    const Operator& op = OperatorRegistry::instance().get("Pointwise");
-    Attrs given = test.more;
-    given.set("code", test.code);
-    Problem problem;
-    problem.op = "Pointwise";
-    problem.attrs = op.schema().complete(given, "test");
-    std::vector<TensorSpec> specs;
-    for (const PointwiseInput& in : test.inputs) {
-        specs.push_back({in.shape, in.dtype});
-        problem.inputs.push_back({in.shape, in.dtype, Layout::plain(), false});
-    }
-    for (const TensorSpec& spec : op.infer(problem.attrs, specs))
-        problem.outputs.push_back({spec.shape, spec.dtype, Layout::plain(), false});
-    return problem;
-}
-
 /// Programs with 64-bit positions and with rare operations, which no other test runs.
 std::vector<PointwiseCase> further_programs() {
     return {
@@ -208,11 +191,10 @@ Problems problems_of(const NetDescription& net) {
     for (const Precision precision : {Precision::fp32, Precision::fp16}) {
         add_planned(build_graph(net, {}, 3, false, precision), problems);
         for (const auto kind : {SolverOptions::Kind::sgd, SolverOptions::Kind::adam}) {
-            SolverOptions solver;
-            solver.kind = kind;
-            solver.accumulate = kind == SolverOptions::Kind::sgd ? 1 : 2;
-            solver.momentum = 0.9;
-            solver.clip_norm = kind == SolverOptions::Kind::sgd ? 0 : 1;
+            SolverOptions solver{.kind = kind,
+                                 .momentum = 0.9,
+                                 .clip_norm = kind == SolverOptions::Kind::sgd ? 0.0 : 1.0,
+                                 .accumulate = kind == SolverOptions::Kind::sgd ? 1 : 2};
             Graph graph = build_graph(net, {}, 3, true, precision);
             expand_composites(graph);
             DifferentiateOptions how;

@@ -15,6 +15,8 @@
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
 // DLPRIM_TEST_SHARED: runtimes of one processor all try the first case of each operator, and each
 //   tries its share of the others. Which engines are forced is shared, too (support/turns.hpp).
+#include "base/text.hpp"
+#include "engine/reached_by.hpp"
 #include "support/cases.hpp"
 #include "support/check_case.hpp"
 #include "support/devices.hpp"
@@ -120,7 +122,7 @@ std::vector<Case> collect(const Arguments& arguments, const Context& device,
     const std::vector<Case> table = load_cases(DLPRIM_CASES);
     for (const std::string& type : OperatorRegistry::instance().types()) {
         if (!arguments.type.empty() && type_of(arguments.type) != type) continue;
-        // It takes no tensor that an eager call could know its device by: tests/onnx has its test.
+        // It takes no tensor that an eager call could know its device by: tests/graph has its test.
         if (type == "Constant") continue;
         const auto before = all.size();
         bool known = false;
@@ -165,14 +167,9 @@ void report_unused(const Context& device, Tally& tally) {
         if (engine->on_host() != device.traits().host || tally.tried.count(engine)) continue;
         // The cases are of float. storage_test and the engines' own tests cover engines of 16 bits.
         if (!engine->computes_in(Precision::fp32)) continue;
-        // Networks' factors are marked by a pass (graph_passes); the engines' own tests mark them.
-        if (name.ends_with(".host_integers")) {
-            ++tally.skips["engine " + name + " multiplies integers, which no case has"];
-            continue;
-        }
-        // It meets the other ranks of a team in a step, which net_team trains.
-        if (name.starts_with("batchnorm.shard_sum")) {
-            ++tally.skips["engine " + name + " runs in teams alone"];
+        // The engines' own tests, and those of teams, lead to it.
+        if (const auto* const special = dynamic_cast<const ReachedBy*>(engine)) {
+            ++tally.skips[cat("engine ", name, " is reached by ", special->reached_by(), " alone")];
             continue;
         }
         if (tally.applied.count(engine))

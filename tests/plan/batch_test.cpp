@@ -9,6 +9,7 @@
 #include "graph/passes/passes.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
+#include "runtime/program_builds.hpp"
 #include "support/gpu_traits.hpp"
 
 #include <map>
@@ -113,6 +114,17 @@ Bytes contents(ContextImpl& device, const Buffer& buffer, std::uint64_t bytes) {
     return data;
 }
 
+/// Checks that packings of one key are one program, which is not compiled.
+void check_joins(ContextImpl& device, const std::vector<Packing>& packings) {
+    std::vector<PlacedCall> calls;
+    for (const Packing& packing : packings)
+        for (const KernelCall& call : packing.launch->calls())
+            calls.push_back({&call, 2 * calls.size()});
+    const NotedBuilds noted;
+    const TableLaunch joined(device, calls);
+    CHECK(noted.programs().size() == 1);
+}
+
 /// Runs packings of one key one by one and in one launch, and compares all bytes. Then does so
 /// again with operands that were moved.
 void check_bits(ContextImpl& device, const std::vector<Packing>& packings) {
@@ -175,9 +187,10 @@ TEST_CASE("the packings of all engines for GPUs can share launches and keep thei
             CHECK(found.engines.count(engine) == 1);
         int compared = 0;
         for (const auto& [key, packings] : found.by_key) {
+            INFO(key.substr(0, key.find('\n')) << ", " << packings.size() << " packings");
+            check_joins(Access::impl(device), packings);
             // Other kernels have instructions of one vendor.
             if (key.find("asm") != std::string::npos && !device.traits().mma) continue;
-            INFO(key.substr(0, key.find('\n')) << ", " << packings.size() << " packings");
             check_bits(Access::impl(device), packings);
             ++compared;
         }

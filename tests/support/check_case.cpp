@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Runs a case by the planner's choice, by other engines, and on views.
+// Runs a case by the planner's choice, by other engines, on views, and each engine in its layouts.
 #include "support/check_case.hpp"
 
 #include "base/text.hpp"
+#include "check/engine_check.hpp"
+#include "engine/laid_out.hpp"
 #include "exec/operator_check.hpp"
+#include "runtime/context_impl.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -30,8 +33,7 @@ Tensor upload_view(const Context& device, const HostArray& array, unsigned kind)
     }
     const Tensor memory(device, {shape.numel() * step + offset + 1}, array.dtype);
     Tensor view = memory.view(shape, strides, offset);
-    std::vector<std::byte> bytes(array.data.size() * size_of(array.dtype));
-    convert(array.data.data(), DType::f64, bytes.data(), array.dtype, array.data.size());
+    const PlainBytes bytes = stored_as(array.dtype, array.data);
     if (!bytes.empty()) view.copy_from_host(bytes.data(), bytes.size());
     return view;
 }
@@ -55,6 +57,7 @@ class Checker {
                 if (engine->is_applicable(device_.traits(), problem)) tally_.applied.insert(engine);
             }
         });
+        check_.visit_problems([&](const Problem& problem) { check_layouts(problem); });
         for (const auto& [engine, type] : check_.other_engines())
             if (tally_.turns.take(one_.type + (backward ? " backward " : " ") + engine, device_))
                 run({.backward = backward, .engines = {{type, engine}}}, " by " + engine);
@@ -87,6 +90,32 @@ class Checker {
             if (engine.is_applicable(other, problem)) return true;
         }
         return false;
+    }
+
+    /// Compares all engines in all layouts that they have for a problem with the host's engine.
+    void check_layouts(const Problem& problem) {
+        const Traits& traits = device_.traits();
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, traits.host)) {
+            if (!engine->is_applicable(traits, problem)) continue;
+            for (const LayoutChoice& choice : engine->layouts(traits, problem))
+                if (tally_.turns.take(cat(engine->name(), " as ", choice.name()), device_))
+                    check_layout(*engine, with_layouts(problem, choice));
+        }
+    }
+
+    /// Operands begin by turns where vectors are aligned and where they are not. What addresses
+    /// strides may rely on plain operands to be aligned: it gets others as strided ones.
+    void check_layout(const Engine& engine, const Problem& laid) {
+        static const Context host("cpu");
+        const bool turn = tally_.runs++ % 3 == 0;
+        const std::uint64_t margin = turn || engine.addresses_strides() ? 64 : 3;
+        EngineCheck check(Access::impl(device_), Access::impl(host), {}, margin);
+        const EngineCheck::Finding found =
+            check.run(engine, laid, engine.default_tuning(device_.traits(), laid));
+        ++tally_.layouts[found.outcome];
+        if (found.outcome != EngineCheck::Outcome::right)
+            tally_.failures.push_back(
+                cat(one_.title(), " by ", engine.name(), ": ", found.why, " (", laid.key(), ")"));
     }
 
     void run(const OperatorCheck::Call& call, const std::string& how) {

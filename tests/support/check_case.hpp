@@ -3,7 +3,7 @@
 // engine that applies.
 #pragma once
 
-#include "engine/engine.hpp"
+#include "check/engine_check.hpp"
 #include "support/cases.hpp"
 #include "support/turns.hpp"
 
@@ -20,11 +20,12 @@ namespace dlprim::testing {
 struct Tally {
     int cases = 0, runs = 0;
     std::vector<std::string> failures;
-    std::map<std::string, int> skips;    ///< reason -> number of times
-    std::map<const Engine*, int> tried;  ///< number of plans in which it ran
-    std::set<const Engine*> applied;     ///< could have run in some plan
-    std::set<const Engine*> for_others;  ///< would apply on a device of another kind
-    Turns turns;                         ///< which engines to force, by operator and direction
+    std::map<std::string, int> skips;             ///< reason -> number of times
+    std::map<const Engine*, int> tried;           ///< number of plans in which it ran
+    std::set<const Engine*> applied;              ///< could have run in some plan
+    std::set<const Engine*> for_others;           ///< would apply on a device of another kind
+    std::map<EngineCheck::Outcome, int> layouts;  ///< outcomes of checks of engines in a layout
+    Turns turns;  ///< which engines to force, by operator and direction
 };
 
 /// Calls the operator eagerly, forward and backward, with the planner's choice and then with

@@ -5,6 +5,7 @@
 #include "base/shard_tree.hpp"
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "engine/reached_by.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/batchnorm/operator.hpp"
 #include "runtime/shard_meeting.hpp"
@@ -139,7 +140,7 @@ class Meeting final : public Launch {
 };
 
 /// The same on the host and on OpenCL devices.
-class ShardSumEngine final : public Engine {
+class ShardSumEngine final : public Engine, public ReachedBy {
   public:
     explicit ShardSumEngine(bool on_host) : on_host_(on_host) {}
     std::string_view name() const override {
@@ -147,6 +148,7 @@ class ShardSumEngine final : public Engine {
     }
     std::string_view op() const override { return shard_sum_type; }
     bool on_host() const override { return on_host_; }
+    std::string_view reached_by() const override { return "steps of teams"; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         for (const Operand& input : problem.inputs)

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "engine/host_activation.hpp"
 #include "engine/host_gemm.hpp"
+#include "engine/reached_by.hpp"
 #include "engine/small_integers.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -109,10 +110,11 @@ class Host : public MatMulEngine {
 
 /// The same for small integers, which are multiplied in pairs. A constant second factor is packed
 /// once.
-class HostIntegers : public Host {
+class HostIntegers : public Host, public ReachedBy {
   public:
     explicit HostIntegers(std::string op) : Host(std::move(op), "host_integers") {}
 
+    std::string_view reached_by() const override { return reached_by_marks; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!problem.attrs.has(small_integers_attr))
             return Verdict::no("it multiplies small integers, which nothing says the factors are");

@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Compares every engine of convolution and of its gradients with the oracle, on every device: over
-// the table of cases, over seeded random problems, and with every kind of epilogue.
+// seeded random problems, and with every kind of epilogue. tests/operators has the table of cases.
 #include "engine/activations.hpp"
 #include "engine/small_integers.hpp"
 #include "engine_check.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
-#include "support/json_cases.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <random>
 
 using namespace dlprim;
 using namespace dlprim::conv2d;
-
-using Json = nlohmann::json;
-
-TEST_CASE("engines agree with the oracle over the table") {
-    const std::vector<Context>& devices = testing::test_devices();
-    std::ifstream file(CASES_DIR "/conv2d.json");
-    for (const Json& entry : Json::parse(file)) {
-        if (entry.value("speed", false)) continue;
-        const Shape shape(entry["inputs"][0]["shape"].get<Ints>());
-        if (shape.empty()) continue;  // no engine gets it
-        const Example e(entry["name"], testing::attrs_of(entry["options"]), shape, 1);
-        INFO(e.name);
-        for (const Context& context : devices) check(context, e);
-    }
-    CHECK(turns().tried(devices));
-}
+using testing::check_engines;
+using testing::engine_turns;
 
 TEST_CASE("engines agree with the oracle over random problems") {
     const std::vector<Context>& devices = testing::test_devices();
-    const char* count = std::getenv("DLPRIM_TEST_RANDOM");
-    for (unsigned seed = 1; seed <= (count ? static_cast<unsigned>(std::atoi(count)) : 200);
-         ++seed) {
+    for (unsigned seed = 1; seed <= testing::random_problems(); ++seed) {
         std::mt19937 random(seed);
         const auto pick = [&](std::int64_t low, std::int64_t high) {
             return std::uniform_int_distribution<std::int64_t>(low, high)(random);
@@ -57,9 +36,13 @@ TEST_CASE("engines agree with the oracle over random problems") {
             {"dilate", dilate},       {"pad", pad},       {"stride", Ints{pick(1, 4), pick(1, 4)}},
             {"bias", pick(0, 1) == 1}};
         const Example e("random", attrs, Shape{pick(1, 3), in, size[0], size[1]}, seed);
-        for (const Context& context : devices) check(context, e);
+        for (const Context& context : devices) {
+            e.check_forward(context);
+            check_engines(context, e.backward_data(), {e.dy, e.weight}, e.dx.data);
+            check_engines(context, e.backward_filter(), {e.x, e.dy}, e.dweight.data);
+        }
     }
-    CHECK(turns().tried(devices));
+    CHECK(engine_turns().tried(devices));
 }
 
 TEST_CASE("blocked engines serve groups of any width but one") {
@@ -74,15 +57,8 @@ TEST_CASE("blocked engines serve groups of any width but one") {
                               {"stride", Ints{2}},
                               {"dilate", Ints{1}},
                               {"bias", false}};
-            const Shape x{1, 3 * width, 5, 6}, weight{3 * width, width, 3, 3};
-            const Shape y{1, 3 * width, 3, 3};
-            const Problem problems[] = {
-                problem_of(forward_type, attrs, {x, weight}, y),
-                problem_of(backward_data_type, gradient_attrs(attrs, "input_shape", x), {y, weight},
-                           x),
-                problem_of(backward_filter_type, gradient_attrs(attrs, "weight_shape", weight),
-                           {x, y}, weight)};
-            for (const Problem& problem : problems)
+            const Example e("groups", attrs, Shape{1, 3 * width, 5, 6}, 1);
+            for (const Problem& problem : {e.forward(), e.backward_data(), e.backward_filter()})
                 for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {
                     if (!engine->name().ends_with(".blocked")) continue;
                     INFO(engine->name() << " on " << context.info().name << ": " << width);
@@ -106,30 +82,24 @@ TEST_CASE("an epilogue is applied") {
             for (const char* activation : {"relu", "relu6", "tanh", "leaky_relu"}) {
                 const Activation& f = find_activation(activation);
                 std::mt19937 random(5);
-                const HostArray added = Example::array(e.y.shape, random);
+                const HostArray added = testing::normals(e.y.shape, random);
                 std::vector<double> wanted = e.y.data;
                 for (std::size_t i = 0; i < wanted.size(); ++i)
                     wanted[i] = activate(f.name, wanted[i] + added.data[i], f.alpha, f.beta);
-                Problem problem =
-                    problem_of(forward_type, e.attrs,
-                               {e.x.shape, e.weight.shape, e.bias.shape, e.y.shape}, e.y.shape);
+                Problem problem = e.forward();
+                problem.inputs.push_back({e.y.shape, DType::f32, {}, false});
                 problem.epilogue = {{EpilogueStage::Kind::add, 3, {}, 0, 0},
                                     {EpilogueStage::Kind::activation, -1, f.name, f.alpha, f.beta}};
-                check(context, problem,
-                      {upload(context, e.x), upload(context, e.weight), upload(context, e.bias),
-                       upload(context, added)},
-                      wanted);
+                check_engines(context, problem, {e.x, e.weight, e.bias, added}, wanted);
                 std::vector<double> data = e.dx.data;
                 for (double& v : data) v = activate(f.name, v, f.alpha, f.beta);
-                problem = problem_of(backward_data_type,
-                                     gradient_attrs(e.attrs, "input_shape", e.x.shape),
-                                     {e.y.shape, e.weight.shape}, e.x.shape);
+                problem = e.backward_data();
                 problem.epilogue = {{EpilogueStage::Kind::activation, -1, f.name, f.alpha, f.beta}};
-                check(context, problem, {upload(context, e.dy), upload(context, e.weight)}, data);
+                check_engines(context, problem, {e.dy, e.weight}, data);
             }
         }
     }
-    CHECK(turns().tried(devices));
+    CHECK(engine_turns().tried(devices));
 }
 
 TEST_CASE("engines multiply small integers") {
@@ -156,24 +126,14 @@ TEST_CASE("engines multiply small integers") {
         attrs.set("channels_out", c.out);
         const bool line = std::string_view(c.name) == "along columns";
         Example e(c.name, attrs, Shape{c.images, c.in, 13, line ? 1 : 11}, 4);
-        INFO(e.name);
-        for (HostArray* array : {&e.x, &e.weight})  // the ends of the range often
-            for (double& v : array->data) v = std::clamp(std::round(200 * v), -255.0, 255.0);
-        const bool bias = e.attrs.boolean("bias");
-        forward_oracle(Conv2dOptions::read(e.attrs), e.x, e.weight, bias ? &e.bias : nullptr, e.y);
+        INFO(c.name);
+        testing::make_small_integers(e.x);
+        testing::make_small_integers(e.weight);
+        e.ask_oracle();
         e.attrs.set(small_integers_attr, true);
-        std::vector<Shape> shapes{e.x.shape, e.weight.shape};
-        if (bias) shapes.push_back(e.bias.shape);
-        for (const Context& context : devices)
-            for (const bool constant : {false, true}) {
-                Problem problem = problem_of(forward_type, e.attrs, shapes, e.y.shape);
-                problem.inputs[1].constant = constant;
-                std::vector<Tensor> inputs{upload(context, e.x), upload(context, e.weight)};
-                if (bias) inputs.push_back(upload(context, e.bias));
-                check(context, problem, inputs, e.y.data);
-            }
+        for (const Context& context : devices) e.check_forward(context);
     }
-    CHECK(turns().tried(devices));
+    CHECK(engine_turns().tried(devices));
 }
 
 TEST_CASE("a filter gradient over a million positions keeps its precision") {
@@ -181,9 +141,5 @@ TEST_CASE("a filter gradient over a million positions keeps its precision") {
     const Attrs attrs{{"channels_out", std::int64_t(2)}, {"kernel", Ints{1}}, {"bias", false}};
     const Example e("long", attrs, Shape{2, 2, 700, 720}, 9);
     for (const Context& context : devices)
-        check(context,
-              problem_of(backward_filter_type,
-                         gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
-                         {e.x.shape, e.y.shape}, e.weight.shape),
-              {upload(context, e.x), upload(context, e.dy)}, e.dweight.data);
+        check_engines(context, e.backward_filter(), {e.x, e.dy}, e.dweight.data);
 }

@@ -9,6 +9,7 @@
 
 using namespace dlprim;
 using namespace dlprim::conv2d;
+using testing::check_engines;
 
 TEST_CASE("engines of images of 16 bits agree with the oracle") {
     const std::vector<Context>& devices = testing::test_devices();
@@ -38,13 +39,12 @@ TEST_CASE("engines of images of 16 bits agree with the oracle") {
     for (const DType dtype : {DType::f16, DType::bf16})
         for (const Case& c : cases) {
             INFO(c.name << ", " << name_of(dtype));
-            const bool all_tunings = c.all_tunings && dtype == DType::f16;
             const Attrs attrs{{"channels_out", c.out}, {"kernel", c.kernel}, {"stride", c.stride},
                               {"pad", c.pad},          {"dilate", c.dilate}, {"bias", true},
                               {"groups", c.groups}};
             const Example e(c.name, attrs, Shape{c.n, c.in, c.size, c.size + 1}, 3, dtype);
             std::mt19937 random(5);
-            const HostArray added = Example::array(e.y.shape, random, dtype);
+            const HostArray added = testing::normals(e.y.shape, random, dtype);
             std::vector<double> fused = e.y.data;
             for (std::size_t i = 0; i < fused.size(); ++i)
                 fused[i] = std::max(fused[i] + added.data[i], 0.0);
@@ -55,42 +55,27 @@ TEST_CASE("engines of images of 16 bits agree with the oracle") {
                 if (output) problem.outputs[0].dtype = dtype;
                 return problem;
             };
+            Problem with_epilogue = e.forward();
+            with_epilogue.inputs.push_back({e.y.shape, DType::f32, {}, false});
+            with_epilogue.epilogue = {{EpilogueStage::Kind::add, 3, {}, 0, 0},
+                                      {EpilogueStage::Kind::activation, -1, "relu", 0, 0}};
+            const testing::Trials trials{.all_tunings = c.all_tunings && dtype == DType::f16};
             for (const Context& context : devices) {
-                const Tensor x = upload(context, e.x, dtype), dy = upload(context, e.dy, dtype);
-                const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
-                const Problem forward = problem_of(
-                    forward_type, e.attrs, {e.x.shape, e.weight.shape, e.bias.shape}, e.y.shape);
                 // A network's input image may be float.
-                const Tensor image = upload(context, e.x);
-                check(context, narrow(forward, {}, true), {image, weight, bias}, e.y.data);
-                check(context,
-                      narrow(problem_of(backward_filter_type,
-                                        gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
-                                        {e.x.shape, e.y.shape}, e.weight.shape),
-                             {1}, false),
-                      {image, dy}, e.dweight.data);
-                check(context, narrow(forward, {0}, true), {x, weight, bias}, e.y.data,
-                      all_tunings);
-                Problem with_epilogue = forward;
-                with_epilogue.inputs.push_back({e.y.shape, DType::f32, {}, false});
-                with_epilogue.epilogue = {{EpilogueStage::Kind::add, 3, {}, 0, 0},
-                                          {EpilogueStage::Kind::activation, -1, "relu", 0, 0}};
-                check(context, narrow(with_epilogue, {0, 3}, true),
-                      {x, weight, bias, upload(context, added, dtype)}, fused);
-                check(context, narrow(with_epilogue, {0}, false),
-                      {x, weight, bias, upload(context, added)}, fused);
-                check(context,
-                      narrow(problem_of(backward_data_type,
-                                        gradient_attrs(e.attrs, "input_shape", e.x.shape),
-                                        {e.y.shape, e.weight.shape}, e.x.shape),
-                             {0}, true),
-                      {dy, weight}, e.dx.data, all_tunings);
-                check(context,
-                      narrow(problem_of(backward_filter_type,
-                                        gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
-                                        {e.x.shape, e.y.shape}, e.weight.shape),
-                             {0, 1}, false),
-                      {x, dy}, e.dweight.data, all_tunings);
+                check_engines(context, narrow(e.forward(), {}, true), e.operands(), e.y.data);
+                check_engines(context, narrow(e.backward_filter(), {1}, false), {e.x, e.dy},
+                              e.dweight.data);
+                check_engines(context, narrow(e.forward(), {0}, true), e.operands(), e.y.data,
+                              trials);
+                for (const bool output : {true, false}) {
+                    const Problem problem = output ? narrow(with_epilogue, {0, 3}, true)
+                                                   : narrow(with_epilogue, {0}, false);
+                    check_engines(context, problem, {e.x, e.weight, e.bias, added}, fused);
+                }
+                check_engines(context, narrow(e.backward_data(), {0}, true), {e.dy, e.weight},
+                              e.dx.data, trials);
+                check_engines(context, narrow(e.backward_filter(), {0, 1}, false), {e.x, e.dy},
+                              e.dweight.data, trials);
             }
         }
 }

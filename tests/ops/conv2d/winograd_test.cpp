@@ -6,9 +6,10 @@
 
 using namespace dlprim;
 using namespace dlprim::conv2d;
+using namespace dlprim::testing;
 
 TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
-    const std::vector<Context>& devices = testing::test_devices();
+    const std::vector<Context>& devices = test_devices();
     struct Case {
         const char* name;
         std::int64_t n, in, out, groups, h, w;
@@ -35,15 +36,11 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
         const Attrs attrs{
             {"channels_out", c.out}, {"groups", c.groups}, {"kernel", Ints{3}}, {"pad", c.pad}};
         const Example e(c.name, attrs, Shape{c.n, c.in, c.h, c.w}, 7, c.dtype);
-        Problem forward =
-            problem_of(forward_type, e.attrs, {e.x.shape, e.weight.shape, e.bias.shape}, e.y.shape);
-        Problem backward =
-            problem_of(backward_data_type, gradient_attrs(e.attrs, "input_shape", e.x.shape),
-                       {e.y.shape, e.weight.shape}, e.x.shape);
+        Problem forward = e.forward(), backward = e.backward_data();
         for (Problem* problem : {&forward, &backward})
             problem->inputs[0].dtype = problem->outputs[0].dtype = c.dtype;
+        const Trials trials{{"winograd"}, true, c.all_tunings};
         for (const Context& context : devices) {
-            const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
             // Inference in tf32 has 6x6 tiles, which must meet float's bounds too.
             const std::pair<Phase, Precision> ways[] = {{Phase::inference, Precision::fp32},
                                                         {Phase::training, Precision::fp32},
@@ -51,11 +48,9 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
             for (const auto& [phase, precision] : ways) {
                 forward.phase = phase;
                 forward.precision = precision;
-                check(context, forward, {upload(context, e.x, c.dtype), weight, bias}, e.y.data,
-                      c.all_tunings, "winograd");
+                check_engines(context, forward, e.operands(), e.y.data, trials);
             }
-            check(context, backward, {upload(context, e.dy, c.dtype), weight}, e.dx.data,
-                  c.all_tunings, "winograd");
+            check_engines(context, backward, {e.dy, e.weight}, e.dx.data, trials);
         }
     }
 }
@@ -83,17 +78,14 @@ TEST_CASE("gradients of weights by Winograd's algorithm agree with the oracle") 
         const Attrs attrs{
             {"channels_out", c.out}, {"kernel", Ints{3}}, {"pad", c.pad}, {"bias", false}};
         const Example e(c.name, attrs, Shape{c.n, c.in, c.h, c.w}, 8);
-        const Problem problem = problem_of(backward_filter_type,
-                                           gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
-                                           {e.x.shape, e.y.shape}, e.weight.shape);
-        for (const Context& context : testing::test_devices()) {
+        const Problem problem = e.backward_filter();
+        for (const Context& context : test_devices()) {
             const Traits& device = context.traits();
             const Engine* engine =
                 EngineRegistry::instance().find("conv2d_backward_filter.blocked_winograd");
             REQUIRE(engine != nullptr);
             CHECK(static_cast<bool>(engine->is_applicable(device, problem)) == device.wide_vectors);
-            check(context, problem, {upload(context, e.x), upload(context, e.dy)}, e.dweight.data,
-                  false, "winograd");
+            check_engines(context, problem, {e.x, e.dy}, e.dweight.data, {{"winograd"}, true});
         }
     }
 }

@@ -12,17 +12,13 @@
 // and the rounding errors of the sum are added. A chain of multiply-adds may have an error of 2^-24
 // per term. The second error is measured over the whole result, over slices of it, or per element,
 // as fine as a case promises. docs/engines/split_floats.md has the promises ("Range").
-#include "engine/engine.hpp"
+#include "engine/laid_out.hpp"
 #include "graph/operator.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
-#include "runtime/access.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/engine_trials.hpp"
-
-#include <dlprim/context.hpp>
-#include <dlprim/tensor.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +28,7 @@
 
 using namespace dlprim;
 using namespace dlprim::conv2d;
-using testing::ref;
+using testing::problem_of;
 
 namespace {
 
@@ -90,16 +86,6 @@ struct Product {
     std::function<HostArray(const HostArray&, const HostArray&)> oracle;
 };
 
-Problem problem_of(const std::string& op, const Attrs& attrs, const Shape& a, const Shape& b,
-                   const Shape& y) {
-    Problem problem;
-    problem.op = op;
-    problem.attrs = attrs;
-    problem.inputs = {{a, DType::f32, {}, false}, {b, DType::f32, {}, false}};
-    problem.outputs = {{y, DType::f32, {}, false}};
-    return problem;
-}
-
 /// A convolution and its two gradients.
 std::vector<Product> convolution(const std::string& name, const Shape& x, const Attrs& options) {
     const auto op = make_forward();
@@ -125,14 +111,14 @@ std::vector<Product> convolution(const std::string& name, const Shape& x, const 
     };
     const auto forward = [](const Conv2dOptions& c, const HostArray& a, const HostArray& b,
                             HostArray& made) { forward_oracle(c, a, b, nullptr, made); };
-    return {
-        {name, problem_of(forward_type, attrs, x, weight, y), 0, 1, 0, 1, false, with(forward, y)},
-        {name + " backward data",
-         problem_of(backward_data_type, gradient("input_shape", x), y, weight, x), 0, 1, 1, 0,
-         false, with(backward_data_oracle, x)},
-        {name + " backward filter",
-         problem_of(backward_filter_type, gradient("weight_shape", weight), x, y, weight), 1, 0, 1,
-         0, true, with(backward_filter_oracle, weight)}};
+    return {{name, problem_of(forward_type, attrs, {x, weight}, y), 0, 1, 0, 1, false,
+             with(forward, y)},
+            {name + " backward data",
+             problem_of(backward_data_type, gradient("input_shape", x), {y, weight}, x), 0, 1, 1, 0,
+             false, with(backward_data_oracle, x)},
+            {name + " backward filter",
+             problem_of(backward_filter_type, gradient("weight_shape", weight), {x, y}, weight), 1,
+             0, 1, 0, true, with(backward_filter_oracle, weight)}};
 }
 
 Product matrices(const std::string& type, const Attrs& options, const Shape& a, const Shape& b) {
@@ -144,7 +130,7 @@ Product matrices(const std::string& type, const Attrs& options, const Shape& a, 
     const bool ta = attrs.has("transpose_a") && attrs.boolean("transpose_a");
     const bool tb = type == "InnerProduct" || attrs.boolean("transpose_b");
     return {type + (ta ? " of A turned" : "") + (tb ? " of B turned" : ""),
-            problem_of(type, attrs, a, b, y),
+            problem_of(type, attrs, {a, b}, y),
             ta ? 1 : 0,
             ta ? 0 : 1,
             tb ? 0 : 1,
@@ -180,55 +166,6 @@ std::vector<Product> products() {
     return all;
 }
 
-Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
-                 const Layout& from_layout, const Layout& to_layout) {
-    Problem problem;
-    problem.op = "Reorder";
-    problem.inputs.push_back({shape, DType::f32, from_layout, false});
-    problem.outputs.push_back({shape, DType::f32, to_layout, false});
-    const Tensor to(context, physical_shape(shape, to_layout), DType::f32);
-    ContextImpl& impl = Access::impl(context);
-    const Engine* engine = EngineRegistry::instance().of("Reorder", impl.is_host()).at(0);
-    const BufferRef pair[] = {ref(from), ref(to)};
-    engine->build(impl, problem, {})->enqueue(impl.queue(), pair);
-    return to;
-}
-
-/// The result of one engine with one of its layouts, in a plain layout.
-std::vector<float> run(const Context& context, const Engine& engine, Problem problem,
-                       const LayoutChoice& choice, const std::vector<Tensor>& inputs) {
-    ContextImpl& impl = Access::impl(context);
-    for (std::size_t i = 0; i < inputs.size(); ++i) problem.inputs[i].layout = choice.inputs[i];
-    problem.outputs[0].layout = choice.outputs[0];
-    const Tuning tuning = engine.default_tuning(impl.traits(), problem);
-    std::vector<Tensor> operands = inputs;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Layout& layout = choice.inputs[i];
-        if (layout.kind == Layout::Kind::packed) {
-            operands[i] = Tensor(context, Shape{static_cast<std::int64_t>(layout.bytes / 4)});
-            const BufferRef pair[] = {ref(inputs[i]), ref(operands[i])};
-            engine.build_packing(impl, problem, tuning, static_cast<int>(i))
-                ->enqueue(impl.queue(), pair);
-        } else if (!layout.is_plain()) {
-            operands[i] =
-                reordered(context, inputs[i], problem.inputs[i].shape, Layout::plain(), layout);
-        }
-    }
-    const Shape& shape = problem.outputs[0].shape;
-    const Tensor output(context, physical_shape(shape, choice.outputs[0]), DType::f32);
-    operands.push_back(output);
-    if (const std::uint64_t scratch = engine.workspace_bytes(impl.traits(), problem, tuning))
-        operands.push_back(Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
-    std::vector<BufferRef> bound;
-    for (const Tensor& operand : operands) bound.push_back(ref(operand));
-    engine.build(impl, problem, tuning)->enqueue(impl.queue(), bound);
-    const Tensor plain =
-        choice.outputs[0].is_plain()
-            ? output
-            : reordered(context, output, shape, choice.outputs[0], Layout::plain());
-    return plain.to_floats();
-}
-
 /// For what an error is measured: slices along dimension 0 or 1 of the result, or elements.
 enum class Grain { whole, along0, along1, elements };
 
@@ -238,7 +175,7 @@ struct Errors {
         of_terms;  ///< of sum |t|: L2 of a slice, the worst one; of elements their root mean square
 };
 
-Errors errors_of(const std::vector<float>& found, const HostArray& wanted, const HostArray& terms,
+Errors errors_of(const std::vector<double>& found, const HostArray& wanted, const HostArray& terms,
                  Grain grain) {
     double error = 0, size = 0, squares = 0;
     std::int64_t count = 0;
@@ -248,7 +185,7 @@ Errors errors_of(const std::vector<float>& found, const HostArray& wanted, const
     std::vector<double> slice_terms(slice_error.size());
     for (std::size_t i = 0; i < wanted.data.size(); ++i) {
         if (!std::isfinite(found[i])) return {INFINITY, INFINITY};
-        const double d = static_cast<double>(found[i]) - wanted.data[i], t = terms.data[i];
+        const double d = found[i] - wanted.data[i], t = terms.data[i];
         const std::size_t slice =
             sliced
                 ? static_cast<std::size_t>(along(wanted.shape, static_cast<std::int64_t>(i), dim))
@@ -352,13 +289,8 @@ void check(const Product& p, const Case& c) {
     const HostArray a = fill(p.problem.inputs[0].shape, c.a, 11);
     const HostArray b = fill(p.problem.inputs[1].shape, c.b, 12);
     const HostArray wanted = p.oracle(a, b), terms = p.oracle(magnitudes_of(a), magnitudes_of(b));
-    const auto upload = [](const Context& context, const HostArray& array) {
-        return Tensor(context, array.shape,
-                      std::vector<float>(array.data.begin(), array.data.end()));
-    };
     for (const Context& context : testing::test_devices()) {
-        ContextImpl& impl = Access::impl(context);
-        const std::vector<Tensor> inputs{upload(context, a), upload(context, b)};
+        const Traits& traits = context.traits();
         // The errors of plain multiply-adds, for each grain.
         double plain[4] = {};
         for (const bool others : {false, true})
@@ -366,15 +298,19 @@ void check(const Product& p, const Case& c) {
                 Problem problem = p.problem;
                 problem.inputs[1].constant = constant;
                 for (const Engine* engine :
-                     EngineRegistry::instance().of(problem.op, impl.is_host())) {
+                     EngineRegistry::instance().of(problem.op, traits.host)) {
                     if (plain_multiply_adds(*engine) == others) continue;
-                    if (!engine->is_applicable(impl.traits(), problem)) continue;
+                    if (!engine->is_applicable(traits, problem)) continue;
                     if (!c.splits && names(*engine, "mma")) continue;
-                    for (const LayoutChoice& choice : engine->layouts(impl.traits(), problem)) {
+                    for (const LayoutChoice& choice : engine->layouts(traits, problem)) {
                         // A constant factor makes a difference only if it is packed.
                         if (constant && choice.inputs[1].kind != Layout::Kind::packed) continue;
-                        const std::vector<float> found =
-                            run(context, *engine, problem, choice, inputs);
+                        const Problem laid = with_layouts(problem, choice);
+                        const std::vector<double> found =
+                            testing::run_engine(
+                                context, {engine, laid, engine->default_tuning(traits, laid)},
+                                {a, b})
+                                .at(0);
                         const Grain grain = grain_of(c, *engine);
                         const Errors errors = errors_of(found, wanted, terms, grain);
                         if (!others)

@@ -1,44 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Compares every engine of MatMul, InnerProduct and Embedding with the oracle, on every device:
-// over the tables of cases, over seeded random problems, with every value of each tuning parameter,
-// and with epilogues.
+// Compares every engine of MatMul and InnerProduct with the oracle, on every device: over seeded
+// random problems, with every value of each tuning parameter, and with epilogues. tests/operators
+// has the tables of cases.
 #include "engine/activations.hpp"
-#include "engine/engine.hpp"
 #include "engine/small_integers.hpp"
 #include "graph/operator.hpp"
-#include "runtime/access.hpp"
-#include "support/cases.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/engine_trials.hpp"
-#include "support/json_cases.hpp"
-#include "support/turns.hpp"
-
-#include <dlprim/context.hpp>
-#include <dlprim/tensor.hpp>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <random>
 
 using namespace dlprim;
-using testing::ref;
-using testing::tolerance;
+using testing::engine_turns;
+using testing::normals;
 
 namespace {
-
-using Json = nlohmann::json;
-
-HostArray normals(const Shape& shape, std::mt19937& random) {
-    HostArray made{shape, {}, DType::f32};
-    std::normal_distribution<float> normal;
-    for (std::int64_t i = 0; i < shape.numel(); ++i)
-        made.data.push_back(static_cast<double>(normal(random)));
-    return made;
-}
 
 /// A problem with its contents and the oracle's result.
 struct Example {
@@ -53,7 +31,8 @@ struct Example {
         std::mt19937 random(seed);
         problem.op = type;
         problem.attrs = op.schema().complete(options, "test");
-        as_expanded();
+        if (problem.attrs.has("activation"))
+            problem.attrs.set("activation", std::string("identity"));
         std::vector<TensorSpec> specs;
         for (const HostArray& input : inputs) specs.push_back({input.shape, input.dtype});
         for (const ParamSpec& param : op.params(problem.attrs, specs))
@@ -70,17 +49,6 @@ struct Example {
         wanted = call.outputs[0];
         REQUIRE(wanted.shape == output.shape);
     }
-    /// What engines get after expand(): no activation, and an input whose features begin at 1.
-    void as_expanded() {
-        if (problem.attrs.has("activation"))
-            problem.attrs.set("activation", std::string("identity"));
-        if (!problem.attrs.has("axis")) return;
-        const Shape x = inputs[0].shape;
-        const std::int64_t axis = problem.attrs.integer("axis");
-        const int first = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
-        if (first != 1) inputs[0].shape = Shape{x.product(0, first), x.product(first, x.rank())};
-        problem.attrs.set("axis", std::int64_t{1});
-    }
     static std::vector<HostArray> tensors(const std::vector<Shape>& shapes, unsigned seed) {
         std::mt19937 random(seed + 1000);
         std::vector<HostArray> made;
@@ -90,144 +58,39 @@ struct Example {
     }
 };
 
-Tensor upload(const Context& context, const HostArray& array) {
-    // Other data in front, so that offsets are tested too.
-    const std::int64_t count = array.shape.numel() + 3;
-    std::vector<double> values(3, 0);
-    values.insert(values.end(), array.data.begin(), array.data.end());
-    Tensor all(context, Shape{count}, array.dtype);
-    std::vector<std::byte> bytes(values.size() * size_of(array.dtype));
-    convert(values.data(), DType::f64, bytes.data(), array.dtype, values.size());
-    all.copy_from_host(bytes.data(), bytes.size());
-    return array.data.empty() ? Tensor(context, Shape{1}, array.dtype) : all.slice(0, 3, count);
-}
+/// Whose tunings are all tried: products of two computed factors, or with a constant second one.
+enum class Tuned { none, computed, constant };
 
-testing::Turns turns;
-
-void check_engine(const Context& context, const Engine& engine, Problem problem,
-                  const std::vector<Tensor>& inputs, const std::vector<double>& wanted,
-                  const Tuning* given = nullptr) {
-    ContextImpl& impl = Access::impl(context);
-    for (const LayoutChoice& choice : engine.layouts(impl.traits(), problem)) {
-        for (std::size_t i = 0; i < choice.inputs.size(); ++i)
-            problem.inputs[i].layout = choice.inputs[i];
-        std::string kind = std::string(engine.name());
-        for (const Layout& layout : choice.inputs) kind += layout.is_plain() ? " plain" : " packed";
-        if (!problem.epilogue.empty()) kind += " with epilogue";
-        for (const Operand& operand : problem.inputs)
-            if (operand.dtype != DType::f32) kind += ' ' + std::string(name_of(operand.dtype));
-        if (given == nullptr && !turns.take(kind, context)) continue;
-        const Tuning tuning = given ? *given : engine.default_tuning(impl.traits(), problem);
-        std::vector<Tensor> operands = inputs;
-        for (std::size_t i = 0; i < choice.inputs.size(); ++i)
-            if (!choice.inputs[i].is_plain()) {
-                operands[i] =
-                    Tensor(context, Shape{static_cast<std::int64_t>(choice.inputs[i].bytes / 4)});
-                const BufferRef pair[] = {ref(inputs[i]), ref(operands[i])};
-                engine.build_packing(impl, problem, tuning, static_cast<int>(i))
-                    ->enqueue(impl.queue(), pair);
-            }
-        Tensor output(context, problem.outputs[0].shape, problem.outputs[0].dtype);
-        output.fill(1e30);
-        operands.push_back(output);
-        if (const std::uint64_t scratch = engine.workspace_bytes(impl.traits(), problem, tuning)) {
-            operands.push_back(
-                Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
-            operands.back().fill(1e30);
-        }
-        std::vector<BufferRef> bound;
-        bound.reserve(operands.size());
-        for (const Tensor& operand : operands) bound.push_back(ref(operand));
-        const auto launch = engine.build(impl, problem, tuning);
-        launch->enqueue(impl.queue(), bound);
-        const std::vector<double> first = output.to_doubles();
-        CHECK(relative_error(first, wanted, 1e-15) < tolerance(problem));
-        launch->enqueue(impl.queue(), bound);
-        CHECK(output.to_doubles() == first);
-        CHECK(engine.estimate(impl.traits(), problem, tuning) > 0);
-    }
-}
-
-// `constant_tunings`: test tunings only if the second factor is constant. `of_unit`: of the other
-// engines, run only the reference.
-void check(const Context& context, const Example& e, bool all_tunings = false,
-           bool constant_tunings = false, bool of_unit = false) {
-    ContextImpl& impl = Access::impl(context);
-    std::vector<Tensor> inputs;
-    for (const HostArray& input : e.inputs) inputs.push_back(upload(context, input));
+void check(const Context& context, const Example& e, Tuned tuned = Tuned::none,
+           const std::vector<std::string_view>& only = {}) {
     for (const bool constant : {false, true}) {
         Problem problem = e.problem;
         problem.inputs[1].constant = constant;
-        for (const Engine* engine : EngineRegistry::instance().of(problem.op, impl.is_host())) {
-            INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
-            if (!testing::Turns::asked_for(engine->name())) continue;
-            if (of_unit && engine->name().find("mma_") == std::string_view::npos &&
-                engine->name().find("reference") == std::string_view::npos)
-                continue;
-            if (!engine->is_applicable(impl.traits(), problem)) continue;
-            check_engine(context, *engine, problem, inputs, e.wanted.data);
-            if (!all_tunings || constant != constant_tunings) continue;
-            const Tuning start = engine->default_tuning(impl.traits(), problem);
-            const TuneSpace space = engine->tune_space(impl.traits(), problem);
-            std::vector<Tuning> parts = space.tiles;
-            for (const auto& [name, values] : space.values)
-                for (const std::int64_t value : values) parts.push_back({{name, value}});
-            const testing::Share share = testing::sample_of(context);
-            unsigned number = 0;
-            for (const Tuning& part : parts) {
-                if (!share.has(number++)) continue;
-                Tuning tuning = part;
-                tuning.insert(start.begin(), start.end());
-                INFO(text_of(tuning));
-                check_engine(context, *engine, problem, inputs, e.wanted.data, &tuning);
-            }
-        }
+        testing::check_engines(
+            context, problem, e.inputs, e.wanted.data,
+            {.only = only, .all_tunings = tuned == (constant ? Tuned::constant : Tuned::computed)});
     }
 }
 
-unsigned random_problems() {
-    const char* count = std::getenv("DLPRIM_TEST_RANDOM");
-    return count ? static_cast<unsigned>(std::atoi(count)) : 200;
-}
-
-void check_table(const std::string& path) {
-    const std::vector<Context>& devices = testing::test_devices();
-    std::ifstream file(path);
-    for (const Json& entry : Json::parse(file)) {
-        if (entry.value("speed", false)) continue;
-        INFO(entry["name"].get<std::string>());
-        std::mt19937 random(1);
-        std::vector<HostArray> inputs;
-        for (const Json& input : entry["inputs"]) {
-            HostArray array = normals(Shape(input["shape"].get<Ints>()), random);
-            if (input.contains("dtype"))
-                array.dtype = parse_dtype(input["dtype"].get<std::string>());
-            if (input.value("fill", "") == "labels") {
-                std::uniform_int_distribution<int> label(0, input["classes"].get<int>() - 1);
-                for (double& v : array.data) v = label(random);
-            } else if (!is_float(array.dtype)) {
-                for (double& v : array.data) v = std::abs(std::round(9 * v));
-            }
-            inputs.push_back(array);
-        }
-        const Example e(entry["type"], testing::attrs_of(entry["options"]), inputs, 1);
-        for (const Context& context : devices) check(context, e);
-    }
-    CHECK(turns.tried(devices));
+/// Adds a tensor of this type to the result, and applies an activation.
+void add_epilogue(Example& e, std::string_view activation, unsigned seed,
+                  DType dtype = DType::f32) {
+    const Activation& f = find_activation(activation);
+    std::mt19937 random(seed);
+    const HostArray added = normals(e.wanted.shape, random, dtype);
+    e.problem.epilogue = {{EpilogueStage::Kind::add, static_cast<int>(e.inputs.size()), {}, 0, 0},
+                          {EpilogueStage::Kind::activation, -1, f.name, f.alpha, f.beta}};
+    e.problem.inputs.push_back({added.shape, dtype, {}, false});
+    e.inputs.push_back(added);
+    for (std::size_t i = 0; i < added.data.size(); ++i)
+        e.wanted.data[i] = activate(f.name, e.wanted.data[i] + added.data[i], f.alpha, f.beta);
 }
 
 }  // namespace
 
-TEST_CASE("engines of MatMul agree with the oracle over the table") {
-    check_table(CASES_DIR "/matmul.json");
-}
-TEST_CASE("engines of InnerProduct agree with the oracle over the table") {
-    check_table(CASES_DIR "/inner_product.json");
-}
-
 TEST_CASE("engines of MatMul agree with the oracle over random problems") {
     const std::vector<Context>& devices = testing::test_devices();
-    for (unsigned seed = 1; seed <= random_problems(); ++seed) {
+    for (unsigned seed = 1; seed <= testing::random_problems(); ++seed) {
         std::mt19937 random(seed);
         const auto pick = [&](std::int64_t low, std::int64_t high) {
             return std::uniform_int_distribution<std::int64_t>(low, high)(random);
@@ -248,7 +111,7 @@ TEST_CASE("engines of MatMul agree with the oracle over random problems") {
         const Example e("MatMul", attrs, Example::tensors(shapes, seed), seed);
         for (const Context& context : devices) check(context, e);
     }
-    CHECK(turns.tried(devices));
+    CHECK(engine_turns().tried(devices));
 }
 
 TEST_CASE("engines agree with the oracle for every tuning") {
@@ -256,11 +119,11 @@ TEST_CASE("engines agree with the oracle for every tuning") {
     for (const Context& context : devices) {
         check(context,
               Example("MatMul", Attrs{}, Example::tensors({Shape{45, 600}, Shape{600, 70}}, 1), 1),
-              true);
+              Tuned::computed);
         check(context,
               Example("MatMul", Attrs{{"transpose_b", true}},
                       Example::tensors({Shape{9, 600}, Shape{70, 600}}, 2), 2),
-              true);
+              Tuned::computed);
     }
 }
 
@@ -274,18 +137,10 @@ TEST_CASE("an epilogue of matrix products is applied") {
                 Example::tensors(
                     {Shape{2, 5, 67}, transpose_b ? Shape{35, 67} : Shape{67, 35}, Shape{35}}, 3),
                 3);
-            const Activation& f = find_activation(activation);
-            std::mt19937 random(5);
-            e.inputs.push_back(normals(e.wanted.shape, random));
-            e.problem.inputs.push_back({e.wanted.shape, DType::f32, {}, false});
-            e.problem.epilogue = {{EpilogueStage::Kind::add, 3, {}, 0, 0},
-                                  {EpilogueStage::Kind::activation, -1, f.name, f.alpha, f.beta}};
-            for (std::size_t i = 0; i < e.wanted.data.size(); ++i)
-                e.wanted.data[i] =
-                    activate(f.name, e.wanted.data[i] + e.inputs[3].data[i], f.alpha, f.beta);
+            add_epilogue(e, activation, 5);
             for (const Context& context : devices) check(context, e);
         }
-    CHECK(turns.tried(devices));
+    CHECK(engine_turns().tried(devices));
 }
 
 TEST_CASE("engines multiply small integers") {
@@ -302,13 +157,12 @@ TEST_CASE("engines multiply small integers") {
     };
     for (const Case& c : cases) {
         std::vector<HostArray> tensors = Example::tensors(c.shapes, 6);
-        for (HostArray& tensor : tensors)  // the ends of the range often
-            for (double& v : tensor.data) v = std::clamp(std::round(200 * v), -255.0, 255.0);
+        for (HostArray& tensor : tensors) testing::make_small_integers(tensor);
         Example e("MatMul", c.attrs, std::move(tensors), 6);
         e.problem.attrs.set(small_integers_attr, true);
         for (const Context& context : devices) check(context, e);
     }
-    CHECK(turns.tried(devices));
+    CHECK(engine_turns().tried(devices));
 }
 
 TEST_CASE("a sum of 100,000 products keeps its precision") {
@@ -344,33 +198,15 @@ TEST_CASE("engines of activations of 16 bits agree with the oracle") {
         for (const Case& c : cases) {
             INFO(c.type << " of " << c.shapes[0].str() << ", " << name_of(dtype));
             std::vector<HostArray> tensors = Example::tensors(c.shapes, 4);
-            for (double& v : tensors[0].data) {
-                std::byte stored[8];
-                convert(&v, DType::f64, stored, dtype, 1);
-                convert(stored, dtype, &v, DType::f64, 1);
-            }
+            round_to(dtype, tensors[0].data);
             Example e(c.type, c.attrs, tensors, 4);
             e.inputs[0].dtype = e.problem.inputs[0].dtype = dtype;
             if (c.narrow_output) e.problem.outputs[0].dtype = dtype;
             e.problem.precision = dtype == DType::f16 ? Precision::fp16 : Precision::bf16;
             for (const Context& context : devices)
-                check(context, e, c.all_tunings && dtype == DType::f16, true);
-            // ReLU of the sum with another 16-bit tensor.
-            const Activation& f = find_activation("relu");
-            std::mt19937 random(9);
-            HostArray added = normals(e.problem.outputs[0].shape, random);
-            for (std::size_t i = 0; i < added.data.size(); ++i) {
-                std::byte stored[8];
-                convert(&added.data[i], DType::f64, stored, dtype, 1);
-                convert(stored, dtype, &added.data[i], DType::f64, 1);
-                e.wanted.data[i] = activate(f.name, e.wanted.data[i] + added.data[i], 0, 0);
-            }
-            added.dtype = dtype;
-            e.problem.epilogue = {
-                {EpilogueStage::Kind::add, static_cast<int>(e.inputs.size()), {}, 0, 0},
-                {EpilogueStage::Kind::activation, -1, f.name, 0, 0}};
-            e.problem.inputs.push_back({added.shape, dtype, {}, false});
-            e.inputs.push_back(added);
+                check(context, e,
+                      c.all_tunings && dtype == DType::f16 ? Tuned::constant : Tuned::none);
+            add_epilogue(e, "relu", 9, dtype);
             for (const Context& context : devices) check(context, e);
         }
 }
@@ -407,13 +243,7 @@ TEST_CASE("engines on matrix units agree with the oracle over two factors of 16 
     for (const Case& c : cases) {
         std::vector<HostArray> tensors = Example::tensors(c.shapes, 4);
         const DType types[] = {c.first, c.second};
-        for (std::size_t i = 0; i < 2; ++i) {
-            for (double& v : tensors[i].data) {
-                std::byte stored[8];
-                convert(&v, DType::f64, stored, types[i], 1);
-                convert(stored, types[i], &v, DType::f64, 1);
-            }
-        }
+        for (std::size_t i = 0; i < 2; ++i) round_to(types[i], tensors[i].data);
         Example e(
             "MatMul",
             Attrs{{"transpose_a", c.transpose_a}, {"transpose_b", c.transpose_b}, {"alpha", 0.125}},
@@ -422,15 +252,11 @@ TEST_CASE("engines on matrix units agree with the oracle over two factors of 16 
             e.inputs[i].dtype = e.problem.inputs[i].dtype = types[i];
         e.problem.outputs[0].dtype = c.output;
         e.problem.precision = c.precision;
-        for (const Context& context : devices) check(context, e, c.all_tunings, false, true);
-        // An epilogue that adds another tensor, and an activation.
-        std::mt19937 random(9);
-        e.inputs.push_back(normals(e.wanted.shape, random));
-        e.problem.inputs.push_back({e.wanted.shape, f32, {}, false});
-        e.problem.epilogue = {{EpilogueStage::Kind::add, 2, {}, 0, 0},
-                              {EpilogueStage::Kind::activation, -1, "relu", 0, 0}};
-        for (std::size_t i = 0; i < e.wanted.data.size(); ++i)
-            e.wanted.data[i] = std::max(0.0, e.wanted.data[i] + e.inputs[2].data[i]);
-        for (const Context& context : devices) check(context, e, false, false, true);
+        // Of the other engines, the reference alone.
+        const std::vector<std::string_view> only{"mma_", "reference"};
+        for (const Context& context : devices)
+            check(context, e, c.all_tunings ? Tuned::computed : Tuned::none, only);
+        add_epilogue(e, "relu", 9);
+        for (const Context& context : devices) check(context, e, Tuned::none, only);
     }
 }

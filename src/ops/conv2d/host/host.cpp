@@ -6,6 +6,7 @@
 // conv2d.host_integers multiplies small integers in pairs.
 #include "base/text.hpp"
 #include "engine/host_gemm.hpp"
+#include "engine/reached_by.hpp"
 #include "engine/small_integers.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/host/host_depthwise.hpp"
@@ -173,10 +174,11 @@ class Host : public Engine {
 
 /// conv2d.host_integers: the same for small integers, which are multiplied in pairs. Constant
 /// weights are packed once.
-class HostIntegers : public Host {
+class HostIntegers : public Host, public ReachedBy {
   public:
     HostIntegers() : Host("conv2d.host_integers", forward_type, integers_work) {}
 
+    std::string_view reached_by() const override { return reached_by_marks; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!problem.attrs.has(small_integers_attr))
             return Verdict::no("it multiplies small integers, which nothing says the factors are");
