@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "base/input_file.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/error.hpp>
 #include <dlprim/log.hpp>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 using namespace dlprim;
+using testing::message_of;
 namespace fs = std::filesystem;
 
 TEST_CASE("files are replaced whole") {
@@ -47,15 +49,6 @@ TEST_CASE("what is no file is neither read nor replaced, nor waited for") {
     const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
     REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0);
     fs::create_symlink("fifo", folder / "link");
-    const auto said = [](const auto& action) -> std::string {
-        try {
-            action();
-        } catch (const Error& error) {
-            CHECK(error.kind() == ErrorKind::io);
-            return error.what();
-        }
-        return "no error";
-    };
     ::alarm(60);
     for (const auto& [path, what] : {std::pair<fs::path, std::string>{folder / "fifo", "a FIFO"},
                                      {folder / "link", "a FIFO"},
@@ -63,9 +56,9 @@ TEST_CASE("what is no file is neither read nor replaced, nor waited for") {
                                      {folder, "a directory"},
                                      {"/dev/null", "a device"}}) {
         INFO(path);
-        CHECK(said([&, &at = path] { read_file(at); }) ==
+        CHECK(message_of(ErrorKind::io, [&, &at = path] { read_file(at); }) ==
               "'" + path.string() + "' is not a file that can be read but " + what);
-        CHECK(said([&, &at = path] { write_file_atomically(at, "x"); }) ==
+        CHECK(message_of(ErrorKind::io, [&, &at = path] { write_file_atomically(at, "x"); }) ==
               "cannot write '" + path.string() + "': it is not a file but " + what);
     }
     ::alarm(0);

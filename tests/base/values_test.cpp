@@ -2,6 +2,7 @@
 // Element types and their conversions, shapes, layouts.
 #include "base/layout.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
@@ -14,6 +15,7 @@
 #include <vector>
 
 using namespace dlprim;
+using testing::message_of;
 
 namespace {
 
@@ -23,15 +25,6 @@ const DType all_types[] = {DType::f32, DType::f16,     DType::bf16, DType::f64, 
 const DType narrow_types[] = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
                               DType::f8e8m0,   DType::f4e2m1,     DType::i4,     DType::u4,
                               DType::i2,       DType::u2};
-
-std::string error_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 // Converts a double to a type and back.
 double through(double value, DType dtype) {
@@ -49,7 +42,7 @@ TEST_CASE("names of element types read back") {
     for (DType dtype : narrow_types) CHECK(parse_dtype(name_of(dtype)) == dtype);
     CHECK(parse_dtype("float16") == DType::f16);
     CHECK(parse_dtype("int") == DType::i32);
-    CHECK(error_of([] { parse_dtype("flot"); }).find("'float'") != std::string::npos);
+    CHECK(message_of([] { parse_dtype("flot"); }).find("'float'") != std::string::npos);
 }
 
 TEST_CASE("integers of 64 bits without a sign are exact") {
@@ -271,7 +264,7 @@ TEST_CASE("broadcast is numpy's") {
     CHECK(broadcast({2, 1, 4}, {3, 1}) == Shape{2, 3, 4});
     CHECK(broadcast({}, {5}) == Shape{5});
     CHECK(broadcast({0, 1}, {1, 3}) == Shape{0, 3});
-    const std::string text = error_of([] { broadcast({2, 3}, {4, 3}); });
+    const std::string text = message_of([] { broadcast({2, 3}, {4, 3}); });
     CHECK(text.find("[2, 3]") != std::string::npos);
     CHECK(text.find("[4, 3]") != std::string::npos);
 }

@@ -204,12 +204,7 @@ TEST_CASE("calls that do not fit are errors, and the group goes on", "[host_grou
     const auto thrown = among(2, [](HostGroup& group) {
         const Context context("cpu");
         const Tensor x(context, Shape{4 + group.rank()}, DType::f32), y(context, Shape{4});
-        std::string text;
-        try {
-            group.all_reduce(x, Reduction::sum, {});
-        } catch (const Error& error) {
-            text = error.what();
-        }
+        const std::string text = message_of([&] { group.all_reduce(x, Reduction::sum, {}); });
         group.broadcast(y, 0, {});
         throw std::runtime_error(text);
     });

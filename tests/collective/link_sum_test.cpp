@@ -12,14 +12,6 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// DLPRIM_TRAITS while it lives: contexts that are opened meanwhile count as GPUs.
-struct AsGpu {
-    AsGpu() { ::setenv("DLPRIM_TRAITS", "wide_vectors=0", 1); }
-    ~AsGpu() { ::unsetenv("DLPRIM_TRAITS"); }
-    AsGpu(const AsGpu&) = delete;
-    AsGpu& operator=(const AsGpu&) = delete;
-};
-
 /// `count` floats of a tensor from element `first` on.
 Tensor part(const Tensor& whole, std::int64_t first, std::int64_t count) {
     return elements_of(whole.context(), whole, first, count);
@@ -58,7 +50,7 @@ TEST_CASE("sums go to several vectors, and nothing around them changes", "[peer]
     ON_EVERY_DEVICE(device) {
         check_sums(device);
         if (device.info().kind == DeviceKind::host) return;
-        const AsGpu traits;
+        const Variable as_gpu("DLPRIM_TRAITS", "wide_vectors=0");
         check_sums(contexts_like(device, 1).at(0));
     }
 }

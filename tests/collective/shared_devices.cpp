@@ -18,8 +18,7 @@ void add_tensors(const Tensor& left, const Tensor& right, const std::vector<Tens
                  double factor) {
     std::string code = "y0 = (x0 + x1) * p0";
     for (std::size_t i = 1; i < outs.size(); ++i) code += "; y" + std::to_string(i) + " = y0";
-    ops::CallOptions how;
-    how.out = outs;
+    ops::CallOptions how{.out = outs};
     ops::pointwise(code, {left, right}, {factor}, how);
 }
 

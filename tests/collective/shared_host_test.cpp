@@ -5,13 +5,13 @@
 
 #include "base/text.hpp"
 #include "net/support.hpp"
+#include "support/threads.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
-#include <thread>
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -53,31 +53,27 @@ std::vector<std::string> among(std::size_t size, const Work& work,
                                const std::function<void(std::vector<std::string>&)>& change = {}) {
     Gathering gathering(size);
     const auto ended = std::make_shared<std::atomic<bool>>(false);
-    std::vector<std::string> names, thrown(size);
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < size; ++i) names.push_back("process " + std::to_string(i));
-    std::vector<std::thread> threads;
-    for (std::size_t rank = 0; rank < size; ++rank)
-        threads.emplace_back([&, rank] {
-            SharedHost host(
-                rank, names,
-                [&](const std::string& own, const std::string& what) {
-                    const bool away = std::find(apart.begin(), apart.end(), rank) != apart.end();
-                    const bool places = what == "where they run";
-                    auto all =
-                        gathering.gather(rank, places && away ? std::to_string(rank) + own : own);
-                    if (places && change) change(all);
-                    return all;
-                },
-                ended);
-            try {
-                work(host, rank);
-            } catch (const Error& error) {
-                thrown[rank] = error.what();
-                *ended = true;
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
-    return thrown;
+    return thrown_in_threads(size, [&](std::size_t rank) {
+        SharedHost host(
+            rank, names,
+            [&](const std::string& own, const std::string& what) {
+                const bool away = std::find(apart.begin(), apart.end(), rank) != apart.end();
+                const bool places = what == "where they run";
+                auto all =
+                    gathering.gather(rank, places && away ? std::to_string(rank) + own : own);
+                if (places && change) change(all);
+                return all;
+            },
+            ended);
+        try {
+            work(host, rank);
+        } catch (const Error&) {
+            *ended = true;
+            throw;
+        }
+    });
 }
 
 constexpr std::chrono::duration<double> soon{20};

@@ -8,6 +8,7 @@
 #include "runtime/access.hpp"
 #include "runtime/program.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/tuning.hpp>
 
@@ -285,12 +286,7 @@ TEST_CASE("A file that is no database is refused with a sentence of ours") {
     };
     for (const auto& [text, words] : bad) {
         INFO(text.substr(0, 200));
-        std::string what = "no error";
-        try {
-            parse_database(text, "'f.json'");
-        } catch (const Error& error) {
-            what = error.what();
-        }
+        const std::string what = testing::message_of([&] { parse_database(text, "'f.json'"); });
         CHECK_THAT(what, ContainsSubstring("'f.json' is not a tuning database: ") &&
                              ContainsSubstring(words) && !ContainsSubstring("json.exception"));
         CHECK(what.size() < 300);

@@ -6,6 +6,7 @@
 #include "formats/image/decode.hpp"
 #include "formats/zip.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/error.hpp>
 #include <dlprim/image.hpp>
@@ -31,13 +32,7 @@ struct File {
 
 template <typename Call>
 std::string refusal(const Call& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        CHECK(error.kind() == ErrorKind::unsupported);
-        return error.what();
-    }
-    return "no error";
+    return testing::message_of(ErrorKind::unsupported, [&] { call(); });
 }
 
 }  // namespace

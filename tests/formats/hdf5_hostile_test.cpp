@@ -67,13 +67,13 @@ void check_refused(const std::string& path, const std::string& name,
     const Hdf5Reader reader(path);
     CHECK(reader.has(name));
     std::vector<float> values(1024);
-    for (const std::string& what : {message(ErrorKind::unsupported, [&] { reader.info(name); }),
-                                    message(ErrorKind::unsupported, [&] { reader.read(name); }),
-                                    message(ErrorKind::unsupported, [&] { reader.position(name); }),
-                                    message(ErrorKind::unsupported, [&] {
-                                        reader.read(name, DType::f32, values.data(),
-                                                    values.size() * sizeof(float));
-                                    })}) {
+    for (const std::string& what :
+         {message_of(ErrorKind::unsupported, [&] { reader.info(name); }),
+          message_of(ErrorKind::unsupported, [&] { reader.read(name); }),
+          message_of(ErrorKind::unsupported, [&] { reader.position(name); }),
+          message_of(ErrorKind::unsupported, [&] {
+              reader.read(name, DType::f32, values.data(), values.size() * sizeof(float));
+          })}) {
         CHECK_THAT(what, ContainsSubstring("'" + path + "'"));
         for (const std::string& word : words) CHECK_THAT(what, ContainsSubstring(word));
     }
@@ -108,12 +108,12 @@ TEST_CASE("what is no file is refused at once", "[hdf5]") {
     const std::string fifo = folder.file("fifo");
     REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
     const Deadline deadline(60);
-    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Reader reader(fifo); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { Hdf5Reader reader(fifo); }),
                ContainsSubstring("is not a file") && ContainsSubstring("a FIFO"));
-    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Writer writer(fifo); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { Hdf5Writer writer(fifo); }),
                ContainsSubstring("cannot write") && ContainsSubstring("a FIFO"));
     CHECK(fs::is_fifo(fifo));
-    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Reader reader("/dev/null"); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { Hdf5Reader reader("/dev/null"); }),
                ContainsSubstring("a device"));
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("the file that was opened is read, whatever its path names by now", "[
     CHECK_FALSE(Hdf5Reader(path).has("x"));
     CHECK(Hdf5Reader(file).has("x"));
     fs::remove(path + ".moved");  // HDF5 cannot open a file without a name
-    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Reader reader(file); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { Hdf5Reader reader(file); }),
                ContainsSubstring("removed or replaced"));
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("values that stand in another file are not read", "[hdf5]") {
     }
     check_refused(path, "x", {"'x'", "in another file", "not read"});
     CHECK(Hdf5Reader(path).read("plain").size() == 16);
-    CHECK_THAT(message(ErrorKind::unsupported, [&] { load_tensors(path); }),
+    CHECK_THAT(message_of(ErrorKind::unsupported, [&] { load_tensors(path); }),
                ContainsSubstring("'x'"));
 }
 
@@ -290,14 +290,14 @@ TEST_CASE("groups may be nested, but not for ever", "[hdf5]") {
     CHECK(Hdf5Reader(path).has(deep + "x"));
     for (const int depth : {512, 2000}) {
         write_nested(path, depth);
-        CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+        CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                    ContainsSubstring("too deep") && ContainsSubstring("512 parts"));
     }
     {
         const Made file(path);
         file.dataset(std::string(5000, 'n').c_str(), 1);
     }
-    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("4096 bytes"));
 
     // What Hdf5Writer writes can be read.
@@ -307,7 +307,8 @@ TEST_CASE("groups may be nested, but not for ever", "[hdf5]") {
         writer.write(deep + "x", {1}, DType::f32, &x);
         for (const std::string& name :
              {deep + "g/x", std::string(5000, 'n'), std::string("a\0b", 3)})
-            message(ErrorKind::invalid_argument, [&] { writer.write(name, {1}, DType::f32, &x); });
+            message_of(ErrorKind::invalid_argument,
+                       [&] { writer.write(name, {1}, DType::f32, &x); });
         writer.commit();
     }
     CHECK(Hdf5Reader(path).datasets().size() == 1);
@@ -317,7 +318,7 @@ TEST_CASE("what would take far more memory than its file", "[hdf5]") {
     const Folder folder;
     const std::string path = folder.file("w.h5");
     const auto refused = [&](const char* name) {
-        return message(ErrorKind::format, [&] { Hdf5Reader(path).read(name); });
+        return message_of(ErrorKind::format, [&] { Hdf5Reader(path).read(name); });
     };
     {
         const Made file(path);
@@ -372,7 +373,7 @@ TEST_CASE("many datasets that were never written", "[hdf5]") {
     }
     const Hdf5Reader reader(path);
     CHECK(reader.read("a").size() == 32u << 20);
-    CHECK_THAT(message(ErrorKind::format, [&] { load_tensors(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { load_tensors(path); }),
                ContainsSubstring("take 100663296 bytes in all"));
 }
 
@@ -443,7 +444,7 @@ TEST_CASE("a file that is written to while it is read", "[hdf5]") {
     CHECK(reader.read("x").size() == 16);
     usleep(20000);  // two kernel ticks, the resolution of file times
     std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).put('\x89');
-    CHECK_THAT(message(ErrorKind::io, [&] { reader.read("x"); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { reader.read("x"); }),
                ContainsSubstring("written to while it was read"));
 }
 

@@ -121,37 +121,37 @@ TEST_CASE("names that are not there, sizes that do not fit", "[hdf5]") {
     const Hdf5Reader reader(path);
     CHECK_FALSE(reader.has("conv.1"));
     CHECK_THAT(
-        message(ErrorKind::not_found, [&] { reader.info("conv.1"); }),
+        message_of(ErrorKind::not_found, [&] { reader.info("conv.1"); }),
         ContainsSubstring("no dataset 'conv.1'") && ContainsSubstring("did you mean 'conv.0'?"));
     float few[2];
-    CHECK_THAT(message(ErrorKind::invalid_argument,
-                       [&] { reader.read("conv.0", DType::f32, few, sizeof few); }),
+    CHECK_THAT(message_of(ErrorKind::invalid_argument,
+                          [&] { reader.read("conv.0", DType::f32, few, sizeof few); }),
                ContainsSubstring("[2, 3]"));
 }
 
 TEST_CASE("files that cannot be read say how", "[hdf5]") {
     const Folder folder;
     const std::string path = folder.file("w.h5");
-    CHECK_THAT(message(ErrorKind::not_found, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::not_found, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("there is no file"));
-    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Reader reader(folder.path.string()); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { Hdf5Reader reader(folder.path().string()); }),
                ContainsSubstring("is not a file"));
     spill(path, "");
-    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("is empty"));
     spill(path, "{\"inputs\": []}");
-    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("seems to be JSON, and an HDF5 file"));
     spill(path, "something else");
-    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("is not an HDF5 file"));
     write_sample(path);
     const std::string whole = slurp(path);
     spill(path, whole.substr(0, whole.size() / 2));
-    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("is cut short"));
     spill(path, whole.substr(0, 20));
-    CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("is cut short"));
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("a dataset that declares more than its file can hold", "[hdf5]") {
     H5Sclose(space);
     H5Fclose(file);
     const Hdf5Reader reader(path);
-    CHECK_THAT(message(ErrorKind::format, [&] { reader.read("x"); }),
+    CHECK_THAT(message_of(ErrorKind::format, [&] { reader.read("x"); }),
                ContainsSubstring("cannot be in"));
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("writing is all or nothing", "[hdf5]") {
         writer.commit();
     }
     CHECK(Hdf5Reader(path).has("a"));
-    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Writer writer(folder.file("no/such/w.h5")); }),
+    CHECK_THAT(message_of(ErrorKind::io, [&] { Hdf5Writer writer(folder.file("no/such/w.h5")); }),
                ContainsSubstring("folder does not exist"));
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("no room for the file", "[hdf5]") {
     small.rlim_cur = 1 << 20;
     REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
     const std::vector<float> data(1 << 20, 1.0f);
-    const std::string what = message(ErrorKind::io, [&] {
+    const std::string what = message_of(ErrorKind::io, [&] {
         Hdf5Writer writer(path);
         writer.write("small", {1000}, DType::f32, data.data());
         writer.write("big", {1 << 20}, DType::f32, data.data());

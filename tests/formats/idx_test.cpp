@@ -2,6 +2,7 @@
 // IDX files: plain and compressed, intact and damaged.
 #include "formats/idx.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/error.hpp>
 
@@ -27,12 +28,7 @@ struct File {
 };
 
 std::string message(const File& file) {
-    try {
-        read_idx(file.path.string());
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+    return testing::message_of([&] { read_idx(file.path.string()); });
 }
 
 const std::string small(

@@ -3,6 +3,7 @@
 #include "formats/json_net.hpp"
 #include "formats/json_tree.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/error.hpp>
 
@@ -11,13 +12,7 @@ using namespace dlprim;
 namespace {
 
 std::string message(std::string_view text) {
-    try {
-        parse_net_json(text, "net.json");
-    } catch (const Error& error) {
-        CHECK(error.kind() == ErrorKind::format);
-        return error.what();
-    }
-    return "no error";
+    return testing::message_of(ErrorKind::format, [&] { parse_net_json(text, "net.json"); });
 }
 
 /// A network of one operator whose JSON has `more` after its names.

@@ -59,10 +59,7 @@ Names parts_of(const PlacedNet& net) {
 }
 
 PlacementOptions automatic(std::map<std::string, std::uint64_t> limits = {}) {
-    PlacementOptions how;
-    how.automatic = true;
-    how.memory_limits = std::move(limits);
-    return how;
+    return {.automatic = true, .memory_limits = std::move(limits)};
 }
 
 constexpr std::uint64_t mib = 1 << 20;
@@ -93,9 +90,7 @@ TEST_CASE("a network that fits on one device stays whole", "[automatic]") {
                    "': operators 'table' to 'loss', about "));
         CHECK(told("is bound, and no operator runs on it"));
         // Inference, with outputs of its own.
-        NetOptions how;
-        how.extra_outputs = {"hidden"};
-        how.without_losses = true;
+        NetOptions how{.extra_outputs = {"hidden"}, .without_losses = true};
         CHECK(PlacedNet::from_json(devices, with_table(), how, automatic()).parts().size() == 1);
     }
 }
@@ -209,8 +204,7 @@ TEST_CASE("limits are checked before anything runs, with what is missing", "[aut
     });
 
     // The same without automatic placement: by prepare(), forward(), backward() and the solver.
-    PlacementOptions how;
-    how.memory_limits = {{"a", 4 * mib}};
+    PlacementOptions how{.memory_limits = {{"a", 4 * mib}}};
     PlacedNet net = PlacedNet::from_json(devices, with_table("a", "b"), training(), how);
     net.initialize();
     feed_words(net, 1);

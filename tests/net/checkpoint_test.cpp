@@ -13,12 +13,10 @@ using namespace dlprim::testing;
 namespace {
 
 SolverOptions options_of(SolverOptions::Kind kind) {
-    SolverOptions options;
-    options.kind = kind;
-    options.momentum = kind == SolverOptions::Kind::sgd ? 0.9 : 0;
-    options.accumulate = 2;
-    options.clip_norm = 2;
-    return options;
+    return {.kind = kind,
+            .momentum = kind == SolverOptions::Kind::sgd ? 0.9 : 0,
+            .clip_norm = 2,
+            .accumulate = 2};
 }
 
 void run(Net& net, Solver& solver, unsigned from, unsigned to) {
@@ -197,9 +195,7 @@ TEST_CASE("a resumed training has the bits of one that went on", "[checkpoint]")
     ON_EVERY_DEVICE(device) {
         const Folder folder;
         write_training(folder);
-        TrainCall call;
-        call.config = folder.file("train.json");
-        call.out = folder.file("whole");
+        TrainCall call{.config = folder.file("train.json"), .out = folder.file("whole")};
         const TrainResult whole = train(device, call);
         CHECK(whole.epochs == 5);
 
@@ -292,8 +288,7 @@ TEST_CASE("a run goes on in its precision alone", "[checkpoint]") {
 TEST_CASE("a checkpoint without a loss scale does not go on with one", "[checkpoint]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
-        SolverOptions none;
-        none.loss_scale = 0;
+        SolverOptions none{.loss_scale = 0};
         Net scaled = with_precision(device, Precision::fp16),
             unscaled = with_precision(device, Precision::fp16);
         Solver with(scaled, {}), without(unscaled, none);

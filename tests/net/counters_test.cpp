@@ -84,9 +84,7 @@ TEST_CASE("a training step is launches alone", "[counters]") {
     ON_EVERY_DEVICE(device) {
         for (const int accumulate : {1, 2}) {
             Net net = make_net(device, small_network, training());
-            SolverOptions options;
-            options.clip_norm = 1;
-            options.accumulate = accumulate;
+            SolverOptions options{.clip_norm = 1, .accumulate = accumulate};
             Solver solver(net, options);
             feed_small_network(net, 0);
             for (int i = 0; i < 2 * accumulate; ++i) solver.step();
@@ -124,9 +122,7 @@ TEST_CASE("a training step in 16 bits is launches alone, its loss scale included
                 const bool scaled = precision == Precision::fp16;
                 const bool heavy = scale > 1e30, still = scaled && heavy;
                 Net net = narrow_network(device, precision, heavy);
-                SolverOptions options;
-                options.loss_scale = scale;
-                options.loss_scale_steps = 2;
+                SolverOptions options{.loss_scale = scale, .loss_scale_steps = 2};
                 Solver solver(net, options);
                 feed_small_network(net, 0);
                 solver.step();

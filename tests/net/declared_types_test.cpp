@@ -2,10 +2,8 @@
 // Networks whose inputs are declared half or bfloat16: compares types and values of results,
 // parameters, gradients and running statistics with the same network in float. Also tests which
 // operators refuse double.
+#include "check/compare.hpp"
 #include "net/support.hpp"
-
-#include <cmath>
-#include <cstring>
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -31,47 +29,27 @@ std::string declared_json(const std::string& dtype) {
          "outputs": ["loss"]}]})";
 }
 
-std::vector<double> doubles(const Tensor& tensor) {
-    const Bytes bytes = bits(tensor);
-    std::vector<double> values(static_cast<std::size_t>(tensor.shape().numel()));
-    convert(bytes.data(), tensor.dtype(), values.data(), DType::f64, values.size());
-    return values;
-}
-
 void fill(Tensor tensor, const std::vector<double>& values) {
-    Bytes bytes(tensor.bytes());
-    convert(values.data(), DType::f64, bytes.data(), tensor.dtype(), values.size());
+    const Bytes bytes = stored_as(tensor.dtype(), values);
     tensor.copy_from_host(bytes.data(), bytes.size());
-}
-
-double off(const std::vector<double>& found, const std::vector<double>& wanted) {
-    REQUIRE(found.size() == wanted.size());
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        error += (found[i] - wanted[i]) * (found[i] - wanted[i]);
-        size += wanted[i] * wanted[i];
-    }
-    return std::sqrt(error / std::max(size, 1e-30));
 }
 
 /// Compares `net`, in evaluation or training, with the same network in float.
 void check_beside_float(const Context& device, DType dtype, Mode mode) {
     const bool training = mode == Mode::training;
-    NetOptions options;
-    options.mode = mode;
-    options.input_gradients = true;
+    NetOptions options{.mode = mode, .input_gradients = true};
     Net narrow = make_net(device, declared_json(std::string(name_of(dtype))), options);
     Net wide = make_net(device, declared_json("float"), options);
 
     // Both get the same numbers, which 16 bits can represent.
     const std::vector<float> random = random_floats(6 * 4 * 9 * 8, 3);
     fill(narrow.input("data"), {random.begin(), random.end()});
-    fill(wide.input("data"), doubles(narrow.input("data")));
+    fill(wide.input("data"), narrow.input("data").to_doubles());
     for (Net* net : {&narrow, &wide}) set_labels(*net, "label", {0, 4, 2, 1, 3, 4});
     narrow.initialize();
     for (const std::string& name : narrow.param_names()) {
         CHECK(name_of(narrow.param(name).dtype()) == name_of(dtype));
-        fill(wide.param(name), doubles(narrow.param(name)));
+        fill(wide.param(name), narrow.param(name).to_doubles());
     }
     for (Net* net : {&narrow, &wide}) {
         net->params_changed();
@@ -88,22 +66,26 @@ void check_beside_float(const Context& device, DType dtype, Mode mode) {
     for (const char* name : {"prob", "loss"}) {
         INFO("output " << name);
         CHECK(name_of(narrow.output(name).dtype()) == name_of(dtype));
-        CHECK(off(doubles(narrow.output(name)), doubles(wide.output(name))) < 8 * unit);
+        CHECK(relative_error(narrow.output(name).to_doubles(), wide.output(name).to_doubles()) <
+              8 * unit);
     }
     for (const std::string& name : narrow.param_names()) {
         INFO(name);
         // Running statistics: norm.0 and norm.1. Gradients of a bias before a norm are all
         // rounding.
         if (name == "norm.0" || name == "norm.1") {
-            CHECK(off(doubles(narrow.param(name)), doubles(wide.param(name))) < 8 * unit);
+            CHECK(relative_error(narrow.param(name).to_doubles(), wide.param(name).to_doubles()) <
+                  8 * unit);
             continue;
         }
         CHECK(name_of(narrow.gradient(name).dtype()) == name_of(dtype));
-        CHECK(off(doubles(narrow.gradient(name)), doubles(wide.gradient(name))) < 8 * unit);
+        CHECK(relative_error(narrow.gradient(name).to_doubles(), wide.gradient(name).to_doubles()) <
+              8 * unit);
     }
     CHECK(name_of(narrow.gradient("data").dtype()) == name_of(dtype));
-    CHECK(off(doubles(narrow.gradient("data")), doubles(wide.gradient("data"))) < 8 * unit);
-    if (training) CHECK(doubles(narrow.param("norm.0")) != std::vector<double>(8, 0.0));
+    CHECK(relative_error(narrow.gradient("data").to_doubles(), wide.gradient("data").to_doubles()) <
+          8 * unit);
+    if (training) CHECK(narrow.param("norm.0").to_doubles() != std::vector<double>(8, 0.0));
 }
 
 }  // namespace

@@ -75,9 +75,7 @@ TEST_CASE("a description counts parameters once", "[describe]") {
 }
 
 TEST_CASE("a description follows the options that shapes depend on", "[describe]") {
-    NetOptions options;
-    options.batch = 7;
-    options.extra_outputs = {"y"};
+    NetOptions options{.batch = 7, .extra_outputs = {"y"}};
     const NetworkDescription net = describe(described_json, options);
     CHECK(net.operators[4].inputs[1].shape == Shape{7});
     CHECK(names_of(net.outputs) == std::vector<std::string>{"scores", "nll", "y"});

@@ -118,10 +118,7 @@ TEST_CASE("outside training dropout changes nothing", "[dropout]") {
 
 TEST_CASE("an eager dropout is the network's", "[dropout]") {
     ON_EVERY_DEVICE(device) {
-        ops::CallOptions call;
-        call.training = true;
-        call.seed = (std::uint64_t{1} << 60) + 1;
-        call.step = 7;
+        ops::CallOptions call{.training = true, .seed = (std::uint64_t{1} << 60) + 1, .step = 7};
         const Tensor ones(device, Shape{40, 500}, std::vector<float>(dropped_size, 1));
         const auto y = ops::call("Dropout", R"({"p": 0.3})", {ones}, {}, call).at(0).to_floats();
         CHECK(share_of_zeros(y) == Approx(0.3).margin(0.02));

@@ -36,8 +36,7 @@ struct Chain {
         : x(device, Shape{2, 19, 8, 8}, random_floats(2 * 19 * 64, 1)),
           weight_a(device, Shape{20, 19, 3, 3}, random_floats(20 * 19 * 9, 2)),
           weight_b(device, Shape{24, 20, 1, 1}, random_floats(24 * 20, 3)) {
-        NetOptions options;
-        options.fuse = false;
+        NetOptions options{.fuse = false};
         Net net = make_net(device, chain_net, options);
         net.prepare();
         net.input("x").copy_from(x.to_floats());
@@ -175,8 +174,7 @@ TEST_CASE("what is written to a result replaces it", "[eager_layout]") {
 TEST_CASE("out tensors get row-major results, and may be results themselves", "[eager_layout]") {
     ON_EVERY_DEVICE(device) {
         const Chain chain(device);
-        ops::CallOptions into;
-        into.out = {Tensor(device, {2, 20, 8, 8})};
+        ops::CallOptions into{.out = {Tensor(device, {2, 20, 8, 8})}};
         const Tensor y =
             ops::call("Convolution2D", conv_a, {chain.x}, {chain.weight_a}, into).at(0);
         CHECK(y.shares_memory(into.out[0]));
@@ -216,8 +214,7 @@ TEST_CASE("a network takes a result as input", "[eager_layout]") {
         net.prepare();
         net.param("b.0").copy_from(chain.weight_b.to_floats());
         net.params_changed();
-        ops::CallOptions into;
-        into.out = {net.input("y")};
+        ops::CallOptions into{.out = {net.input("y")}};
         ops::call("Convolution2D", conv_a, {chain.x}, {chain.weight_a}, into);
         net.forward();
         check_same(net.output("pooled").to_floats(), chain.pooled_right);

@@ -5,8 +5,6 @@
 
 #include <dlprim/dlprim.hpp>
 
-#include <cstdlib>
-
 using namespace dlprim;
 using dlprim::testing::check_error;
 
@@ -19,9 +17,7 @@ Tensor filled(const Context& device, const Shape& shape, double value) {
 }
 
 ops::CallOptions training_call() {
-    ops::CallOptions how;
-    how.training = true;
-    return how;
+    return {.training = true};
 }
 
 }  // namespace
@@ -40,8 +36,7 @@ TEST_CASE("weights in the memory of earlier ones are packed anew", "[eager_memor
             for (int repeat = 0; repeat < 3; ++repeat)
                 right = right && centre(weight, how) == wanted;
             // Memory that the library writes to.
-            ops::CallOptions in_place;
-            in_place.out = {weight};
+            ops::CallOptions in_place{.out = {weight}};
             for (int twice = 0; twice < 12; ++twice) {
                 if (twice < 2) ops::pointwise("y0 = x0 * 2", {weight}, {}, in_place);
                 const float factor = twice == 0 ? 2 : 4;
@@ -63,8 +58,7 @@ TEST_CASE("training keeps neither scratch nor packed weights", "[eager_memory]")
             const auto gradients = ops::backward(
                 ops::Convolution2D{.channels_out = 256, .bias = false, .kernel = 3, .pad = 1}, {x},
                 {weight}, {y}, training_call());
-            ops::CallOptions in_place;
-            in_place.out = {weight};
+            ops::CallOptions in_place{.out = {weight}};
             ops::pointwise("y0 = x0 - 0.1 * x1", {weight, gradients[1]}, {}, in_place);
         }
         // Scalars and the like; the weights alone have 2.3 MiB.
@@ -92,7 +86,7 @@ TEST_CASE("weights that are used once, as those cast by autocast, are not kept p
 }
 
 TEST_CASE("a call that runs out of memory leaves none behind", "[eager_memory]") {
-    ::setenv("DLPRIM_TRAITS", "global_mib=64,max_alloc_mib=32", 1);
+    const testing::Variable small("DLPRIM_TRAITS", "global_mib=64,max_alloc_mib=32");
     ON_EVERY_DEVICE(device) {
         const Context own(device.info().id);
         const Tensor x = filled(own, {5 * 1024 * 1024}, 1);  // 20 MiB
@@ -105,5 +99,4 @@ TEST_CASE("a call that runs out of memory leaves none behind", "[eager_memory]")
         CHECK(own.memory().live == held);
         CHECK(ops::relu(x).to_floats()[7] == 1);
     }
-    ::unsetenv("DLPRIM_TRAITS");
 }

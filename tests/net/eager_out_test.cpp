@@ -54,8 +54,7 @@ TEST_CASE("an operand may be the result's memory", "[eager_out]") {
             const std::vector<float> right = run({});
             std::vector<Tensor> operands = inputs;
             operands.insert(operands.end(), params.begin(), params.end());
-            ops::CallOptions how;
-            how.out = {operands[call.overwritten]};
+            ops::CallOptions how{.out = {operands[call.overwritten]}};
             CHECK(run(how) == right);
             CHECK(operands[call.overwritten].to_floats() == right);
         }
@@ -75,8 +74,7 @@ TEST_CASE("an operand may share a part of the result's memory", "[eager_out]") {
         const std::vector<float> right = run(x, {});
         for (const int shift : {1, 7, 999}) {
             const Tensor other = memory();
-            ops::CallOptions how;
-            how.out = {other.slice(0, shift, 4000 + shift)};
+            ops::CallOptions how{.out = {other.slice(0, shift, 4000 + shift)}};
             CHECK(run(other.slice(0, 0, 4000), how) == right);
             CHECK(other.slice(0, 0, shift).to_floats() == whole.slice(0, 0, shift).to_floats());
         }
@@ -99,8 +97,7 @@ TEST_CASE("rows may be gathered and joined into the memory that they come from",
                 .at(0)
                 .to_floats();
         };
-        ops::CallOptions how;
-        how.out = {x};
+        ops::CallOptions how{.out = {x}};
         const std::vector<float> gathered = gather({});
         CHECK(gather(how) == gathered);
         const std::vector<float> joined = join({});
@@ -115,8 +112,7 @@ TEST_CASE("a row that is broadcast may lie in the result's memory", "[eager_out]
             return ops::call("Elementwise", "{}", {x, x.slice(0, 3, 4)}, {}, how).at(0).to_floats();
         };
         const std::vector<float> right = run({});
-        ops::CallOptions how;
-        how.out = {x};
+        ops::CallOptions how{.out = {x}};
         CHECK(run(how) == right);
     }
 }
@@ -128,8 +124,7 @@ TEST_CASE("sums may go to a row that is summed", "[eager_out]") {
             return ops::call("Reduction", R"({"dims": [0]})", {x}, {}, how).at(0).to_floats();
         };
         const std::vector<float> right = run({});
-        ops::CallOptions how;
-        how.out = {x.slice(0, 3, 4)};
+        ops::CallOptions how{.out = {x.slice(0, 3, 4)}};
         CHECK(run(how) == right);
     }
 }
@@ -142,8 +137,7 @@ TEST_CASE("elementwise calls work in place without other memory", "[eager_out]")
             return ops::call("Elementwise", R"({"operation": "prod"})", {x, y}, {}, how).at(0);
         };
         const std::vector<float> right = run({}).to_floats();
-        ops::CallOptions how;
-        how.out = {Tensor(device, Shape{50, 70})};
+        ops::CallOptions how{.out = {Tensor(device, Shape{50, 70})}};
         run(how);  // plans
         how.out = {y};
         device.finish();
@@ -162,8 +156,7 @@ TEST_CASE("a gradient may take the memory of its output's gradient", "[eager_out
         };
         const Tensor dy = made(device, {Shape{60, 60}}, 2).at(0);
         const std::vector<float> right = run(dy, {});
-        ops::CallOptions how;
-        how.out = {dy};
+        ops::CallOptions how{.out = {dy}};
         CHECK(run(dy, how) == right);
     }
 }
@@ -178,8 +171,7 @@ TEST_CASE("packed weights are packed again once a result lies on them", "[eager_
         };
         const Tensor once = product(weight, {});
         const std::vector<float> twice = product(once, {}).to_floats();
-        ops::CallOptions how;
-        how.out = {weight};
+        ops::CallOptions how{.out = {weight}};
         product(weight, how);
         CHECK(product(weight, {}).to_floats() == twice);
     }
@@ -188,8 +180,8 @@ TEST_CASE("packed weights are packed again once a result lies on them", "[eager_
 TEST_CASE("two results in the same memory are refused", "[eager_out]") {
     ON_EVERY_DEVICE(device) {
         const Tensor x = made(device, {Shape{4, 6}}, 1).at(0), memory(device, Shape{20});
-        ops::CallOptions how;
-        how.out = {memory.slice(0, 0, 12).reshape({4, 3}), memory.slice(0, 8, 20).reshape({4, 3})};
+        ops::CallOptions how{.out = {memory.slice(0, 0, 12).reshape({4, 3}),
+                                     memory.slice(0, 8, 20).reshape({4, 3})}};
         check_error(ErrorKind::invalid_argument, {"Split", "0 and 1", "overlap"},
                     [&] { ops::call("Split", R"({"parts": 2, "dim": 1})", {x}, {}, how); });
     }
@@ -202,8 +194,7 @@ TEST_CASE("host memory that was wrapped twice is known to be the same", "[eager_
                  y = Tensor::wrap_host(host, memory.data(), {60, 60});
     const std::vector<float> right =
         ops::call("Transpose", R"({"dims": [1, 0]})", {x}).at(0).to_floats();
-    ops::CallOptions how;
-    how.out = {y};
+    ops::CallOptions how{.out = {y}};
     ops::call("Transpose", R"({"dims": [1, 0]})", {x}, {}, how);
     CHECK(memory == right);
 }

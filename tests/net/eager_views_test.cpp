@@ -160,8 +160,7 @@ void check_call(const Context& device, const ViewCall& call, ViewKind kind) {
     const bool expands = kind == ViewKind::expanded || kind == ViewKind::last_expanded;
     // Running statistics are written, so no element may be repeated.
     const Pair params = operands(device, expands ? ViewKind::steps : kind, call.params, 100);
-    ops::CallOptions how;
-    how.training = call.training;
+    ops::CallOptions how{.training = call.training};
     const std::vector<Tensor> wanted =
         ops::call(call.type, call.options, inputs.copies, params.copies, how);
     check_same(ops::call(call.type, call.options, inputs.views, params.views, how), wanted);
@@ -205,8 +204,7 @@ TEST_CASE("calls on strided views neither wait nor allocate", "[eager_views]") {
             INFO(call.type << " " << call.options);
             const Pair inputs = operands(device, ViewKind::reversed, call.inputs, 1);
             const Pair params = operands(device, ViewKind::reversed, call.params, 100);
-            ops::CallOptions how;
-            how.training = call.training;
+            ops::CallOptions how{.training = call.training};
             const auto results =
                 ops::call(call.type, call.options, inputs.views, params.views, how);
             how.out = places_like(results, ViewKind::reversed);
@@ -299,8 +297,7 @@ TEST_CASE("transposed matrices are read by the product itself", "[eager_views]")
 TEST_CASE("a result must not be a view that repeats an element", "[eager_views]") {
     const Context host("cpu");
     const Tensor x(host, {2, 3}, {1, 2, 3, 4, 5, 6});
-    ops::CallOptions how;
-    how.out = {Tensor(host, {1, 3}).expand({2, 3})};
+    ops::CallOptions how{.out = {Tensor(host, {1, 3}).expand({2, 3})}};
     check_error(invalid, {"Abs", "out tensor 0", "same memory"},
                 [&] { ops::call("Abs", "{}", {x}, {}, how); });
 }

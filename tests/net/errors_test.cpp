@@ -59,8 +59,7 @@ TEST_CASE("what a mode does not offer is refused", "[errors]") {
         check_error(invalid, {"'glorot'", "xavier"}, [&] { net.initialize("glorot"); });
         net.forward();
         CHECK(net.output("scores").to_floats().size() == 20);
-        NetOptions negative;
-        negative.batch = -2;
+        NetOptions negative{.batch = -2};
         check_error(invalid, {"batch", "-2"}, [&] { make_net(device, small_network, negative); });
     }
 }
@@ -196,8 +195,7 @@ TEST_CASE("eager calls check what they are given", "[errors]") {
             call({Tensor(other, Shape{2, 3})}, {weight, bias});
         });
 
-        ops::CallOptions out;
-        out.out = {Tensor(device, Shape{2, 5})};
+        ops::CallOptions out{.out = {Tensor(device, Shape{2, 5})}};
         check_error(invalid, {type, "out", "[2, 5]", "[2, 4]"}, [&] {
             call({x}, {weight, bias}, out);
         });
@@ -221,8 +219,7 @@ TEST_CASE("eager calls check what they are given", "[errors]") {
         });
         CHECK(backward({y}).size() == 3);
 
-        ops::CallOptions forced;
-        forced.engine = "matmul.no_such";
+        ops::CallOptions forced{.engine = "matmul.no_such"};
         check_error(invalid, {"'matmul.no_such'"}, [&] { call({x}, {weight, bias}, forced); });
         CHECK((bits(call({x}, {weight, bias}).at(0)) == before));
     }
@@ -262,8 +259,7 @@ TEST_CASE("networks that cannot be say why", "[errors]") {
             refused(memory(type, R"("hidden_size": 4, "num_layers": 1000, "bidirectional": true)"),
                     {"'memory'", "60000 steps for 2000 runs", "at most 100000"});
         }
-        NetOptions options;
-        options.extra_outputs = {"no"};
+        NetOptions options{.extra_outputs = {"no"}};
         check_error(invalid, {"'no'"}, [&] { make_net(device, small_network, options); });
         options = {};
         options.engines = {{"nobody", "conv2d.reference"}};

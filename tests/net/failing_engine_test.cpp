@@ -206,8 +206,7 @@ TEST_CASE("an engine that the program forces and that fails is an error", "[fail
             const std::string name =
                 device.info().id == "cpu" ? "conv2d.broken_host" : "conv2d.broken";
             const Act act(Failing::in_build, Failing::no);
-            NetOptions options;
-            options.engines = {{"conv", name}};
+            NetOptions options{.engines = {{"conv", name}}};
             Net forced = make_net(device, small_network, options);
             check_error(ErrorKind::invalid_argument,
                         {"[Convolution2D 'conv']", name, "failed on this device"},
@@ -258,8 +257,7 @@ TEST_CASE("a forced engine whose launch is refused is an error each time", "[fai
             const std::string name =
                 device.info().id == "cpu" ? "conv2d.broken_host" : "conv2d.broken";
             const Act act(Failing::in_launch, Failing::no);
-            NetOptions options;
-            options.engines = {{"conv", name}};
+            NetOptions options{.engines = {{"conv", name}}};
             Net net = make_net(device, small_network, options);
             feed_small_network(net, 0);
             check_error(ErrorKind::invalid_argument,

@@ -13,11 +13,7 @@ using namespace dlprim::testing;
 namespace {
 
 SolverOptions with_momentum() {
-    SolverOptions options;
-    options.kind = SolverOptions::Kind::sgd;
-    options.learning_rate = 0.05;
-    options.momentum = 0.9;
-    return options;
+    return {.kind = SolverOptions::Kind::sgd, .learning_rate = 0.05, .momentum = 0.9};
 }
 
 std::vector<float> images_of(Net& net, unsigned number) {
@@ -177,9 +173,7 @@ TEST_CASE("training from files waits once a batch at most, and for the step befo
     ON_EVERY_DEVICE(device) {
         const Folder folder;
         write_training_set(folder);
-        TrainCall call;
-        call.config = folder.file("train.json");
-        call.out = folder.file("out");
+        TrainCall call{.config = folder.file("train.json"), .out = folder.file("out")};
         std::vector<Counters> seen;
         call.progress = [&](const TrainProgress& progress) {
             if (progress.epoch == 2 && !progress.epoch_done) seen.push_back(device.counters());

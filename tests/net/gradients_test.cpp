@@ -47,10 +47,7 @@ TEST_CASE("gradients accumulated over k batches are those of a batch k times as 
     const SolverOptions::Kind kind = GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adam);
     const double clip = GENERATE(0.0, 0.2);
     ON_EVERY_DEVICE(device) {
-        SolverOptions options;
-        options.kind = kind;
-        options.clip_norm = clip;
-        options.learning_rate = 0.02;
+        SolverOptions options{.kind = kind, .learning_rate = 0.02, .clip_norm = clip};
         Net whole = make_net(device, TwoLayers::json(k * small), training());
         Solver whole_solver(whole, options);
         options.accumulate = k;
@@ -156,9 +153,7 @@ TEST_CASE("frozen layers keep every bit", "[gradients]") {
     }
     ON_EVERY_DEVICE(device) {
         Net net = make_net(device, json, training());
-        SolverOptions options;
-        options.kind = SolverOptions::Kind::adamw;
-        options.weight_decay = 0.1;
+        SolverOptions options{.kind = SolverOptions::Kind::adamw, .weight_decay = 0.1};
         Solver solver(net, options);
         const std::string frozen[] = {"conv.0", "conv.1", "bn.0", "bn.1", "bn.2", "bn.3"};
         for (const std::string& name : frozen) CHECK_FALSE(net.is_trainable(name));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Eager calls on half, bfloat16 and double tensors: results have the operands' type and are rounded
 // once, and where devices store 16 bits an operator reads and writes them itself, without casts.
+#include "check/compare.hpp"
 #include "exec/eager.hpp"
 #include "formats/json_net.hpp"
 #include "net/support.hpp"
@@ -20,19 +21,10 @@ Tensor filled(const Context& device, const Shape& shape, DType dtype, double ste
     std::vector<double> values(static_cast<std::size_t>(shape.numel()));
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = std::sin(step * static_cast<double>(i + 1));
-    std::vector<std::byte> bytes(values.size() * size_of(dtype));
-    convert(values.data(), DType::f64, bytes.data(), dtype, values.size());
+    const Bytes bytes = stored_as(dtype, values);
     Tensor tensor(device, shape, dtype);
     tensor.copy_from_host(bytes.data(), bytes.size());
     return tensor;
-}
-
-std::vector<double> numbers(const Tensor& tensor) {
-    std::vector<std::byte> bytes(tensor.bytes());
-    tensor.copy_to_host(bytes.data(), bytes.size());
-    std::vector<double> values(static_cast<std::size_t>(tensor.shape().numel()));
-    convert(bytes.data(), tensor.dtype(), values.data(), DType::f64, values.size());
-    return values;
 }
 
 /// Launches of the plan, by engine.
@@ -56,7 +48,8 @@ TEST_CASE("products of halves are rounded once", "[half_calls][narrow]") {
                          b = filled(device, {96, 80}, dtype, 0.7);
             const Tensor c = ops::matmul(a, b);
             REQUIRE(c.dtype() == dtype);
-            const std::vector<double> left = numbers(a), right = numbers(b), found = numbers(c);
+            const std::vector<double> left = a.to_doubles(), right = b.to_doubles(),
+                                      found = c.to_doubles();
             const double unit = dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
             for (std::size_t i = 0; i < found.size(); ++i) {
                 double sum = 0, size = 0;
@@ -98,12 +91,12 @@ TEST_CASE("an embedding of doubles", "[half_calls]") {
         const ops::Embedding options{.num_embeddings = 5, .embedding_dim = 3};
         const Tensor y = ops::call(options, {rows}, {table}).at(0);
         REQUIRE(y.dtype() == DType::f64);
-        const std::vector<double> all = numbers(table), found = numbers(y);
+        const std::vector<double> all = table.to_doubles(), found = y.to_doubles();
         for (std::size_t i = 0; i < found.size(); ++i)
             CHECK(found[i] == all[static_cast<std::size_t>(indices[i / 3]) * 3 + i % 3]);
         const auto gradients = ops::backward(options, {rows}, {table}, {y});
         REQUIRE(gradients.back().dtype() == DType::f64);
-        CHECK(numbers(gradients.back())[12] == 2 * all[12]);
+        CHECK(gradients.back().to_doubles()[12] == 2 * all[12]);
         const Tensor halves = filled(device, {5, 3}, DType::f16, 0.3);
         CHECK(ops::call(options, {rows}, {halves}).at(0).dtype() == DType::f16);
     }

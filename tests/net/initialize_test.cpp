@@ -187,8 +187,7 @@ TEST_CASE("norms and PReLU start at constants", "[initialize]") {
 
 TEST_CASE("first values depend on the seed and the name, not on the device", "[initialize]") {
     const auto values_of = [](const Context& device, std::uint64_t seed) {
-        NetOptions how;
-        how.seed = seed;
+        NetOptions how{.seed = seed};
         Net net = make_net(device, R"({"inputs": [{"name": "x", "shape": [2, 50]}],
             "outputs": ["y"], "operators": [
             {"name": "a", "type": "InnerProduct", "inputs": ["x"], "outputs": ["h"],

@@ -35,10 +35,7 @@ NetOptions interrupted_by(Interruption& interruption) {
 /// The call that trains on a small set, which lies in the folder.
 TrainCall training_in(const Folder& folder) {
     write_training_set(folder);
-    TrainCall call;
-    call.config = folder.file("train.json");
-    call.out = folder.file("out");
-    return call;
+    return {.config = folder.file("train.json"), .out = folder.file("out")};
 }
 
 Bytes loss_after_a_step(Net& net, Solver& solver) {
@@ -159,9 +156,7 @@ TEST_CASE("a training takes its configuration as a text", "[interruption]") {
     std::ifstream file(folder.file("train.json"));
     std::ostringstream text;
     text << file.rdbuf();
-    TrainCall call;
-    call.out = folder.file("out");
-    call.replace = true;
+    TrainCall call{.out = folder.file("out"), .replace = true};
     const Context host("cpu");
     check_error(ErrorKind::invalid_argument, {"file", "text"}, [&] { train(host, call); });
     call.config_text = text.str();

@@ -6,12 +6,11 @@
 #include "runtime/access.hpp"
 #include "runtime/context_impl.hpp"
 #include "support/held_queue.hpp"
+#include "support/threads.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,30 +20,9 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// Sets DLPRIM_LAUNCH_THREAD, and puts it back.
-class LaunchThreadIs {
-  public:
-    explicit LaunchThreadIs(const char* value) {
-        if (const char* const before = std::getenv(name)) before_ = before;
-        ::setenv(name, value, 1);
-    }
-    ~LaunchThreadIs() {
-        if (before_)
-            ::setenv(name, before_->c_str(), 1);
-        else
-            ::unsetenv(name);
-    }
-    LaunchThreadIs(const LaunchThreadIs&) = delete;
-    LaunchThreadIs& operator=(const LaunchThreadIs&) = delete;
-
-  private:
-    static constexpr const char* name = "DLPRIM_LAUNCH_THREAD";
-    std::optional<std::string> before_;
-};
-
 /// The same device once more, with a thread ("1") or without one ("0").
 Context open(const Context& like, const char* by_thread) {
-    const LaunchThreadIs set(by_thread);
+    const Variable set("DLPRIM_LAUNCH_THREAD", by_thread);
     return Context(like.info().id);
 }
 
@@ -58,8 +36,7 @@ std::uint64_t launched_by_thread(const Context& context) {
 std::vector<float> chain(const Context& device, int calls) {
     const Tensor x(device, Shape{300}, random_floats(300, 1));
     const Tensor y(device, Shape{300}, random_floats(300, 2, -0.01, 0.01));
-    ops::CallOptions how;
-    how.out = {x};
+    ops::CallOptions how{.out = {x}};
     for (int i = 0; i < calls; ++i) {
         ops::call("Pointwise", R"({"code": "y0 = x0 * x1 + x0"})", {x, y}, {}, how);
         if (i % 3 == 0) ops::call("Pointwise", R"({"code": "y0 = x0 + 0.001"})", {x}, {}, how);
@@ -104,14 +81,10 @@ TEST_CASE("launches by a thread come from several threads", "[launch_thread]") {
         chain(context, 4);
         const std::uint64_t before = launched_by_thread(context);
         std::vector<std::vector<float>> found(callers);
-        std::vector<std::thread> running;
-        running.reserve(callers);
-        for (int i = 0; i < callers; ++i)
-            running.emplace_back([&, i] {
-                found[static_cast<std::size_t>(i)] = chain(context, calls);
-                if (i == 0) context.release_cached();
-            });
-        for (std::thread& thread : running) thread.join();
+        in_threads(callers, [&](std::size_t i) {
+            found[i] = chain(context, calls);
+            if (i == 0) context.release_cached();
+        });
         CHECK(found == std::vector<std::vector<float>>(callers, right));
         const std::uint64_t all = callers * (calls + (calls + 2) / 3);
         if (!device.traits().host) CHECK(launched_by_thread(context) == before + all);
@@ -122,8 +95,7 @@ TEST_CASE("whoever waits sees what a thread has launched", "[launch_thread]") {
     ON_EVERY_DEVICE(device) {
         const Context context = open(device, "1");
         const Tensor x(context, Shape{8}, std::vector<float>(8, 0));
-        ops::CallOptions how;
-        how.out = {x};
+        ops::CallOptions how{.out = {x}};
         const auto add = [&](int calls) {
             for (int i = 0; i < calls; ++i)
                 ops::call("Pointwise", R"({"code": "y0 = x0 + 1"})", {x}, {}, how);
@@ -156,9 +128,8 @@ TEST_CASE("DLPRIM_SYNC leaves launches to their callers, with the same results",
           "[launch_thread]") {
     ON_EVERY_DEVICE(device) {
         const std::vector<float> expected = chain(open(device, "1"), 50);
-        ::setenv("DLPRIM_SYNC", "1", 1);
+        const Variable sync("DLPRIM_SYNC", "1");
         const Context waiting = open(device, "1");
-        ::unsetenv("DLPRIM_SYNC");
         CHECK(chain(waiting, 50) == expected);
         CHECK(launched_by_thread(waiting) == 0);
         if (device.traits().host) continue;

@@ -11,9 +11,7 @@ using namespace dlprim::testing;
 namespace {
 
 SolverOptions adam() {
-    SolverOptions how;
-    how.learning_rate = 0.01;
-    return how;
+    return {.learning_rate = 0.01};
 }
 
 }  // namespace

@@ -59,8 +59,7 @@ TEST_CASE("lists of tensors get the bits of single calls in a launch or two", "[
             const std::vector<double> scalars{0.9, 0.999, rate, 1e-8};
             ops::pointwise_many(adam_program, lists, scalars, {lists[0], lists[1], lists[2]});
             for (std::size_t k = 0; k < sizes.size(); ++k) {
-                ops::CallOptions how;
-                how.out = {copies[0][k], copies[1][k], copies[2][k]};
+                ops::CallOptions how{.out = {copies[0][k], copies[1][k], copies[2][k]}};
                 ops::pointwise(adam_program,
                                {copies[0][k], copies[1][k], copies[2][k], copies[3][k]}, scalars,
                                how);

@@ -3,6 +3,7 @@
 // Devices that store only float must give the bits of fp32. These are CPUs, unless
 // DLPRIM_TRAITS=wide_vectors=0 makes the library treat them as GPUs.
 #include "api/net_impl.hpp"
+#include "check/compare.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "net/support.hpp"
@@ -69,28 +70,12 @@ double unit_of(Precision precision) {
     return precision == Precision::fp16 ? 0x1p-11 : 0x1p-8;
 }
 
-std::vector<float> floats(const Tensor& tensor) {
-    std::vector<float> values(static_cast<std::size_t>(tensor.shape().numel()));
-    tensor.copy_to_host(values.data(), values.size() * sizeof(float));
-    return values;
-}
-
 double distance(const Tensor& found, const Tensor& wanted) {
-    const std::vector<float> a = floats(found), b = floats(wanted);
-    double difference = 0, size = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        difference += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
-        size += double(b[i]) * b[i];
-    }
-    return std::sqrt(difference / std::max(size, 1e-30));
+    return relative_error(found.to_doubles(), wanted.to_doubles());
 }
 
 SolverOptions sgd(double rate = 0.05) {
-    SolverOptions options;
-    options.kind = SolverOptions::Kind::sgd;
-    options.learning_rate = rate;
-    options.momentum = 0.9;
-    return options;
+    return {.kind = SolverOptions::Kind::sgd, .learning_rate = rate, .momentum = 0.9};
 }
 
 std::vector<double> losses_of(Net& net, Solver& solver, unsigned steps, unsigned batches = 4) {
@@ -98,7 +83,7 @@ std::vector<double> losses_of(Net& net, Solver& solver, unsigned steps, unsigned
     for (unsigned step = 0; step < steps; ++step) {
         feed_small_network(net, step % batches);
         solver.step();
-        losses.push_back(floats(net.output("loss"))[0]);
+        losses.push_back(net.output("loss").to_floats()[0]);
     }
     return losses;
 }
@@ -255,17 +240,17 @@ TEST_CASE("a gradient that is not finite leaves all as it is and halves the scal
         CHECK(solver.loss_scale() < 0x1p126);
         for (int step = 0; step < 3; ++step) solver.step();
         for (const auto& [name, content] : before)
-            for (const float value : floats(net.param(name))) REQUIRE(std::isfinite(value));
+            for (const float value : net.param(name).to_floats()) REQUIRE(std::isfinite(value));
         if (kind != SolverOptions::Kind::adamw) continue;
         // Adam's first update has the length of the rate, however many updates were skipped before
         // it.
         Net again = make(device, Precision::fp16, heavy);
         options.loss_scale = solver.loss_scale();
         Solver fresh(again, options);
-        const std::vector<float> from = floats(again.param(again.param_names()[0]));
+        const std::vector<float> from = again.param(again.param_names()[0]).to_floats();
         feed_small_network(again, 0);
         fresh.step();
-        const std::vector<float> to = floats(again.param(again.param_names()[0]));
+        const std::vector<float> to = again.param(again.param_names()[0]).to_floats();
         double most = 0;
         for (std::size_t i = 0; i < from.size(); ++i)
             most = std::max(most, std::fabs(double(to[i]) - from[i]));
@@ -302,9 +287,8 @@ TEST_CASE("a run in fp16 has the same bits twice, and when it is resumed", "[nar
     ON_EVERY_DEVICE(device) {
         const Folder folder;
         const std::string path = folder.file("c.h5");
-        SolverOptions options;
-        options.kind = SolverOptions::Kind::adamw;
-        options.loss_scale = 0x1p124;  // some updates are skipped
+        SolverOptions options{.kind = SolverOptions::Kind::adamw,
+                              .loss_scale = 0x1p124};  // some updates are skipped
         options.loss_scale_steps = 4;
         options.accumulate = 2;
         options.clip_norm = 2;

@@ -26,17 +26,8 @@ void train(AnyNet& net, AnySolver& solver, unsigned from, unsigned to) {
     }
 }
 
-template <typename AnyNet>
-Bits bits_of(AnyNet& net) {
-    Bits all;
-    for (const std::string& name : net.param_names()) all[name] = net.read_param(name).data;
-    return all;
-}
-
 SolverOptions averaged_adam() {
-    SolverOptions how;
-    how.average = 0.9;
-    return how;
+    return {.average = 0.9};
 }
 
 struct Placed {
@@ -62,7 +53,7 @@ TEST_CASE("a checkpoint resumes on any placement with the bits of one run", "[pl
         train(whole, whole_solver, 0, 3);
         whole_solver.save_checkpoint(folder.file("one.h5"), {{"mine", 4}});
         train(whole, whole_solver, 3, 6);
-        const Bits want = bits_of(whole);
+        const Bits want = bits_of_params(whole);
 
         Placed first(devices, with_on_b({"hidden", "drop"}), how);
         train(first.net, *first.solver, 0, 3);
@@ -86,15 +77,15 @@ TEST_CASE("a checkpoint resumes on any placement with the bits of one run", "[pl
             CHECK(other.solver->steps() == 3);
             CHECK(other.solver->learning_rate() == 1e-2 / 3);
             train(other.net, *other.solver, 3, 6);
-            CHECK((bits_of(other.net) == want));
+            CHECK((bits_of_params(other.net) == want));
             Net alone = make_net(device, small_network, training(1));
             Solver alone_solver(alone, how);
             alone_solver.load_checkpoint(folder.file(file));
             train(alone, alone_solver, 3, 6);
-            CHECK((bits_of(alone) == want));
+            CHECK((bits_of_params(alone) == want));
             alone_solver.use_averages();
             other.solver->use_averages();
-            CHECK((bits_of(other.net) == bits_of(alone)));
+            CHECK((bits_of_params(other.net) == bits_of_params(alone)));
         }
     }
 }
@@ -103,12 +94,11 @@ TEST_CASE("a checkpoint of a run with shards resumes with the bits of one run",
           "[placed_checkpoint]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
-        SolverOptions how;
-        how.shards = 2;
+        SolverOptions how{.shards = 2};
         Net whole = make_net(device, small_network, training(7));
         Solver whole_solver(whole, how);
         train(whole, whole_solver, 0, 6);
-        const Bits want = bits_of(whole);
+        const Bits want = bits_of_params(whole);
 
         const std::vector<NamedDevice> devices = two_like(device);
         Placed first(devices, with_on_b({"hidden", "drop"}), how);
@@ -120,11 +110,11 @@ TEST_CASE("a checkpoint of a run with shards resumes with the bits of one run",
         Placed other(devices, with_on_b({"scores", "loss"}), how);
         other.solver->load_checkpoint(folder.file("two.h5"));
         train(other.net, *other.solver, 2, 6);
-        CHECK((bits_of(other.net) == want));
+        CHECK((bits_of_params(other.net) == want));
         // The shard that was fed belongs to a batch that is no more.
         first.solver->load_checkpoint(folder.file("two.h5"));
         train(first.net, *first.solver, 2, 6);
-        CHECK((bits_of(first.net) == want));
+        CHECK((bits_of_params(first.net) == want));
         Placed unlike(devices, with_on_b({"hidden"}), {});
         check_error(invalid, {"shards 2", "shards 1"},
                     [&] { unlike.solver->load_checkpoint(folder.file("two.h5")); });
@@ -137,7 +127,7 @@ TEST_CASE("files that are no checkpoints of the network are refused", "[placed_c
     Placed adam(devices, with_on_b({"hidden"}), {});
     train(adam.net, *adam.solver, 0, 1);
     adam.solver->save_checkpoint(folder.file("adam.h5"));
-    const Bits before = bits_of(adam.net);
+    const Bits before = bits_of_params(adam.net);
     adam.net.save_weights(folder.file("weights.h5"));
     check_error(ErrorKind::format, {"weights.h5", "not a checkpoint"},
                 [&] { adam.solver->load_checkpoint(folder.file("weights.h5")); });
@@ -147,5 +137,5 @@ TEST_CASE("files that are no checkpoints of the network are refused", "[placed_c
     check_error(invalid, {"no comma"}, [&] {
         adam.solver->save_checkpoint(folder.file("x.h5"), {{"a,b", 1}});
     });
-    CHECK((bits_of(adam.net) == before));
+    CHECK((bits_of_params(adam.net) == before));
 }

@@ -15,10 +15,7 @@ using namespace dlprim::testing;
 namespace {
 
 SolverOptions adam(int shards) {
-    SolverOptions options;
-    options.weight_decay = 0.01;
-    options.shards = shards;
-    return options;
+    return {.weight_decay = 0.01, .shards = shards};
 }
 
 /// Trains the network on one device and on several, and compares what both have made.

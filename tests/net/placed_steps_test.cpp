@@ -13,9 +13,7 @@ using namespace dlprim::testing;
 namespace {
 
 SolverOptions adam_in(int shards) {
-    SolverOptions options;
-    options.shards = shards;
-    return options;
+    return {.shards = shards};
 }
 
 template <typename AnyNet>

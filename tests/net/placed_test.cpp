@@ -13,15 +13,8 @@ namespace {
 
 /// The device as one that lacks doubles.
 Context open_without_doubles(const std::string& id) {
-    const char* const set = std::getenv("DLPRIM_TRAITS");
-    const std::string before = set == nullptr ? "" : set;
-    setenv("DLPRIM_TRAITS", "fp64=0", 1);
-    Context context(id);
-    if (set == nullptr)
-        unsetenv("DLPRIM_TRAITS");
-    else
-        setenv("DLPRIM_TRAITS", before.c_str(), 1);
-    return context;
+    const Variable lacks("DLPRIM_TRAITS", "fp64=0");
+    return Context(id);
 }
 
 using Names = std::vector<std::string>;
@@ -62,9 +55,7 @@ TEST_CASE("three steps of Adam on two devices have the bits of one", "[placed]")
             Net one = make_net(device, example.json, training());
             PlacedNet two = PlacedNet::from_json(two_like(device), json, training());
             two.initialize();
-            SolverOptions how;
-            how.weight_decay = 0.01;
-            how.average = 0.9;
+            SolverOptions how{.weight_decay = 0.01, .average = 0.9};
             Solver solver(one, how);
             PlacedSolver placed_solver(two, how);
             for (unsigned step = 0; step < 3; ++step) {
@@ -91,10 +82,7 @@ TEST_CASE("gradients of several batches are averaged on every device", "[placed]
         PlacedNet two = PlacedNet::from_json(
             two_like(device), placed(branches, {{"two", "b"}, {"three", "b"}}), training());
         two.initialize();
-        SolverOptions how;
-        how.kind = SolverOptions::Kind::sgd;
-        how.accumulate = 2;
-        how.clip_value = 0.01;
+        SolverOptions how{.kind = SolverOptions::Kind::sgd, .clip_value = 0.01, .accumulate = 2};
         Solver solver(one, how);
         PlacedSolver placed_solver(two, how);
         for (unsigned step = 0; step < 4; ++step) {

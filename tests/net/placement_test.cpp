@@ -22,8 +22,7 @@ std::unique_ptr<Plan> plan_of(const Context& device, const NetDescription& netwo
     expand_composites(graph);
     if (mode != Mode::inference) differentiate(graph);
     if (mode == Mode::training) add_update(graph, {});
-    PlanOptions options;
-    options.build = false;
+    PlanOptions options{.build = false};
     return make_plan(device, graph, options);
 }
 

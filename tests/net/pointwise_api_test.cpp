@@ -172,8 +172,7 @@ TEST_CASE("pointwise: types, results in memory that is there, errors", "[pointwi
         const Tensor half = floats(device, Shape{1}, {0.5f});
         CHECK(values_of(ops::pointwise("y0 = x0 * x1", {n, half}).at(0)).at(3) == 3.5f);
 
-        ops::CallOptions how;
-        how.out = {Tensor(device, Shape{2, 2}, DType::f32)};
+        ops::CallOptions how{.out = {Tensor(device, Shape{2, 2}, DType::f32)}};
         const Tensor x = floats(device, Shape{2, 2}, {1, 2, 3, 4});
         const Tensor given = ops::pointwise("y0 = x0 * x0", {x}, {}, how).at(0);
         CHECK(given.shares_memory(how.out[0]));

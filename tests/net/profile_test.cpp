@@ -67,10 +67,7 @@ struct Run {
 };
 
 SolverOptions solver_of(SolverOptions::Kind kind) {
-    SolverOptions how;
-    how.kind = kind;
-    how.learning_rate = 0.01;
-    how.weight_decay = 0.1;
+    SolverOptions how{.kind = kind, .learning_rate = 0.01, .weight_decay = 0.1};
     if (kind == SolverOptions::Kind::sgd) how.momentum = 0.9;
     return how;
 }

@@ -182,10 +182,7 @@ TEST_CASE("an LSTM recomputes with the same bits", "[run_again]") {
 }
 
 TEST_CASE("accumulation, a scaled loss and no fusion change nothing", "[run_again]") {
-    SolverOptions how;
-    how.kind = SolverOptions::Kind::sgd;
-    how.momentum = 0.9;
-    how.accumulate = 2;
+    SolverOptions how{.kind = SolverOptions::Kind::sgd, .momentum = 0.9, .accumulate = 2};
     ON_EVERY_DEVICE(device) {
         NetOptions options = training(3);
         options.precision = Precision::fp16;
@@ -290,12 +287,7 @@ TEST_CASE("the largest batch of the error trains within the limit", "[run_again]
     NetOptions options = training(3);
     options.memory_limit = least_bytes(device, blocks()) * 3 / 4;
     Net net = make_net(device, blocks(), options);
-    std::string message;
-    try {
-        net.prepare();
-    } catch (const Error& error) {
-        message = error.what();
-    }
+    const std::string message = message_of([&] { net.prepare(); });
     INFO(message);
     const std::string words = "the largest batch that fits is ";
     REQUIRE(message.find(words) != std::string::npos);

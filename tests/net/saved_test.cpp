@@ -16,9 +16,7 @@ void check_same(const Tensor& found, const Tensor& wanted, double tolerance = 2e
 }
 
 ops::CallOptions in_training() {
-    ops::CallOptions how;
-    how.training = true;
-    return how;
+    return {.training = true};
 }
 
 }  // namespace

@@ -158,8 +158,8 @@ TEST_CASE("scalars: the keys of random numbers", "[scalars]") {
     ON_EVERY_DEVICE(device) {
         const ops::Pointwise random{
             .code = "y0 = uniform(p0, p1, p2)", .dtypes = {DType::f32}, .shape = {41}};
-        ops::CallOptions how;
-        how.out = {Tensor(device, Shape{41}, DType::f32)};  // without inputs it says where to run
+        ops::CallOptions how{
+            .out = {Tensor(device, Shape{41}, DType::f32)}};  // without inputs it says where to run
         const auto draw = [&](std::int64_t seed, std::int64_t step) {
             how.scalars = {seed, step, std::int64_t{7}};
             return values_of<float>(ops::call(random, {}, {}, how).at(0));
@@ -184,8 +184,7 @@ TEST_CASE("scalars: random numbers are the same bits everywhere", "[scalars]") {
         ops::Pointwise program{.code = "y0 = normal(p0, p1, p2); y1 = uniform(p0, p1, p2)",
                                .dtypes = {DType::f32},
                                .shape = {count}};
-        ops::CallOptions how;
-        how.out = {Tensor(device, Shape{count}, DType::f32)};
+        ops::CallOptions how{.out = {Tensor(device, Shape{count}, DType::f32)}};
         const pointwise::RandomKey key{0x123456789abcdef0u, 0xfedcba9876543210u, 5u};
         how.scalars = {static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.step),
                        static_cast<std::int64_t>(key.id)};

@@ -20,8 +20,7 @@ const char* const scaled_json = R"({
     {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["y", "label"], "outputs": ["loss"]}]})";
 
 Net open_scaled(Mode mode = Mode::training) {
-    NetOptions options;
-    options.mode = mode;
+    NetOptions options{.mode = mode};
     return Net::from_json(Context("host"), scaled_json, options);
 }
 

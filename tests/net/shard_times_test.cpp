@@ -14,16 +14,11 @@ namespace {
 using Shards = std::vector<int>;
 
 SolverOptions measured_solver(int shards) {
-    SolverOptions options;
-    options.learning_rate = 0.01;
-    options.shards = shards;
-    return options;
+    return {.learning_rate = 0.01, .shards = shards};
 }
 
 TeamOptions measured() {
-    TeamOptions options;
-    options.measure_shards = true;
-    return options;
+    return {.measure_shards = true};
 }
 
 Net open_measured(const Context& context, int) {

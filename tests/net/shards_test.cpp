@@ -51,11 +51,7 @@ std::map<std::string, Floats> results(Net& net) {
 }
 
 SolverOptions sgd(int shards, double rate = 0.05) {
-    SolverOptions options;
-    options.kind = SolverOptions::Kind::sgd;
-    options.learning_rate = rate;
-    options.shards = shards;
-    return options;
+    return {.kind = SolverOptions::Kind::sgd, .learning_rate = rate, .shards = shards};
 }
 
 }  // namespace
@@ -98,11 +94,7 @@ TEST_CASE("sums over shards have the bits of separate nets added in the tree", "
 TEST_CASE("two shards update as two accumulated batches do, bit for bit", "[shards]") {
     const SolverOptions::Kind kind = GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adam);
     ON_EVERY_DEVICE(device) {
-        SolverOptions options;
-        options.kind = kind;
-        options.clip_norm = 0.2;
-        options.average = 0.9;
-        options.accumulate = 2;
+        SolverOptions options{.kind = kind, .clip_norm = 0.2, .accumulate = 2, .average = 0.9};
         Net batches = make_net(device, TwoLayers::json(4), training());
         Solver of_batches(batches, options);
         options.accumulate = 1;

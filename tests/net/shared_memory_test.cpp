@@ -32,8 +32,7 @@ const char* const shared_json = R"({
 
 TEST_CASE("first samples cost no launch", "[shared_memory]") {
     ON_EVERY_DEVICE(device) {
-        PlanOptions options;
-        options.build = false;
+        PlanOptions options{.build = false};
         Graph graph = build_graph(parse_net_json(shared_json, "test"), {}, 0, false);
         const std::unique_ptr<Plan> plan = make_plan(device, graph, options);
         CHECK(std::none_of(plan->steps.begin(), plan->steps.end(),
@@ -71,8 +70,7 @@ TEST_CASE("a result of a shorter type does not overwrite what it still reads", "
       ]
     })json";
     ON_EVERY_DEVICE(device) {
-        NetOptions options;
-        options.fuse = false;
+        NetOptions options{.fuse = false};
         Net net = make_net(device, mixed_network, options);
         constexpr std::size_t columns = 2048;
         std::vector<float> x, h, wanted;

@@ -94,8 +94,7 @@ std::vector<Named> solvers() {
     norm.clip_norm = 0.3;
     norm.weight_decay = 0.01;
     value.clip_value = 0.05;
-    SolverOptions adam;
-    adam.learning_rate = 0.01;
+    SolverOptions adam{.learning_rate = 0.01};
     SolverOptions adam_decay = adam, adam_betas = adam, adamw = adam, adamw_clip;
     adam_decay.weight_decay = 0.1;
     adam_betas.beta1 = 0.8;
@@ -184,10 +183,8 @@ TEST_CASE("an update is one launch, whatever the number of parameters", "[solver
 
 TEST_CASE("a second solver on a net starts without the first one's state", "[solvers]") {
     ON_EVERY_DEVICE(device) {
-        SolverOptions momentum;
-        momentum.kind = SolverOptions::Kind::sgd;
-        momentum.momentum = 0.9;
-        momentum.learning_rate = 0.1;
+        SolverOptions momentum{
+            .kind = SolverOptions::Kind::sgd, .learning_rate = 0.1, .momentum = 0.9};
         const auto one_step = [&](Net& net) {
             Solver solver(net, momentum);
             set_floats(net, "data", data_of(1));
@@ -209,11 +206,10 @@ TEST_CASE("gradients are clipped at the value given, all its digits", "[solvers]
     ON_EVERY_DEVICE(device) {
         Net net = make_net(device, TwoLayers::json(batch_rows), training());
         net.param("second.1").fill(0);
-        SolverOptions options;
-        options.kind = SolverOptions::Kind::sgd;
-        options.learning_rate = 1;
-        options.momentum = 0;
-        options.clip_value = 0.12345678;
+        SolverOptions options{.kind = SolverOptions::Kind::sgd,
+                              .learning_rate = 1,
+                              .momentum = 0,
+                              .clip_value = 0.12345678};
         Solver solver(net, options);
         set_floats(net, "data", data_of(0));
         set_floats(net, "target", std::vector<float>(batch_rows * TwoLayers::outputs, 1000));

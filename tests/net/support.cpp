@@ -70,27 +70,11 @@ void check_close(const std::vector<float>& found, const std::vector<double>& exp
 }
 
 NetOptions training(std::uint64_t seed) {
-    NetOptions options;
-    options.mode = Mode::training;
-    options.seed = seed;
-    return options;
+    return {.mode = Mode::training, .seed = seed};
 }
 
 NetOptions with_mode(Mode mode) {
-    NetOptions options;
-    options.mode = mode;
-    return options;
-}
-
-Folder::Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dlprim-net-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) FAIL("no temporary folder");
-    path_ = name;
-}
-
-Folder::~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    return {.mode = mode};
 }
 
 const char* const small_network = R"({

@@ -4,6 +4,9 @@
 
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "support/environment.hpp"
+#include "support/errors.hpp"
+#include "support/folder.hpp"
 #include "support/warnings.hpp"
 
 #include <dlprim/dlprim.hpp>
@@ -25,24 +28,6 @@ namespace dlprim::testing {
     DYNAMIC_SECTION("on " << device.info().id << " (" << device.info().name << ")")
 
 constexpr ErrorKind invalid = ErrorKind::invalid_argument;
-
-/// Checks that the call throws an Error of `kind` whose message contains each of the words.
-template <typename Call>
-void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        const std::string what = error.what();
-        INFO("the message: " << what);
-        CHECK(static_cast<int>(error.kind()) == static_cast<int>(kind));
-        for (const std::string& word : words) {
-            INFO("is to hold: " << word);
-            CHECK(what.find(word) != std::string::npos);
-        }
-        return;
-    }
-    FAIL_CHECK("nothing was thrown");
-}
 
 /// A net whose parameters have their initial values.
 Net make_net(const Context& device, std::string_view json, const NetOptions& options = {});
@@ -84,20 +69,6 @@ void check_close(const std::vector<float>& found, const std::vector<double>& exp
 
 NetOptions training(std::uint64_t seed = 1);
 NetOptions with_mode(Mode mode);
-
-/// A folder that is removed with the object.
-class Folder {
-  public:
-    Folder();
-    ~Folder();
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string file(const std::string& name) const { return (path_ / name).string(); }
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
 
 /// Convolution, BatchNorm, pooling, dropout, two inner products: data [4, 3, 8, 8], label [4].
 extern const char* const small_network;

@@ -44,12 +44,8 @@ std::string network(std::size_t batch, bool sync) {
 }
 
 SolverOptions norm_solver(int shards) {
-    SolverOptions options;
-    options.kind = SolverOptions::Kind::sgd;
-    options.learning_rate = 0.05;
-    options.momentum = 0.9;
-    options.shards = shards;
-    return options;
+    return {
+        .kind = SolverOptions::Kind::sgd, .learning_rate = 0.05, .momentum = 0.9, .shards = shards};
 }
 
 /// Pictures of a shard. The mean differs from shard to shard, and is large beside the deviation.

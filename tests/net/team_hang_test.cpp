@@ -17,10 +17,8 @@ TEST_CASE("a device that hangs keeps what its thread uses", "[team_hang]") {
     ON_EVERY_DEVICE(device) {
         if (Access::impl(device).is_host()) return;
         const std::vector<Context> devices = contexts_like(device, 2);
-        SolverOptions solver;
-        solver.shards = 2;
-        TeamOptions options;
-        options.deadline_seconds = 2;
+        SolverOptions solver{.shards = 2};
+        TeamOptions options{.deadline_seconds = 2};
         auto team = std::make_unique<Team>(
             devices,
             [](const Context& context, int) {

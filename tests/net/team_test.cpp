@@ -20,11 +20,7 @@ namespace {
 using Bits = std::map<std::string, Bytes>;
 
 SolverOptions adam(int shards) {
-    SolverOptions options;
-    options.learning_rate = 0.01;
-    options.clip_norm = 1;
-    options.shards = shards;
-    return options;
+    return {.learning_rate = 0.01, .clip_norm = 1, .shards = shards};
 }
 
 Net open_small(const Context& context, int) {
@@ -60,15 +56,6 @@ Bits bits_of_one(const Context& device, int shards) {
     all["loss"] = bits(net.output("loss"));
     return all;
 }
-
-/// Sets a variable of the environment while it lives.
-struct Variable {
-    Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-    ~Variable() { unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-    const char* name_;
-};
 
 Net open_two_layers(const Context& context, int) {
     return make_net(context, TwoLayers::json(4), training());
@@ -191,8 +178,7 @@ TEST_CASE("states that are cut over devices train the same bits", "[team]") {
             return make_net(context, small_network, net_options);
         };
         const auto train = [&](std::size_t count, bool sharded, const std::string& resume) {
-            TeamOptions options;
-            options.sharded_states = sharded;
+            TeamOptions options{.sharded_states = sharded};
             Team team(contexts_like(device, count), open, solver, options);
             int step = 0;
             if (!resume.empty()) {
@@ -232,8 +218,7 @@ TEST_CASE("states that are cut over devices train the same bits", "[team]") {
 
 TEST_CASE("states that cannot be cut are an error", "[team]") {
     const Context device("cpu");
-    TeamOptions options;
-    options.sharded_states = true;
+    TeamOptions options{.sharded_states = true};
     check_error(invalid, {"too few parameters", "5 parts", "whole"},
                 [&] { Team(contexts_like(device, 5), open_two_layers, adam(5), options); });
     SolverOptions part = adam(2);
@@ -265,13 +250,11 @@ TEST_CASE("gradients leave in ranges of any size, and the same bits", "[team]") 
         const Bits one = bits_of_one(device, 5);
         for (const std::uint64_t bytes : {256, 4096, 1 << 20}) {
             INFO("ranges of " << bytes << " bytes");
-            TeamOptions options;
-            options.range_bytes = bytes;
+            TeamOptions options{.range_bytes = bytes};
             CHECK((bits_of_team(contexts_like(device, 2), 5, options) == one));
         }
     }
-    TeamOptions none;
-    none.range_bytes = 0;
+    TeamOptions none{.range_bytes = 0};
     check_error(invalid, {"ranges of 0 bytes"}, [&] {
         Team({Context("cpu"), Context("cpu")}, open_two_layers, adam(2), none);
     });
@@ -483,8 +466,7 @@ TEST_CASE("a device that does not answer ends the step after the deadline", "[te
 TEST_CASE("random delays change no bits", "[team]") {
     const Context device("cpu");
     const auto train = [&](bool delays) {
-        TeamOptions options;
-        options.range_bytes = 64;
+        TeamOptions options{.range_bytes = 64};
         Team team(contexts_like(device, 3), open_two_layers, adam(5), options);
         std::atomic<unsigned> state{1};
         for (int step = 0; step < 100; ++step)

@@ -2,6 +2,7 @@
 // Several threads at once: eager calls on one context, networks, trainings and teams with contexts
 // of their own, and loaders of one data set. Results have the bits that a single thread computes.
 // ThreadSanitizer runs these tests too (scripts/sanitize.sh --thread).
+#include "support/threads.hpp"
 #include "formats/hdf5_file.hpp"
 #include "net/training_set.hpp"
 #include "runtime/access.hpp"
@@ -10,7 +11,6 @@
 
 #include <exception>
 #include <functional>
-#include <latch>
 #include <optional>
 #include <thread>
 
@@ -20,26 +20,6 @@ using namespace dlprim::testing;
 namespace {
 
 constexpr unsigned threads = 4;
-
-/// Calls work(0), ..., work(count - 1) in one thread each. The threads start together. If one
-/// throws, so does this function. Check results afterwards, because Catch supports only one thread.
-void in_threads(unsigned count, const std::function<void(unsigned)>& work) {
-    std::latch start(count);
-    std::vector<std::exception_ptr> errors(count);
-    std::vector<std::thread> running;
-    for (unsigned i = 0; i < count; ++i)
-        running.emplace_back([&, i] {
-            start.arrive_and_wait();
-            try {
-                work(i);
-            } catch (...) {
-                errors[i] = std::current_exception();
-            }
-        });
-    for (std::thread& thread : running) thread.join();
-    for (const std::exception_ptr& error : errors)
-        if (error) std::rethrow_exception(error);
-}
 
 /// Ten eager calls. All threads share their plans. Some plans have packed weights, some use step
 /// scalars, and some change a parameter.
@@ -82,9 +62,7 @@ class Calls {
         return random_floats(static_cast<std::size_t>(size), seed);
     }
     Tensor dropout(const Tensor& tensor) const {
-        ops::CallOptions options;
-        options.training = true;
-        options.seed = static_cast<std::uint64_t>(images_);
+        ops::CallOptions options{.training = true, .seed = static_cast<std::uint64_t>(images_)};
         return ops::call("Dropout", R"({"p": 0.5})", {tensor}, {}, options).at(0);
     }
 
@@ -128,8 +106,7 @@ void set_picture(Net& net, unsigned seed) {
 
 /// A network from a file with small images: one inference and two training steps.
 Bits run_network(const Context& device, const std::string& file) {
-    NetOptions options;
-    options.input_shapes = {{"data", Shape{2, 3, 32, 32}}, {"label", Shape{2}}};
+    NetOptions options{.input_shapes = {{"data", Shape{2, 3, 32, 32}}, {"label", Shape{2}}}};
     Net net = Net::from_json_file(device, file, options);
     net.initialize();
     set_picture(net, 1);
@@ -139,9 +116,7 @@ Bits run_network(const Context& device, const std::string& file) {
     options.mode = Mode::training;
     Net trained = Net::from_json_file(device, file, options);
     trained.initialize();
-    SolverOptions momentum;
-    momentum.momentum = 0.9;
-    momentum.learning_rate = 1e-3;
+    SolverOptions momentum{.learning_rate = 1e-3, .momentum = 0.9};
     Solver solver(trained, momentum);
     for (unsigned step = 0; step < 2; ++step) {
         set_picture(trained, step);
@@ -154,9 +129,7 @@ Bits run_network(const Context& device, const std::string& file) {
 
 /// The result of train() with the files of write_training_set().
 Bits train_from_files(const Context& device, const Folder& folder, const std::string& out) {
-    TrainCall call;
-    call.config = folder.file("train.json");
-    call.out = folder.file(out);
+    TrainCall call{.config = folder.file("train.json"), .out = folder.file(out)};
     const TrainResult result = train(device, call);
     Net net = Net::from_json_file(device, folder.file("net.json"));
     net.load_weights(result.model);
@@ -165,8 +138,7 @@ Bits train_from_files(const Context& device, const Folder& folder, const std::st
 
 /// Parameters after three batches of two shards, each on a context of its own.
 Bits train_team(const Context& device, unsigned seed) {
-    SolverOptions options;
-    options.shards = 2;
+    SolverOptions options{.shards = 2};
     Team team(
         {Context(device.info().id), Context(device.info().id)},
         [&](const Context& context, int) {
@@ -384,8 +356,7 @@ TEST_CASE("what one thread leaves uncounted is counted in others", "[threads]") 
     ON_EVERY_DEVICE(device) {
         const auto add_one = [&](int calls) {
             const Tensor x(device, Shape{8}, std::vector<float>(8, 0));
-            ops::CallOptions how;
-            how.out = {x};
+            ops::CallOptions how{.out = {x}};
             for (int i = 0; i < calls; ++i)
                 ops::call("Pointwise", R"({"code": "y0 = x0 + 1"})", {x}, {}, how);
             for (int i = 0; i < 5; ++i) device.finish();

@@ -3,6 +3,7 @@
 // that do not match are errors, and who does not come is missed.
 #include "collective/processes/transport.hpp"
 #include "net/support.hpp"
+#include "support/threads.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -178,21 +179,13 @@ const dlprim_transport plugin{DLPRIM_TRANSPORT_ABI,
 /// Runs `work(transport, rank)` by a thread for each rank; what each has thrown.
 template <typename Work>
 std::vector<std::string> among(Wire& wire, const Work& work) {
-    std::vector<std::string> names, thrown(wire.size);
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < wire.size; ++i) names.push_back("process " + std::to_string(i));
-    std::vector<std::thread> threads;
-    for (std::size_t rank = 0; rank < wire.size; ++rank)
-        threads.emplace_back([&, rank] {
-            End end{&wire, rank};
-            Transport transport(plugin, &end, static_cast<int>(rank), names);
-            try {
-                work(transport, rank);
-            } catch (const Error& error) {
-                thrown[rank] = error.what();
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
-    return thrown;
+    return thrown_in_threads(wire.size, [&](std::size_t rank) {
+        End end{&wire, rank};
+        Transport transport(plugin, &end, static_cast<int>(rank), names);
+        work(transport, rank);
+    });
 }
 
 constexpr Transport::Deadline soon{20};

@@ -231,8 +231,7 @@ TEST_CASE("an engine that is wrong is not used in an eager call", "[trust]") {
         CHECK(call_inner_product(Context(id), 9).y == honest);
         CHECK(lies.launches == before);
         // An engine that the call forces is an error then.
-        ops::CallOptions how;
-        how.engine = name;
+        ops::CallOptions how{.engine = name};
         bool refused = false;
         try {
             call_inner_product(Context(id), 9, how);

@@ -172,8 +172,7 @@ class Chains {
     }
     /// to = from + to, modulo a number that keeps values small.
     void add(const Viewed& from, const Viewed& to) {
-        ops::CallOptions how;
-        how.out = {to.tensor};
+        ops::CallOptions how{.out = {to.tensor}};
         ops::call("Pointwise",
                   R"json({"code": "s = x0 + x1; y0 = s > 60 ? s - 60 : s", "dtypes": [")json" +
                       std::string(name_of(to.tensor.dtype())) + "\"]}",

@@ -10,9 +10,7 @@ using namespace dlprim::testing;
 namespace {
 
 ops::CallOptions wanting(std::vector<bool> wanted) {
-    ops::CallOptions how;
-    how.wanted = std::move(wanted);
-    return how;
+    return {.wanted = std::move(wanted)};
 }
 
 }  // namespace
@@ -26,8 +24,7 @@ TEST_CASE("wanted: gradients of a convolution, each alone", "[wanted]") {
         const ops::Convolution2D options{.channels_out = 4, .kernel = 3, .pad = 1};
         const auto all = ops::backward(options, {x}, {weight, bias}, {dy});
         for (std::size_t only = 0; only < 3; ++only) {
-            ops::CallOptions how;
-            how.wanted = {only == 0, only == 1, only == 2};
+            ops::CallOptions how{.wanted = {only == 0, only == 1, only == 2}};
             const auto one = ops::backward(options, {x}, {weight, bias}, {dy}, how);
             REQUIRE(one.size() == 3);
             for (std::size_t i = 0; i < 3; ++i) {
@@ -44,8 +41,7 @@ TEST_CASE("wanted: gradients of a convolution, each alone", "[wanted]") {
                                      ops::backward(options, {x}, {weight, bias}, {dy});
                                  }));
         }
-        ops::CallOptions none;
-        none.wanted = {false, false, false};
+        ops::CallOptions none{.wanted = {false, false, false}};
         const auto empty = ops::backward(options, {x}, {weight, bias}, {dy}, none);
         for (const Tensor& tensor : empty) CHECK(!tensor.defined());
         CHECK(launches_of(device, [&] {
@@ -58,8 +54,7 @@ TEST_CASE("wanted: outputs of a call", "[wanted]") {
     ON_EVERY_DEVICE(device) {
         const Tensor x = random_tensor(device, Shape{4, 5}, 1);
         const auto both = ops::call(ops::TopK{.k = 2, .dim = 1}, {x});
-        ops::CallOptions how;
-        how.wanted = {false, true};
+        ops::CallOptions how{.wanted = {false, true}};
         const auto places = ops::call(ops::TopK{.k = 2, .dim = 1}, {x}, {}, how);
         REQUIRE(places.size() == 2);
         CHECK(!places[0].defined());

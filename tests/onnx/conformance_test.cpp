@@ -32,16 +32,15 @@ struct Cases {
     Folder folder;
 
     void write(const std::string& name, const std::string& bytes) const {
-        fs::create_directories((folder.path / name).parent_path());
+        fs::create_directories((folder.path() / name).parent_path());
         folder.write(name, bytes);
     }
     /// A case with one data set: y = relu(x).
     void relu(const std::string& name, const std::string& expected,
               const std::string& type = "Relu") const {
-        Model model;
-        model.nodes = {node(type, {"x"}, {"y"})};
-        model.inputs = {onnx_bytes::value("x", {2})};
-        model.outputs = {onnx_bytes::value("y", {2})};
+        Model model{.nodes = {node(type, {"x"}, {"y"})},
+                    .inputs = {onnx_bytes::value("x", {2})},
+                    .outputs = {onnx_bytes::value("y", {2})}};
         write(name + "/model.onnx", model.str());
         write(name + "/test_data_set_0/input_0.pb", floats("x", {2}, {-1, 2}));
         if (!expected.empty()) write(name + "/test_data_set_0/output_0.pb", expected);
@@ -49,7 +48,7 @@ struct Cases {
     /// What the command prints, its errors included; `code` becomes its exit code.
     std::string run(int& code, const std::string& options = {}) const {
         const std::string command = std::string("'" CONFORMANCE_RUNNER "' '") +
-                                    folder.path.string() + "' -d cpu " + options + " 2>&1";
+                                    folder.path().string() + "' -d cpu " + options + " 2>&1";
         FILE* const pipe = popen(command.c_str(), "r");
         REQUIRE(pipe != nullptr);
         std::string text;

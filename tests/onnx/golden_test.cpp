@@ -69,7 +69,6 @@ void check(const dlprim::Context& device, const std::string& name, Case one) {
 }
 
 void check_all(const std::string& file) {
-    if (is_absent()) return;
     const std::map<std::string, Case> cases = read_cases(file);
     REQUIRE(cases.size() >= 100);
     // The host takes all; kernels for the others would take minutes to compile.

@@ -15,12 +15,11 @@ namespace {
 Model one_node(const std::string& nodes, const std::vector<std::string>& inputs,
                const std::vector<std::string>& initializers, const Sizes& y,
                int type = type_float) {
-    Model model;
-    model.opset = 20;
-    model.nodes = {nodes};
-    model.inputs = inputs;
-    model.initializers = initializers;
-    model.outputs = {value("y", y, type)};
+    Model model{.nodes = {nodes},
+                .inputs = inputs,
+                .outputs = {value("y", y, type)},
+                .initializers = initializers,
+                .opset = 20};
     return model;
 }
 
@@ -33,7 +32,6 @@ constexpr double pi = 3.14159265358979323846;
 }  // namespace
 
 TEST_CASE("terms of an equation broadcast by their dots and sum what is needed no more") {
-    if (is_absent()) return;
     // y[d, i] = sum over j, k of a[d, i, j] b[1, j, k] c[k], and sum over m of e[m].
     const Values a{1, 2, 3, 4, 5, 6, 7, 8}, b{1, -1, 2, 0.5}, c{3, 4}, e{0.5, 1.5};
     std::vector<double> expected;
@@ -51,7 +49,6 @@ TEST_CASE("terms of an equation broadcast by their dots and sum what is needed n
 }
 
 TEST_CASE("without an arrow letters that stand once are the output, in their order") {
-    if (is_absent()) return;
     Model model = one_node(einsum("ba,cb", {"a", "b"}),
                            {value("a", {2, 3}, type_int32), value("b", {2, 2}, type_int32)}, {},
                            {3, 2}, type_int32);
@@ -65,7 +62,6 @@ TEST_CASE("without an arrow letters that stand once are the output, in their ord
 }
 
 TEST_CASE("a trace and a scalar") {
-    if (is_absent()) return;
     check_near(one_node(einsum("ii", {"a"}), {value("a", {2, 2})}, {}, {}), {{"a", {1, 2, 3, 4}}},
                {5});
     check_near(
@@ -74,7 +70,6 @@ TEST_CASE("a trace and a scalar") {
 }
 
 TEST_CASE("determinants exchange rows, and those of singular matrices are 0") {
-    if (is_absent()) return;
     const Values x{0, 2, 1, 1, 1, 0, 3, 0, 1,  // rows must be exchanged
                    1, 2, 3, 2, 4, 6, 1, 1, 1,  // singular
                    2, 0, 0, 0, 3, 0, 0, 0, 4};
@@ -85,7 +80,6 @@ TEST_CASE("determinants exchange rows, and those of singular matrices are 0") {
 }
 
 TEST_CASE("transforms cut lines off or fill them with zeros, on any axis") {
-    if (is_absent()) return;
     for (const std::int64_t points : {3, 6}) {
         const Model model =
             one_node(node("DFT", {"x", "n", "axis"}, {"y"}), {value("x", {4, 2, 2})},
@@ -114,7 +108,6 @@ TEST_CASE("transforms cut lines off or fill them with zeros, on any axis") {
 }
 
 TEST_CASE("frames of a complex signal under a computed window") {
-    if (is_absent()) return;
     Model model = one_node(node("STFT", {"x", "step", "w"}, {"y"}, {{attribute("onesided", 0)}}),
                            {value("x", {1, 5, 2}), value("w", {2})},
                            {tensor("step", {}, type_int64, raw(Sizes{3}))}, {1, 2, 2, 2});
@@ -124,7 +117,6 @@ TEST_CASE("frames of a complex signal under a computed window") {
 }
 
 TEST_CASE("a window that is symmetric begins and ends alike") {
-    if (is_absent()) return;
     Model model = one_node(node("HannWindow", {"n"}, {"w"}, {{attribute("periodic", 0)}}),
                            {value("x", {5})}, {tensor("n", {}, type_int64, raw(Sizes{5}))}, {5});
     model.nodes.push_back(node("Mul", {"x", "w"}, {"y"}));
@@ -132,7 +124,6 @@ TEST_CASE("a window that is symmetric begins and ends alike") {
 }
 
 TEST_CASE("bits of narrow integers that are shifted out are gone") {
-    if (is_absent()) return;
     Model model = one_node(
         node("BitShift", {"x", "by"}, {"s"}, {{attribute("direction", std::string("LEFT"))}}),
         {value("x", {4}, type_uint8)}, {tensor("by", {4}, type_uint8, {'\1', '\7', '\x8', '\xff'})},
@@ -144,7 +135,6 @@ TEST_CASE("bits of narrow integers that are shifted out are gone") {
 }
 
 TEST_CASE("products up to each place, also where there is only one") {
-    if (is_absent()) return;
     const auto products = [](std::int64_t exclusive, std::int64_t reverse, const Sizes& sizes,
                              std::int64_t axis) {
         Model model = one_node(
@@ -164,7 +154,6 @@ TEST_CASE("products up to each place, also where there is only one") {
 }
 
 TEST_CASE("an update of several parameters keeps them apart") {
-    if (is_absent()) return;
     Model model = one_node(
         node("Momentum", {"r", "t", "x1", "x2", "g1", "g2", "v1", "v2"}, {"a", "b", "va", "vb"},
              {{number_attribute("alpha", 0.5f), number_attribute("beta", 0.25f),
@@ -181,7 +170,6 @@ TEST_CASE("an update of several parameters keeps them apart") {
 }
 
 TEST_CASE("what these operators refuse names the operator, its version and the node") {
-    if (is_absent()) return;
     const auto refused = [](const Model& model, dlprim::ErrorKind kind, const std::string& words) {
         const std::string text = error_of(model.str(), kind);
         CHECK(has(text, words));

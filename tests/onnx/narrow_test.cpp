@@ -24,7 +24,6 @@ Model through(int type, const std::vector<std::string>& attributes) {
 }  // namespace
 
 TEST_CASE("floats of 8 bits saturate, or do not") {
-    if (is_absent()) return;
     const auto x = tensor({5}, {0.3f, 1000, -1000, 448, 1e-9f});
     Session bounded = open_session(through(type_float8, {}));
     CHECK(bounded.run({{"x", x}}) == "float [5]: 0.3125 448 -448 448 0");
@@ -34,7 +33,6 @@ TEST_CASE("floats of 8 bits saturate, or do not") {
 }
 
 TEST_CASE("powers of two are rounded up, down or to the nearest") {
-    if (is_absent()) return;
     const auto x = tensor({4}, {1.1f, 1.5f, 1.9f, 4});
     const auto round = [&](const std::string& mode) {
         Session session = open_session(through(type_power, {attribute("round_mode", mode)}));
@@ -46,13 +44,11 @@ TEST_CASE("powers of two are rounded up, down or to the nearest") {
 }
 
 TEST_CASE("integers of 4 bits share bytes, and are quantised") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("DequantizeLinear", {"q", "scale"}, {"z"}),
-                   node("Add", {"x", "z"}, {"sum"}),
-                   node("QuantizeLinear", {"sum", "scale"}, {"small"},
-                        {{attribute("output_dtype", type_int4)}}),
-                   node("Cast", {"small"}, {"y"}, {{attribute("to", type_int64)}})};
+    Model model{.nodes = {node("DequantizeLinear", {"q", "scale"}, {"z"}),
+                          node("Add", {"x", "z"}, {"sum"}),
+                          node("QuantizeLinear", {"sum", "scale"}, {"small"},
+                               {{attribute("output_dtype", type_int4)}}),
+                          node("Cast", {"small"}, {"y"}, {{attribute("to", type_int64)}})}};
     // 1, -1 and -8, the first one in the low bits.
     model.initializers = {onnx_bytes::tensor("q", {3}, type_int4, std::string("\xf1\x08")),
                           floats("scale", {}, {0.5f})};
@@ -68,7 +64,6 @@ TEST_CASE("integers of 4 bits share bytes, and are quantised") {
 }
 
 TEST_CASE("quotients of integers without a sign use all 64 bits") {
-    if (is_absent()) return;
     Model model;
     const auto numbers = [](const std::vector<std::uint64_t>& values) {
         return value_of({static_cast<std::int64_t>(values.size())}, dlprim::DType::u64, values);
@@ -86,12 +81,10 @@ TEST_CASE("quotients of integers without a sign use all 64 bits") {
 }
 
 TEST_CASE("bits become another type of the same size alone") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("BitCast", {"x"}, {"y"}, {{attribute("to", type_int64)}})};
-    model.inputs = {value("x", {2})};
-    model.outputs = {value("y", {2}, type_int64)};
-    model.opset = 26;
+    Model model{.nodes = {node("BitCast", {"x"}, {"y"}, {{attribute("to", type_int64)}})},
+                .inputs = {value("x", {2})},
+                .outputs = {value("y", {2}, type_int64)},
+                .opset = 26};
     Session session = open_session(model);
     CHECK(has(session.error({{"x", tensor({2}, {1, 2})}}),
               "elements of float and int64 are not of the same size"));

@@ -57,13 +57,11 @@ const std::vector<std::string> convolution_attributes{attribute("group", 2),
 }  // namespace
 
 TEST_CASE("products of bytes are exact however long their sums are") {
-    if (is_absent()) return;
     constexpr std::int64_t k = 1001;  // 1001 * 255 * 255 has 26 bits
-    Model model;
-    model.nodes = {node("MatMulInteger", {"a", "b", "a0", "b0"}, {"y"})};
-    model.inputs = {value("a", {2, k}, type_uint8), value("b", {k, 2}, type_int8),
-                    value("a0", {2}, type_uint8), value("b0", {2}, type_int8)};
-    model.outputs = {value("y", {2, 2}, type_int32)};
+    Model model{.nodes = {node("MatMulInteger", {"a", "b", "a0", "b0"}, {"y"})},
+                .inputs = {value("a", {2, k}, type_uint8), value("b", {k, 2}, type_int8),
+                           value("a0", {2}, type_uint8), value("b0", {2}, type_int8)},
+                .outputs = {value("y", {2, 2}, type_int32)}};
     std::vector<std::uint8_t> a(2 * k, 255);
     std::fill(a.begin() + k, a.end(), std::uint8_t{1});
     std::vector<std::int8_t> b;
@@ -86,14 +84,13 @@ TEST_CASE("products of bytes are exact however long their sums are") {
 }
 
 TEST_CASE("3x3 convolutions of bytes are exact, with zero points for each channel") {
-    if (is_absent()) return;
     const Convolution c;
-    Model model;
-    model.nodes = {node("ConvInteger", {"x", "w", "x0", "w0"}, {"y"}, {convolution_attributes})};
-    model.inputs = {value("x", {1, 80, 5, 5}, type_uint8), value("w", {4, 40, 3, 3}, type_int8)};
-    model.initializers = {onnx_bytes::tensor("x0", {}, type_uint8, "\xfa"),
-                          onnx_bytes::tensor("w0", {4}, type_int8, raw(as<std::int8_t>(c.w_zero)))};
-    model.outputs = {value("y", {1, 4, 5, 4}, type_int32)};
+    Model model{
+        .nodes = {node("ConvInteger", {"x", "w", "x0", "w0"}, {"y"}, {convolution_attributes})},
+        .inputs = {value("x", {1, 80, 5, 5}, type_uint8), value("w", {4, 40, 3, 3}, type_int8)},
+        .outputs = {value("y", {1, 4, 5, 4}, type_int32)},
+        .initializers = {onnx_bytes::tensor("x0", {}, type_uint8, "\xfa"),
+                         onnx_bytes::tensor("w0", {4}, type_int8, raw(as<std::int8_t>(c.w_zero)))}};
     const std::string expected = text_of({1, 4, 5, 4}, i32, as<std::int32_t>(c.sums()));
     const auto x = value_of({1, 80, 5, 5}, u8, as<std::uint8_t>(c.x));
     check_on_devices(model, {{"x", x}, {"w", value_of({4, 40, 3, 3}, i8, c.weights())}}, expected);
@@ -107,13 +104,12 @@ TEST_CASE("3x3 convolutions of bytes are exact, with zero points for each channe
 }
 
 TEST_CASE("the host multiplies bytes as integers, of known weights and of computed ones") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("ConvInteger", {"x", "w", "x0"}, {"y"}),
-                   node("MatMulInteger", {"x", "x", "x0", "x0"}, {"z"})};
-    model.inputs = {value("x", {1, 2, 5, 5}, type_uint8), value("x0", {}, type_uint8)};
-    model.initializers = {onnx_bytes::tensor("w", {1, 2, 3, 3}, type_int8, std::string(18, 'w'))};
-    model.outputs = {value("y", {1, 1, 3, 3}, type_int32), value("z", {1, 2, 5, 5}, type_int32)};
+    Model model{
+        .nodes = {node("ConvInteger", {"x", "w", "x0"}, {"y"}),
+                  node("MatMulInteger", {"x", "x", "x0", "x0"}, {"z"})},
+        .inputs = {value("x", {1, 2, 5, 5}, type_uint8), value("x0", {}, type_uint8)},
+        .outputs = {value("y", {1, 1, 3, 3}, type_int32), value("z", {1, 2, 5, 5}, type_int32)},
+        .initializers = {onnx_bytes::tensor("w", {1, 2, 3, 3}, type_int8, std::string(18, 'w'))}};
     const Folder folder;
     const std::string path = folder.write("model.onnx", model.str());
     dlprim::Net net = dlprim::Net::from_onnx_file(dlprim::Context("cpu"), path);
@@ -124,23 +120,20 @@ TEST_CASE("the host multiplies bytes as integers, of known weights and of comput
 }
 
 TEST_CASE("a quantised convolution has a scale for each channel and a bias") {
-    if (is_absent()) return;
     const Convolution c;
     const Values scales{0.5, 0.25, 1, 0.125};
     const std::vector<std::int32_t> bias{1000, -2000, 0, 77777};
-    Model model;
-    model.nodes = {node("QLinearConv", {"x", "xs", "x0", "w", "ws", "w0", "ys", "y0", "b"}, {"y"},
-                        {convolution_attributes})};
-    model.inputs = {value("x", {1, 80, 5, 5}, type_uint8)};
-    model.initializers = {floats("xs", {}, {0.5}),
-                          onnx_bytes::tensor("x0", {}, type_uint8, "\xfa"),
-                          onnx_bytes::tensor("w", {4, 40, 3, 3}, type_int8, raw(c.weights())),
-                          floats("ws", {4}, scales),
-                          onnx_bytes::tensor("w0", {4}, type_int8, raw(as<std::int8_t>(c.w_zero))),
-                          floats("ys", {}, {4096}),
-                          onnx_bytes::tensor("y0", {}, type_int8, "\xf0"),
-                          onnx_bytes::tensor("b", {4}, type_int32, raw(bias))};
-    model.outputs = {value("y", {1, 4, 5, 4}, type_int8)};
+    Model model{
+        .nodes = {node("QLinearConv", {"x", "xs", "x0", "w", "ws", "w0", "ys", "y0", "b"}, {"y"},
+                       {convolution_attributes})},
+        .inputs = {value("x", {1, 80, 5, 5}, type_uint8)},
+        .outputs = {value("y", {1, 4, 5, 4}, type_int8)},
+        .initializers = {floats("xs", {}, {0.5}), onnx_bytes::tensor("x0", {}, type_uint8, "\xfa"),
+                         onnx_bytes::tensor("w", {4, 40, 3, 3}, type_int8, raw(c.weights())),
+                         floats("ws", {4}, scales),
+                         onnx_bytes::tensor("w0", {4}, type_int8, raw(as<std::int8_t>(c.w_zero))),
+                         floats("ys", {}, {4096}), onnx_bytes::tensor("y0", {}, type_int8, "\xf0"),
+                         onnx_bytes::tensor("b", {4}, type_int32, raw(bias))}};
     const Sizes sums = c.sums();
     std::vector<std::int8_t> expected;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -154,61 +147,55 @@ TEST_CASE("a quantised convolution has a scale for each channel and a bias") {
 }
 
 TEST_CASE("blocks of an axis have scales and zero points of their own") {
-    if (is_absent()) return;
-    Model model;
-    model.opset = 21;
-    model.nodes = {node("QuantizeLinear", {"x", "s", "z"}, {"q"},
-                        {{attribute("axis", -1), attribute("block_size", 2)}}),
-                   node("DequantizeLinear", {"q", "s", "z"}, {"y"},
-                        {{attribute("axis", 1), attribute("block_size", 2)}})};
-    model.initializers = {floats("s", {2, 2}, {1, 2, 4, 8}),
-                          onnx_bytes::tensor("z", {2, 2}, type_int8, {'\0', '\1', '\2', '\3'})};
-    model.inputs = {value("x", {2, 3})};
-    model.outputs = {value("y", {2, 3})};
+    Model model{
+        .nodes = {node("QuantizeLinear", {"x", "s", "z"}, {"q"},
+                       {{attribute("axis", -1), attribute("block_size", 2)}}),
+                  node("DequantizeLinear", {"q", "s", "z"}, {"y"},
+                       {{attribute("axis", 1), attribute("block_size", 2)}})},
+        .inputs = {value("x", {2, 3})},
+        .outputs = {value("y", {2, 3})},
+        .initializers = {floats("s", {2, 2}, {1, 2, 4, 8}),
+                         onnx_bytes::tensor("z", {2, 2}, type_int8, {'\0', '\1', '\2', '\3'})},
+        .opset = 21};
     // Ties go to even; beyond the range stay its ends, where 127 - 1 times 2 is 252.
     check_on_devices(model, {{"x", tensor({2, 3}, {0.5, 1.5, 1000, 2, 6, -4})}},
                      "float [2, 3]: 0 2 252 0 8 0");
 }
 
 TEST_CASE("of an input that is all zeros the scale is 1") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("DynamicQuantizeLinear", {"x"}, {"q", "scale", "zero"}),
-                   node("DequantizeLinear", {"q", "scale", "zero"}, {"y"})};
-    model.inputs = {value("x", {2})};
-    model.outputs = {value("y", {2})};
-    check_on_devices(model, {{"x", tensor({2}, {0, 0})}}, "float [2]: 0 0");
+    check_on_devices({.nodes = {node("DynamicQuantizeLinear", {"x"}, {"q", "scale", "zero"}),
+                                node("DequantizeLinear", {"q", "scale", "zero"}, {"y"})},
+                      .inputs = {value("x", {2})},
+                      .outputs = {value("y", {2})}},
+                     {{"x", tensor({2}, {0, 0})}}, "float [2]: 0 0");
 }
 
 TEST_CASE("a share of all stays in the range of its type") {
-    if (is_absent()) return;
-    Model model;
-    model.domains = {{"com.microsoft", 1}};
-    model.nodes = {node("QLinearSoftmax", {"x", "s", "z", "share", "least"}, {"y"},
-                        {{attribute("opset", 13)}, "", "com.microsoft"})};
-    model.initializers = {floats("s", {}, {1}), floats("share", {}, {1.0f / 256}),
-                          onnx_bytes::tensor("z", {}, type_int8, {'\3'}),
-                          onnx_bytes::tensor("least", {}, type_int8, "\x80")};
-    model.inputs = {value("x", {1, 2}, type_int8)};
-    model.outputs = {value("y", {1, 2}, type_int8)};
-    check_on_devices(model, {{"x", value_of<std::int8_t>({1, 2}, i8, {127, -128})}},
+    check_on_devices({.nodes = {node("QLinearSoftmax", {"x", "s", "z", "share", "least"}, {"y"},
+                                     {{attribute("opset", 13)}, "", "com.microsoft"})},
+                      .inputs = {value("x", {1, 2}, type_int8)},
+                      .outputs = {value("y", {1, 2}, type_int8)},
+                      .initializers = {floats("s", {}, {1}), floats("share", {}, {1.0f / 256}),
+                                       onnx_bytes::tensor("z", {}, type_int8, {'\3'}),
+                                       onnx_bytes::tensor("least", {}, type_int8, "\x80")},
+                      .domains = {{"com.microsoft", 1}}},
+                     {{"x", value_of<std::int8_t>({1, 2}, i8, {127, -128})}},
                      text_of<std::int8_t>({1, 2}, i8, {127, -128}));
 }
 
 TEST_CASE("packed weights that are not supported are named") {
-    if (is_absent()) return;
     const auto refused = [](std::int64_t bits, std::int64_t packed, const std::string& words) {
-        Model model;
-        model.domains = {{"com.microsoft", 1}};
-        model.nodes = {node("MatMulNBits", {"x", "w", "s"}, {"y"},
-                            {{attribute("K", 16), attribute("N", 1), attribute("bits", bits),
-                              attribute("block_size", 16), attribute("weight_prepacked", packed)},
-                             "n",
-                             "com.microsoft"})};
-        model.initializers = {onnx_bytes::tensor("w", {1, 1, 8}, type_uint8, "12345678"),
-                              floats("s", {1}, {1})};
-        model.inputs = {value("x", {2, 16})};
-        model.outputs = {value("y", {2, 1})};
+        Model model{
+            .nodes = {node("MatMulNBits", {"x", "w", "s"}, {"y"},
+                           {{attribute("K", 16), attribute("N", 1), attribute("bits", bits),
+                             attribute("block_size", 16), attribute("weight_prepacked", packed)},
+                            "n",
+                            "com.microsoft"})},
+            .inputs = {value("x", {2, 16})},
+            .outputs = {value("y", {2, 1})},
+            .initializers = {onnx_bytes::tensor("w", {1, 1, 8}, type_uint8, "12345678"),
+                             floats("s", {1}, {1})},
+            .domains = {{"com.microsoft", 1}}};
         const std::string text = error_of(model.str(), dlprim::ErrorKind::unsupported);
         CHECK(has(text, "[com.microsoft.MatMulNBits 'n', opset 1] " + words));
     };
@@ -217,15 +204,13 @@ TEST_CASE("packed weights that are not supported are named") {
 }
 
 TEST_CASE("what quantised operators refuse names the operator, its version and the node") {
-    if (is_absent()) return;
     const auto refused = [](const std::string& nodes, int type, dlprim::ErrorKind kind,
                             const std::string& words) {
-        Model model;
-        model.opset = 21;
-        model.nodes = {nodes};
-        model.initializers = {floats("s", {2}, {1, 2}), floats("one", {}, {1})};
-        model.inputs = {value("x", {2, 3}, type)};
-        model.outputs = {value("y", {2, 3})};
+        Model model{.nodes = {nodes},
+                    .inputs = {value("x", {2, 3}, type)},
+                    .outputs = {value("y", {2, 3})},
+                    .initializers = {floats("s", {2}, {1, 2}), floats("one", {}, {1})},
+                    .opset = 21};
         const std::string text = error_of(model.str(), kind);
         CHECK(has(text, words));
         CHECK(has(text, "'n', opset 21]"));

@@ -106,7 +106,6 @@ std::vector<std::vector<double>> lstm(const Node& node, const Sizes& lengths, do
 }  // namespace
 
 TEST_CASE("an LSTM with lengths, peepholes and clipping, backwards") {
-    if (is_absent()) return;
     const Node node("LSTM", 4);
     const std::vector<std::string> inputs{"x", "w", "r", "b", "lengths", "h", "c", "p"};
     const std::vector<std::string> attributes{attribute("direction", std::string("reverse")),
@@ -123,7 +122,6 @@ TEST_CASE("an LSTM with lengths, peepholes and clipping, backwards") {
 
 // As ONNX Runtime does. ONNX does not say it.
 TEST_CASE("a sequence of no steps ends with zeros, not with its initial state") {
-    if (is_absent()) return;
     const std::string both = attribute("direction", std::string("bidirectional"));
     for (const std::int64_t gates : {1, 3, 4}) {
         const Node node(gates == 1 ? "RNN" : gates == 3 ? "GRU" : "LSTM", gates, 2);
@@ -147,7 +145,6 @@ TEST_CASE("a sequence of no steps ends with zeros, not with its initial state") 
 }
 
 TEST_CASE("functions take their parameters from the lists in order") {
-    if (is_absent()) return;
     const Node node("RNN", 1, 2);
     const Model model = node.model({"x", "w", "r"},
                                    {attribute("direction", std::string("bidirectional")),
@@ -183,7 +180,6 @@ TEST_CASE("functions take their parameters from the lists in order") {
 }
 
 TEST_CASE("usual LSTM and GRU become the project's own operators") {
-    if (is_absent()) return;
     const auto kinds = [](const Model& model) { return types(open(model)); };
     const std::vector<std::string> inputs{"x", "w", "r", "b"};
     CHECK(kinds(Node("LSTM", 4).model(inputs, {}, "Y")) == "LSTM Reshape");
@@ -198,7 +194,6 @@ TEST_CASE("usual LSTM and GRU become the project's own operators") {
 }
 
 TEST_CASE("the project's own operators compute what steps compute") {
-    if (is_absent()) return;
     const std::string both = attribute("direction", std::string("bidirectional"));
     const std::string huge =
         number_attribute("clip", 1e9f);  // changes nothing, but is none of theirs
@@ -218,7 +213,6 @@ TEST_CASE("the project's own operators compute what steps compute") {
 }
 
 TEST_CASE("a session bounds the steps of a recurrent operator") {
-    if (is_absent()) return;
     const Node node("RNN", 1);
     dlprim::ONNXSessionOptions options;
     options.max_iterations = steps - 1;
@@ -228,7 +222,6 @@ TEST_CASE("a session bounds the steps of a recurrent operator") {
 }
 
 TEST_CASE("what a recurrent operator refuses names the operator, its version and the node") {
-    if (is_absent()) return;
     const Node node("LSTM", 4);
     const auto refused = [&](const std::vector<std::string>& inputs, const std::string& option,
                              dlprim::ErrorKind kind, const std::string& words) {

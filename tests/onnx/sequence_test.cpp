@@ -18,16 +18,15 @@ const ONNXValue two_tensors(ONNXValue::Sequence{tensor({1}, {1}), tensor({2}, {2
 }  // namespace
 
 TEST_CASE("sequences go in and come out, and positions may be inputs") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {
-        node("SequenceInsert", {"s", "x", "at"}, {"y"}), node("SequenceLength", {"y"}, {"length"}),
-        node("SequenceAt", {"y", "last"}, {"end"}), node("SequenceErase", {"y", "at"}, {"same"})};
-    model.initializers = {onnx_bytes::tensor("last", {}, type_int64, raw<std::int64_t>({-1}))};
-    model.inputs = {sequence_info("s"), value("x", {1}), value("at", {}, type_int64)};
-    model.outputs = {sequence_info("y"), value("length", {}, type_int64), value("end", {2}),
-                     sequence_info("same")};
-    Session session = open_session(model);
+    Session session = open_session(
+        {.nodes = {node("SequenceInsert", {"s", "x", "at"}, {"y"}),
+                   node("SequenceLength", {"y"}, {"length"}),
+                   node("SequenceAt", {"y", "last"}, {"end"}),
+                   node("SequenceErase", {"y", "at"}, {"same"})},
+         .inputs = {sequence_info("s"), value("x", {1}), value("at", {}, type_int64)},
+         .outputs = {sequence_info("y"), value("length", {}, type_int64), value("end", {2}),
+                     sequence_info("same")},
+         .initializers = {onnx_bytes::tensor("last", {}, type_int64, raw<std::int64_t>({-1}))}});
     const auto x = tensor({1}, {9});
     CHECK(session.run({{"s", two_tensors}, {"x", x}, {"at", integer(1)}}) ==
           "(float [1]: 1, float [1]: 9, float [2]: 2 3)");
@@ -43,18 +42,15 @@ TEST_CASE("sequences go in and come out, and positions may be inputs") {
 }
 
 TEST_CASE("a tensor is split into a sequence and joined again, in a static network too") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("SplitToSequence", {"x"}, {"parts"}, {{attribute("keepdims", 0)}}),
-                   node("ConcatFromSequence", {"parts"}, {"y"},
-                        {{attribute("axis", 1), attribute("new_axis", 1)}})};
-    model.inputs = {value("x", {2, 3})};
-    model.outputs = {value("y", {3, 2})};
+    Model model{.nodes = {node("SplitToSequence", {"x"}, {"parts"}, {{attribute("keepdims", 0)}}),
+                          node("ConcatFromSequence", {"parts"}, {"y"},
+                               {{attribute("axis", 1), attribute("new_axis", 1)}})},
+                .inputs = {value("x", {2, 3})},
+                .outputs = {value("y", {3, 2})}};
     CHECK(run(model, {{"x", {1, 2, 3, 4, 5, 6}}}) == Values{1, 4, 2, 5, 3, 6});
 }
 
 TEST_CASE("a loop collects a sequence") {
-    if (is_absent()) return;
     Model model;
     Graph body;
     body.inputs = {value("i", {}, type_int64), value("go", {}, type_bool), sequence_info("list")};
@@ -73,12 +69,11 @@ TEST_CASE("a loop collects a sequence") {
 }
 
 TEST_CASE("an optional may be left out") {
-    if (is_absent()) return;
-    Model model;
-    model.opset = 18;
-    model.nodes = {node("OptionalHasElement", {"s"}, {"y"}), node("Identity", {"s"}, {"same"})};
-    model.inputs = {sequence_info("s", true)};
-    model.outputs = {value("y", {}, type_bool), sequence_info("same", true)};
+    Model model{
+        .nodes = {node("OptionalHasElement", {"s"}, {"y"}), node("Identity", {"s"}, {"same"})},
+        .inputs = {sequence_info("s", true)},
+        .outputs = {value("y", {}, type_bool), sequence_info("same", true)},
+        .opset = 18};
     Session session = open_session(model);
     CHECK(session.run({{"s", two_tensors}}) == "bool []: 1");
     CHECK(session.output("same") == "(float [1]: 1, float [2]: 2 3)");

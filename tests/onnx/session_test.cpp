@@ -6,13 +6,10 @@
 using namespace onnx_test;
 
 TEST_CASE("a shape may be an input, and every shape has its nets") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("Relu", {"x"}, {"positive"}),
-                   node("Reshape", {"positive", "sizes"}, {"y"})};
-    model.inputs = {value("x", {4}), value("sizes", {2}, type_int64)};
-    model.outputs = {value("y", {-1, -1})};
-    Session session = open_session(model);
+    Session session = open_session({.nodes = {node("Relu", {"x"}, {"positive"}),
+                                              node("Reshape", {"positive", "sizes"}, {"y"})},
+                                    .inputs = {value("x", {4}), value("sizes", {2}, type_int64)},
+                                    .outputs = {value("y", {-1, -1})}});
     CHECK(session.run({{"x", tensor({4}, {-1, 2, -3, 4})}, {"sizes", sizes({2, 2})}}) ==
           "float [2, 2]: 0 2 0 4");
     CHECK(session.nets() == 1);
@@ -25,17 +22,15 @@ TEST_CASE("a shape may be an input, and every shape has its nets") {
 }
 
 TEST_CASE("a shape may be computed on the device") {
-    if (is_absent()) return;
     // y = expand(x, [largest element of x])
-    Model model;
-    model.nodes = {node("ReduceMax", {"x"}, {"most"}, {{attribute("keepdims", 1)}}),
-                   node("Cast", {"most"}, {"count"}, {{attribute("to", 7)}}),
-                   node("Expand", {"one", "count"}, {"ones"}),
-                   node("Mul", {"ones", "most"}, {"y"})};
-    model.inputs = {value("x", {3})};
-    model.initializers = {floats("one", {1}, {1})};
-    model.outputs = {value("y", {-1})};
-    Session session = open_session(model);
+    Session session =
+        open_session({.nodes = {node("ReduceMax", {"x"}, {"most"}, {{attribute("keepdims", 1)}}),
+                                node("Cast", {"most"}, {"count"}, {{attribute("to", 7)}}),
+                                node("Expand", {"one", "count"}, {"ones"}),
+                                node("Mul", {"ones", "most"}, {"y"})},
+                      .inputs = {value("x", {3})},
+                      .outputs = {value("y", {-1})},
+                      .initializers = {floats("one", {1}, {1})}});
     CHECK(session.run({{"x", tensor({3}, {1, 3, 2})}}) == "float [3]: 3 3 3");
     CHECK(session.run({{"x", tensor({3}, {1, 0, 2})}}) == "float [2]: 2 2");
     const std::int64_t made = session.nets();
@@ -45,38 +40,31 @@ TEST_CASE("a shape may be computed on the device") {
 }
 
 TEST_CASE("open sizes are those of the inputs") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("Add", {"x", "x"}, {"y"})};
-    model.inputs = {value("x", {-1, 2})};
-    model.outputs = {value("y", {-1, 2})};
-    Session session = open_session(model);
+    Session session = open_session({.nodes = {node("Add", {"x", "x"}, {"y"})},
+                                    .inputs = {value("x", {-1, 2})},
+                                    .outputs = {value("y", {-1, 2})}});
     CHECK(session.run({{"x", tensor({1, 2}, {1, 2})}}) == "float [1, 2]: 2 4");
     CHECK(session.run({{"x", tensor({2, 2}, {1, 2, 3, 4})}}) == "float [2, 2]: 2 4 6 8");
     CHECK(session.run({{"x", tensor({0, 2}, {})}}) == "float [0, 2]:");
 }
 
 TEST_CASE("a size of -1 and one named ? are open, each for itself") {
-    if (is_absent()) return;
     const std::string shape =
         bytes(1, number(1, -1)) + bytes(1, bytes(2, "?")) + bytes(1, bytes(2, "?"));
-    Model model;
-    model.nodes = {node("Add", {"x", "x"}, {"y"})};
-    model.inputs = {bytes(1, "x") + bytes(2, bytes(1, number(1, type_float) + bytes(2, shape)))};
-    model.outputs = {value("y", {-1, -1, -1})};
-    Session session = open_session(model);
+    Session session = open_session(
+        {.nodes = {node("Add", {"x", "x"}, {"y"})},
+         .inputs = {bytes(1, "x") + bytes(2, bytes(1, number(1, type_float) + bytes(2, shape)))},
+         .outputs = {value("y", {-1, -1, -1})}});
     CHECK(session.run({{"x", tensor({2, 1, 3}, {1, 2, 3, 4, 5, 6})}}) ==
           "float [2, 1, 3]: 2 4 6 8 10 12");
 }
 
 TEST_CASE("outputs may be inputs and constants, and an initialiser may be given") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("Identity", {"x"}, {"y"})};
-    model.initializers = {floats("stored", {2}, {5, 6})};
-    model.inputs = {value("x", {}), value("stored", {2})};
-    model.outputs = {value("y", {}), value("x", {}), value("stored", {2})};
-    Session session = open_session(model);
+    Session session =
+        open_session({.nodes = {node("Identity", {"x"}, {"y"})},
+                      .inputs = {value("x", {}), value("stored", {2})},
+                      .outputs = {value("y", {}), value("x", {}), value("stored", {2})},
+                      .initializers = {floats("stored", {2}, {5, 6})}});
     CHECK(session.run({{"x", tensor({}, {7})}}) == "float []: 7");
     CHECK(session.output("x") == "float []: 7");
     CHECK(session.output("stored") == "float [2]: 5 6");
@@ -86,11 +74,9 @@ TEST_CASE("outputs may be inputs and constants, and an initialiser may be given"
 }
 
 TEST_CASE("a session keeps as many ways as it may") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("Reshape", {"x", "sizes"}, {"r"}), node("Relu", {"r"}, {"y"})};
-    model.inputs = {value("x", {4}), value("sizes", {1}, type_int64)};
-    model.outputs = {value("y", {-1})};
+    Model model{.nodes = {node("Reshape", {"x", "sizes"}, {"r"}), node("Relu", {"r"}, {"y"})},
+                .inputs = {value("x", {4}), value("sizes", {1}, type_int64)},
+                .outputs = {value("y", {-1})}};
     dlprim::ONNXSessionOptions options;
     options.max_programs = 2;
     Session session = open_session(model, options);
@@ -109,12 +95,9 @@ TEST_CASE("a session keeps as many ways as it may") {
 }
 
 TEST_CASE("inputs that do not fit are named, with what is declared") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("Add", {"x", "z"}, {"y"})};
-    model.inputs = {value("x", {-1, 2}), value("z", {-1, 2})};
-    model.outputs = {value("y", {-1, 2})};
-    Session session = open_session(model);
+    Session session = open_session({.nodes = {node("Add", {"x", "z"}, {"y"})},
+                                    .inputs = {value("x", {-1, 2}), value("z", {-1, 2})},
+                                    .outputs = {value("y", {-1, 2})}});
     const auto x = tensor({1, 2}, {1, 2});
     CHECK(has(session.error({{"x", x}}), "input 'z' is not given; it is declared as float [N, 2]"));
     CHECK(has(session.error({{"x", x}, {"z", x}, {"w", x}}), "has no input 'w'"));
@@ -134,12 +117,9 @@ TEST_CASE("inputs that do not fit are named, with what is declared") {
 }
 
 TEST_CASE("more constants than memory is one sentence") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {node("ConstantOfShape", {"sizes"}, {"y"})};
-    model.inputs = {value("sizes", {-1}, type_int64)};
-    model.outputs = {value("y", {-1})};
-    Session session = open_session(model);
+    Session session = open_session({.nodes = {node("ConstantOfShape", {"sizes"}, {"y"})},
+                                    .inputs = {value("sizes", {-1}, type_int64)},
+                                    .outputs = {value("y", {-1})}});
     CHECK(session.run({{"sizes", sizes({2})}}) == "float [2]: 0 0");
     CHECK(has(session.error({{"sizes", sizes({1 << 20, 1 << 20})}}), "would take more than"));
 }

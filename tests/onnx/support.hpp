@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What the tests of ONNX models share: a folder for files, running a model on the host, the words
-// of an error.
+// What the tests of ONNX models share: running a model on the host, and the words of an error.
 #pragma once
 
 #include "formats/onnx/model.hpp"
 #include "onnx/model_bytes.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/folder.hpp"
 
 #include <dlprim/dlprim.hpp>
 
-#include <unistd.h>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -21,21 +21,11 @@ namespace onnx_test {
 
 namespace fs = std::filesystem;
 using namespace onnx_bytes;
+using dlprim::testing::Folder;
 using Values = std::vector<float>;
 
 /// A size whose elements no memory holds.
 constexpr std::int64_t huge = std::int64_t{1} << 40;
-
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("dlprim-onnx-test-" + std::to_string(getpid()));
-    Folder() { fs::create_directories(path); }
-    ~Folder() { fs::remove_all(path); }
-    std::string file(const std::string& name) const { return (path / name).string(); }
-    std::string write(const std::string& name, const std::string& bytes) const {
-        std::ofstream(file(name), std::ios::binary) << bytes;
-        return file(name);
-    }
-};
 
 /// Whether there is nothing to test; the test's entry then counts as skipped.
 inline bool is_absent() {

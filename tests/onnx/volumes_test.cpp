@@ -64,7 +64,6 @@ bool is_inside(const Triple& at, const Triple& sizes) {
 }  // namespace
 
 TEST_CASE("a convolution of three dimensions in groups, with strides, dilations and padding") {
-    if (is_absent()) return;
     const Values x = ramp(4 * 5 * 4 * 6), w = ramp(6 * 2 * 12), bias = ramp(6);
     Triple out{};
     for (std::size_t i = 0; i < 3; ++i)
@@ -84,17 +83,15 @@ TEST_CASE("a convolution of three dimensions in groups, with strides, dilations 
                 });
             expected[place(o, at, out)] = sum;
         });
-    Model model;
-    model.nodes = {node("Conv", {"x", "w", "b"}, {"y"}, {window})};
-    model.initializers = {floats("w", {6, 2, 3, 2, 2}, w), floats("b", {6}, bias)};
-    model.inputs = {value("x", {1, 4, 5, 4, 6})};
-    model.outputs = {value("y", {1, 6, out[0], out[1], out[2]})};
-    dlprim::Net net = open(model);
+    dlprim::Net net =
+        open({.nodes = {node("Conv", {"x", "w", "b"}, {"y"}, {window})},
+              .inputs = {value("x", {1, 4, 5, 4, 6})},
+              .outputs = {value("y", {1, 6, out[0], out[1], out[2]})},
+              .initializers = {floats("w", {6, 2, 3, 2, 2}, w), floats("b", {6}, bias)}});
     check_close(run(net, {{"x", x}}), expected);
 }
 
 TEST_CASE("a transposed convolution of three dimensions") {
-    if (is_absent()) return;
     const Values x = ramp(4 * 5 * 4 * 6), w = ramp(4 * 3 * 12), bias = ramp(6);
     const Triple more{1, 0, 1};
     Triple out{};
@@ -126,14 +123,12 @@ TEST_CASE("a transposed convolution of three dimensions") {
 }
 
 TEST_CASE("columns become an image whose last rows no window reaches") {
-    if (is_absent()) return;
-    Model model;
-    model.nodes = {
-        node("Col2Im", {"x", "image", "block"}, {"y"}, {{attribute("strides", Sizes{2, 3})}})};
-    model.initializers = {integers("image", {4, 6}), integers("block", {2, 2})};
-    model.inputs = {value("x", {1, 4, 4})};
-    model.outputs = {value("y", {1, 1, 4, 6})};
-    model.opset = 18;
+    Model model{.nodes = {node("Col2Im", {"x", "image", "block"}, {"y"},
+                               {{attribute("strides", Sizes{2, 3})}})},
+                .inputs = {value("x", {1, 4, 4})},
+                .outputs = {value("y", {1, 1, 4, 6})},
+                .initializers = {integers("image", {4, 6}), integers("block", {2, 2})},
+                .opset = 18};
     dlprim::Net net = open(model);
     CHECK(run(net, {{"x", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}}) ==
           Values{1, 5, 0, 2, 6, 0, 9, 13, 0, 10, 14, 0, 3, 7, 0, 4, 8, 0, 11, 15, 0, 12, 16, 0});

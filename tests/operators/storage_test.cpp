@@ -168,10 +168,7 @@ class Checker {
                                                const std::string& engine) {
         where_ = one_.title() + (backward ? " backward" : " forward") + " in " +
                  std::string(name_of(dtype_)) + (engine.empty() ? "" : " by " + engine);
-        PlanOptions options;
-        options.bind_params_from = 0;
-        options.least_narrow = 1;
-        options.narrow_cost = 1e9;
+        PlanOptions options{.bind_params_from = 0, .least_narrow = 1, .narrow_cost = 1e9};
         if (!engine.empty()) options.engines = {{type, engine}};
         Graph graph = make_graph(backward);
         BlockStore store;

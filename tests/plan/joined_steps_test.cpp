@@ -107,10 +107,8 @@ const bool registered = [] {
 
 /// The device as a GPU, in a context of its own.
 Context gpu_from(const Context& device) {
-    setenv("DLPRIM_TRAITS", "wide_vectors=0,max_work_group=64", 1);
-    Context gpu(device.info().id);
-    unsetenv("DLPRIM_TRAITS");
-    return gpu;
+    const Variable traits("DLPRIM_TRAITS", "wide_vectors=0,max_work_group=64");
+    return Context(device.info().id);
 }
 
 /// The same, with steps that are not joined.
@@ -153,8 +151,7 @@ std::unique_ptr<Plan> training_plan(const Context& device, int size) {
     expand_composites(graph);
     differentiate(graph);
     add_update(graph, {});
-    PlanOptions options;
-    options.engines = simple_engines();
+    PlanOptions options{.engines = simple_engines()};
     return make_plan(device, graph, options);
 }
 
@@ -174,8 +171,7 @@ Trained train(const Context& device) {
     NetOptions options = training();
     options.engines = simple_engines();
     Net net = make_net(device, network_of(16), options);
-    SolverOptions rate;
-    rate.learning_rate = 0.05;
+    SolverOptions rate{.learning_rate = 0.05};
     Solver solver(net, rate);
     Trained trained;
     for (unsigned step = 0; step < 4; ++step) {
@@ -220,8 +216,7 @@ Sliced slices_of(const Context& device, int size) {
         {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["scores", "label"],
          "outputs": ["loss"]}]})"),
                        options);
-    SolverOptions rate;
-    rate.learning_rate = 0.05;
+    SolverOptions rate{.learning_rate = 0.05};
     Solver solver(net, rate);
     for (unsigned step = 0; step < 3; ++step) {
         set_floats(

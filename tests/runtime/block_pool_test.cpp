@@ -6,6 +6,8 @@
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"
 #include "support/catch.hpp"
+#include "support/environment.hpp"
+#include "support/threads.hpp"
 
 #include <dlprim/opencl.hpp>
 
@@ -38,14 +40,6 @@ bool overlaps(const Model& model, const BlockPool::Block& block) {
     const auto before = std::prev(next);
     return before->first.first == block.segment && before->second > block.offset;
 }
-
-/// Lowers traits of the contexts that are opened while it lives.
-struct LowerTraits {
-    explicit LowerTraits(const char* traits) { ::setenv("DLPRIM_TRAITS", traits, 1); }
-    LowerTraits(const LowerTraits&) = delete;
-    LowerTraits& operator=(const LowerTraits&) = delete;
-    ~LowerTraits() { ::unsetenv("DLPRIM_TRAITS"); }
-};
 
 /// A tensor of almost that size: AddressSanitizer wants some bytes behind each.
 Tensor tensor_of(const Context& context, std::int64_t size) {
@@ -165,21 +159,19 @@ TEST_CASE("threads allocate and free at the same time", "[memory]") {
     ON_EVERY_DEVICE(device) {
         const Context own(device.info().id);
         std::atomic<bool> right{true};
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 4; ++t)
-            threads.emplace_back([&, t] {
-                std::mt19937 random(static_cast<unsigned>(t));
-                std::vector<Tensor> kept(8);
-                for (int i = 0; i < 200; ++i) {
-                    Tensor& x = kept[random() % kept.size()];
-                    x = Tensor(own, {static_cast<std::int64_t>(random() % 5000 + 1)});
-                    x.fill(t * 1000 + i);
-                    if (i % 20 != 0) continue;
-                    for (const float value : x.to_floats())
-                        if (value != static_cast<float>(t * 1000 + i)) right = false;
-                }
-            });
-        for (std::thread& thread : threads) thread.join();
+        testing::in_threads(4, [&](std::size_t thread) {
+            const int t = static_cast<int>(thread);
+            std::mt19937 random(static_cast<unsigned>(t));
+            std::vector<Tensor> kept(8);
+            for (int i = 0; i < 200; ++i) {
+                Tensor& x = kept[random() % kept.size()];
+                x = Tensor(own, {static_cast<std::int64_t>(random() % 5000 + 1)});
+                x.fill(t * 1000 + i);
+                if (i % 20 != 0) continue;
+                for (const float value : x.to_floats())
+                    if (value != static_cast<float>(t * 1000 + i)) right = false;
+            }
+        });
         CHECK(right);
         CHECK(own.memory().live == 0);
     }
@@ -187,7 +179,7 @@ TEST_CASE("threads allocate and free at the same time", "[memory]") {
 
 TEST_CASE("out of memory: what is cached is let go first, then the error says what is used",
           "[memory]") {
-    const LowerTraits limits("global_mib=64,max_alloc_mib=32");
+    const testing::Variable limits("DLPRIM_TRAITS", "global_mib=64,max_alloc_mib=32");
     ON_EVERY_DEVICE(device) {
         const Context own(device.info().id);
         CHECK(own.memory().total == 64 * mib);

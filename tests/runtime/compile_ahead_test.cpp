@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 using namespace dlprim;
+using testing::Variable;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
@@ -75,21 +76,6 @@ int processes(const CompileTarget& target, int programs, int threads) {
     const auto crew = crew_for(programs_of(target, programs), threads);
     return crew ? crew->processes : 0;
 }
-
-/// A variable of the environment while the object lives.
-class Variable {
-  public:
-    Variable(const char* name, const std::string& value) : name_(name), old_(env(name)) {
-        ::setenv(name, value.c_str(), 1);
-    }
-    ~Variable() { old_ ? ::setenv(name_, old_->c_str(), 1) : ::unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-  private:
-    const char* name_;
-    std::optional<std::string> old_;
-};
 
 }  // namespace
 

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 using namespace dlprim;
+using testing::Variable;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
@@ -121,7 +122,7 @@ TEST_CASE("a process writes to the cache folder of the context, whatever the env
     for (const Context& context : opencl_contexts()) {
         const CacheFolder folder;
         const Context cold(context.info().id);
-        ::setenv("DLPRIM_CACHE_DIR", (folder.path() / "other").c_str(), 1);
+        const Variable other("DLPRIM_CACHE_DIR", folder.path() / "other");
         Started started(cold);
         REQUIRE(started.process.ready());
         CHECK(started.process.compile({"bad", "kernel void bad() { nonsense(); }", ""}) ==
@@ -239,7 +240,6 @@ TEST_CASE("a process has no files of its parent, and no signals from its termina
 }
 
 TEST_CASE("a parent that waits to be killed", "[.parent]") {
-    const CacheFolder folder;
     Started started(Context(env("DLPRIM_TEST_ID").value()));
     REQUIRE(started.process.ready());
     write_file_atomically(env("DLPRIM_TEST_FILE").value(), cat(started.process.process()));
@@ -251,8 +251,7 @@ TEST_CASE("processes end when their parent is killed") {
         const CacheFolder folder;
         fs::create_directories(folder.path());
         const fs::path told = folder.path() / "process";
-        ::setenv("DLPRIM_TEST_ID", context.info().id.c_str(), 1);
-        ::setenv("DLPRIM_TEST_FILE", told.c_str(), 1);
+        const Variable id("DLPRIM_TEST_ID", context.info().id), file("DLPRIM_TEST_FILE", told);
         const pid_t parent = ::fork();
         if (parent == 0) {
             ::execl("/proc/self/exe", "compile_process_test", "[.parent]", nullptr);
@@ -264,9 +263,6 @@ TEST_CASE("processes end when their parent is killed") {
         ::kill(parent, SIGKILL);
         ::waitpid(parent, nullptr, 0);
         CHECK(soon([&] { return !is_alive(process); }));
-        ::unsetenv("DLPRIM_TEST_ID");
-        ::unsetenv("DLPRIM_TEST_FILE");
-        fs::remove_all(fs::temp_directory_path() / cat("dlprim_cache_", parent));
     }
 }
 
@@ -276,8 +272,8 @@ namespace {
 std::vector<float> cold_result(const std::string& id, const char* processes,
                                std::set<std::string>& kept) {
     const CacheFolder folder;
-    ::setenv("DLPRIM_COMPILE_PROCESSES", processes, 1);
-    ::setenv("DLPRIM_COMPILE_PROGRAM", executable.c_str(), 1);
+    const Variable count("DLPRIM_COMPILE_PROCESSES", processes);
+    const Variable program("DLPRIM_COMPILE_PROGRAM", executable);
     const Context cold(id);
     Net net = Net::from_json(cold, R"({
         "inputs": [{"name": "x", "shape": [2, 8, 12, 12]}],
@@ -295,8 +291,6 @@ std::vector<float> cold_result(const std::string& id, const char* processes,
     net.input("x").fill(0);
     net.forward();
     kept = kept_in(folder);
-    ::unsetenv("DLPRIM_COMPILE_PROCESSES");
-    ::unsetenv("DLPRIM_COMPILE_PROGRAM");
     return net.output("y").to_floats();
 }
 
@@ -337,8 +331,7 @@ TEST_CASE("a program that ends the compiler's process ends no other") {
         const CacheFolder folder;
         const fs::path fragile = script(
             folder, cat("LD_PRELOAD=", DLPRIM_FRAGILE_COMPILER, " exec ", executable.string()));
-        const auto old = env("DLPRIM_COMPILE_PROGRAM");
-        ::setenv("DLPRIM_COMPILE_PROGRAM", fragile.c_str(), 1);
+        const Variable program("DLPRIM_COMPILE_PROGRAM", fragile);
         {
             const Context cold(context.info().id);
             Access::impl(cold).build({"guarded", guarded, ""});
@@ -353,8 +346,6 @@ TEST_CASE("a program that ends the compiler's process ends no other") {
             CompileShield shield(target);
             CHECK_FALSE(shield.survives({"deadly", deadly, ""}, "/nowhere"));
         }
-        old ? ::setenv("DLPRIM_COMPILE_PROGRAM", old->c_str(), 1)
-            : ::unsetenv("DLPRIM_COMPILE_PROGRAM");
     }
     CHECK_FALSE(has_children());
 }

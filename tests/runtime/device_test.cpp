@@ -2,6 +2,8 @@
 // Choosing a device by text, messages if it does not exist, and DLPRIM_TRAITS.
 #include "base/text.hpp"
 #include "support/catch.hpp"
+#include "support/environment.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/context.hpp>
 
@@ -11,33 +13,12 @@
 #include <string>
 
 using namespace dlprim;
+using testing::Variable;
 
 namespace {
 
-class Variable {
-  public:
-    Variable(const char* name, const char* value) : name_(name) {
-        const char* old = std::getenv(name);
-        had_ = old != nullptr;
-        if (had_) old_ = old;
-        ::setenv(name, value, 1);
-    }
-    ~Variable() { had_ ? ::setenv(name_, old_.c_str(), 1) : ::unsetenv(name_); }
-
-  private:
-    const char* name_;
-    bool had_ = false;
-    std::string old_;
-};
-
 std::string complaint(std::string_view device, ErrorKind kind) {
-    try {
-        const Context context(device);
-    } catch (const Error& error) {
-        CHECK(error.kind() == kind);
-        return error.what();
-    }
-    return "no error";
+    return testing::message_of(kind, [&] { const Context context(device); });
 }
 
 }  // namespace

@@ -59,12 +59,6 @@ bool accepts(const char* name, T a, T b, T result) {
     return is_right(*find_math_function(name), trial, 0, result);
 }
 
-class Functions {
-  public:
-    explicit Functions(const char* whose) { ::setenv("DLPRIM_FUNCTIONS", whose, 1); }
-    ~Functions() { ::unsetenv("DLPRIM_FUNCTIONS"); }
-};
-
 const ProgramSource calls_tanh{
     "calls tanh",
     "kernel void run(global float* x) { x[0] = tanh(x[0]); vstore4(tanh(vload4(0, x)), 0, x); }",
@@ -92,7 +86,7 @@ TEST_CASE("a result that is not right is seen") {
 }
 
 TEST_CASE("our texts of functions are right for numbers and for vectors") {
-    const Functions whose("own");  // those that others need, too
+    const testing::Variable whose("DLPRIM_FUNCTIONS", "own");  // those that others need, too
     for (const OpenCLDevice& found : opencl_devices()) {
         Device device(found, BinaryCache());
         for (const MathFunction& function : math_functions()) {
@@ -106,12 +100,12 @@ TEST_CASE("our texts of functions are right for numbers and for vectors") {
 TEST_CASE("programs that call functions get our texts, and have other keys") {
     for (const OpenCLDevice& found : opencl_devices()) {
         const std::string drivers = [&] {
-            const Functions whose("driver");
+            const testing::Variable whose("DLPRIM_FUNCTIONS", "driver");
             Device device(found, BinaryCache());
             CHECK(device.builds.math().corrected(calls_tanh).source == calls_tanh.source);
             return device.builds.key_of(calls_tanh);
         }();
-        const Functions whose("own");
+        const testing::Variable whose("DLPRIM_FUNCTIONS", "own");
         Device device(found, BinaryCache());
         const std::string text = device.builds.math().corrected(calls_tanh).source;
         CHECK(text.find("#define tanh dlprim_tanh\n") != std::string::npos);
@@ -126,7 +120,7 @@ TEST_CASE("programs that call functions get our texts, and have other keys") {
         in_option.options = "-DACTIVATION(v)=tanh(v)";
         CHECK(device.builds.math().corrected(in_option).source != in_option.source);
     }
-    const Functions whose("mine");
+    const testing::Variable whose("DLPRIM_FUNCTIONS", "mine");
     for (const OpenCLDevice& found : opencl_devices())
         CHECK_THROWS_AS(Context(found.info.id), Error);
 }

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 using namespace dlprim;
+using testing::Variable;
 namespace fs = std::filesystem;
 
 namespace {
@@ -203,8 +204,7 @@ TEST_CASE("builds are tried again one at a time") {
 TEST_CASE("processes take turns with a program on PoCL") {
     // A folder of the test's own: other programs hold locks in the one that PoCL began with.
     const CacheFolder folder;
-    const auto old = env("POCL_CACHE_DIR");
-    ::setenv("POCL_CACHE_DIR", folder.path().c_str(), 1);
+    const Variable cache("POCL_CACHE_DIR", folder.path());
     for (const Context& context : opencl_contexts()) {
         if (context.info().platform != "Portable Computing Language") continue;
         // Another process's locks, on what any program may have.
@@ -225,7 +225,6 @@ TEST_CASE("processes take turns with a program on PoCL") {
         builder.join();
         CHECK(done);
     }
-    old ? ::setenv("POCL_CACHE_DIR", old->c_str(), 1) : ::unsetenv("POCL_CACHE_DIR");
 }
 
 TEST_CASE("one of six processes", "[.six]") {
@@ -238,14 +237,13 @@ TEST_CASE("one of six processes", "[.six]") {
 TEST_CASE("six processes with cold caches") {
     const std::string self =
         cat("'", fs::read_symlink("/proc/self/exe").string(), "' '[.six]' > /dev/null & ");
-    const auto old = env("POCL_CACHE_DIR");
     for (const Context& context : opencl_contexts()) {
-        ::setenv("DLPRIM_TEST_ID", context.info().id.c_str(), 1);
+        const Variable id("DLPRIM_TEST_ID", context.info().id);
         const bool shares = context.info().platform == "Portable Computing Language";
         for (int round = 0; round < (shares ? 4 : 1); ++round) {
             INFO(context.info().name << ", round " << round);
             const CacheFolder folder;
-            ::setenv("POCL_CACHE_DIR", (folder.path() / "pocl").c_str(), 1);
+            const Variable cache("POCL_CACHE_DIR", folder.path() / "pocl");
             std::string start, wait;
             for (int i = 0; i < 6; ++i) {
                 start += cat(self, "p", i, "=$!; ");
@@ -254,6 +252,4 @@ TEST_CASE("six processes with cold caches") {
             CHECK(std::system(cat("failed=0; ", start, wait, "exit $failed").c_str()) == 0);
         }
     }
-    old ? ::setenv("POCL_CACHE_DIR", old->c_str(), 1) : ::unsetenv("POCL_CACHE_DIR");
-    ::unsetenv("DLPRIM_TEST_ID");
 }

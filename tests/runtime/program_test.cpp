@@ -8,6 +8,7 @@
 #include "runtime/cache_folder.hpp"
 #include "runtime/kernel_parameters.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -16,6 +17,7 @@
 #include <string>
 
 using namespace dlprim;
+using testing::message_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -140,24 +142,16 @@ TEST_CASE("wrong names and kinds of arguments are told") {
     if (!has_opencl()) return;
     const Context context("opencl");
     const auto program = Access::impl(context).build({"scale", scale, "-DADD=0"});
-    const auto message = [](const auto& action) -> std::string {
-        try {
-            action();
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "no error";
-    };
-    CHECK(message([&] { program->kernel("scales"); }).find("scale") != std::string::npos);
+    CHECK(message_of([&] { program->kernel("scales"); }).find("scale") != std::string::npos);
     NDRange range;
-    CHECK(message([&] {
+    CHECK(message_of([&] {
               KernelCall(program, "scale", range).scalar("factr", 1.0f);
           }).find("x_offset") != std::string::npos);
-    CHECK(message([&] {
+    CHECK(message_of([&] {
               KernelCall(program, "scale", range).scalar("factor", 1.0f).check();
           }).find("not given") != std::string::npos);
     const std::string size =
-        message([&] { KernelCall(program, "scale", range).scalar("factor", std::int64_t{1}); });
+        message_of([&] { KernelCall(program, "scale", range).scalar("factor", std::int64_t{1}); });
     CHECK(size.find("'factor'") != std::string::npos);
     CHECK(size.find("CL_INVALID_ARG_SIZE") != std::string::npos);
 }
@@ -279,9 +273,8 @@ TEST_CASE("several processes share the cache") {
     const std::string self =
         cat("'", fs::read_symlink("/proc/self/exe").string(), "' '[.child]' > /dev/null");
     CHECK(std::system(cat(self, " & a=$!; ", self, " & b=$!; wait $a && wait $b").c_str()) == 0);
-    ::setenv("DLPRIM_TEST_WARM", "1", 1);
+    const testing::Variable warm("DLPRIM_TEST_WARM", "1");
     CHECK(std::system(self.c_str()) == 0);
-    ::unsetenv("DLPRIM_TEST_WARM");
 }
 
 TEST_CASE("profiles name each launch by its label") {
