@@ -3,6 +3,7 @@
 #include "support/check_case.hpp"
 
 #include "base/text.hpp"
+#include "check/draw.hpp"
 #include "check/engine_check.hpp"
 #include "engine/laid_out.hpp"
 #include "exec/operator_check.hpp"
@@ -112,8 +113,11 @@ class Checker {
         EngineCheck check(Access::impl(device_), Access::impl(host), {}, margin);
         const EngineCheck::Finding found =
             check.run(engine, laid, engine.default_tuning(device_.traits(), laid));
-        ++tally_.layouts[found.outcome];
-        if (found.outcome != EngineCheck::Outcome::right)
+        if (found.outcome == EngineCheck::Outcome::right) return;
+        // Drawn zeros need not be positions that the operator's forward engine makes.
+        if (found.outcome == EngineCheck::Outcome::unknown && has_unknown_indices(laid))
+            ++tally_.skips[cat("engine ", engine.name(), " may have drawn no valid indices")];
+        else
             tally_.failures.push_back(
                 cat(one_.title(), " by ", engine.name(), ": ", found.why, " (", laid.key(), ")"));
     }
