@@ -202,7 +202,7 @@ class OperatorRegistry {
                           std::string_view where) const;
     /// The operators' types, without aliases.
     std::vector<std::string> types(bool internal = false) const;
-    /// All that a user may write, for hints: types and aliases.
+    /// What a user may write, for hints: types, and aliases that have options of their own.
     std::vector<std::string> names(bool internal = false) const;
 
   private:
