@@ -105,6 +105,7 @@ constexpr TypeSynonym types[] = {
 };
 
 /// Names with one meaning, as options, arguments or keys. A name may be in several groups.
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): a group may take several lines.
 constexpr std::string_view groups[] = {
     "channels_out out_channels filters num_filters num_output outputs features out_features units "
     "num_units output_dim",
@@ -175,6 +176,7 @@ constexpr std::string_view groups[] = {
     "device context",
     "padding_idx padding_index mask_zero",
 };
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 }  // namespace
 

@@ -17,6 +17,7 @@ namespace {
 void check_written(const Operator& op, const CaseData& data,
                    const std::vector<std::pair<int, HostArray>>& updated) {
     std::vector<std::size_t> written;
+    written.reserve(updated.size());
     for (const auto& change : updated)
         written.push_back(static_cast<std::size_t>(change.first) - data.inputs.size());
     require(written == op.written_params(data.attrs), op.type(),

@@ -299,8 +299,12 @@ class Checker {
 
 bool is_float_case(const Case& one) {
     const auto is_float32 = [](const CaseTensor& tensor) { return tensor.dtype == DType::f32; };
-    return !one.speed && std::all_of(one.inputs.begin(), one.inputs.end(), is_float32) &&
-           one.options.find("return_indices") == std::string::npos;
+    if (one.speed || !std::all_of(one.inputs.begin(), one.inputs.end(), is_float32)) return false;
+    const CaseData data = make_case_data(one, 1);
+    const std::vector<TensorSpec> made =
+        OperatorRegistry::instance().get(one.type).infer(data.attrs, data.specs());
+    return std::all_of(made.begin(), made.end(),
+                       [](const TensorSpec& spec) { return spec.dtype == DType::f32; });
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ import sys
 # script do not tell apart by arguments. A new one is better called something else.
 OVERLOADS = {"dlprim::name_of(dlprim::MatrixUnit)"}
 INSTANCE = re.compile(r" dlprim::ops::(call|backward)<dlprim::ops::(\w+)>\(")
+# What tables of options are made of while the library is compiled.
+TABLE = re.compile(r"dlprim::ops::(same_options|text_of)<")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include"
 
@@ -87,7 +89,7 @@ def main():
     symbols = exported(library, node)
     assert len(symbols) > 100, f"only {len(symbols)} symbols are exported"
     check_operators(symbols)
-    symbols = {mangled: name for mangled, name in symbols.items() if not INSTANCE.search(name)}
+    symbols = {mangled: name for mangled, name in symbols.items() if not INSTANCE.search(name) and not TABLE.search(name)}
     foreign = [name for name in symbols.values() if not re.match(r"((typeinfo|typeinfo name|vtable) for )?dlprim::", name)]
     assert not foreign, f"exported without being of dlprim: {foreign[:5]}"
     try:

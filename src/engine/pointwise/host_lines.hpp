@@ -65,6 +65,7 @@ void store_narrowed(const T* from, S* into, std::int64_t n) {
                    most = static_cast<Wide>(std::numeric_limits<S>::max());
     for (std::int64_t j = 0; j < n; ++j) {
         const auto value = static_cast<Wide>(from[j]);
+        // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
         const Wide number = value != value ? Wide(0) : value;
         const Wide low = number > least ? number : least;
         into[j] = static_cast<S>(static_cast<std::int32_t>(low < most ? low : most));
