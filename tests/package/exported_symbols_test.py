@@ -18,7 +18,7 @@ import sys
 OVERLOADS = {"dlprim::name_of(dlprim::MatrixUnit)"}
 INSTANCE = re.compile(r" dlprim::ops::(call|backward)<dlprim::ops::(\w+)>\(")
 # What tables of options are made of while the library is compiled.
-TABLE = re.compile(r"dlprim::ops::(same_options|text_of)<")
+TABLE = re.compile(r"dlprim::ops::(same_options|same_values|text_of)<")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include"
 
