@@ -411,10 +411,11 @@ struct GridSample {
     }
 };
 
+/// An alias of Resize.
 struct Interpolation {
     static constexpr std::string_view type = "Interpolation", group = "pooling";
     static constexpr std::string_view takes =
-        "NCHW -> NCHW. Give scale_y and scale_x, or out_h and out_w";
+        "as Resize, NCHW -> NCHW. Give scale_y and scale_x, or out_h and out_w";
     std::string method = "nearest";
     double scale_y = -1, scale_x = -1;
     std::int64_t out_h = -1, out_w = -1;
@@ -429,6 +430,19 @@ struct Interpolation {
             option<&Interpolation::out_w>("output width; -1: not given"),
             option<&Interpolation::align_corners>(
                 "of bilinear: whether corner pixels fall on corner pixels"));
+    }
+    Resize meant() const {
+        const bool sizes = out_h != -1 && out_w != -1, scales = scale_y != -1 && scale_x != -1;
+        const bool any_size = out_h != -1 || out_w != -1,
+                   any_scale = scale_y != -1 || scale_x != -1;
+        if (any_size == any_scale || sizes == scales)
+            throw Error(ErrorKind::invalid_argument,
+                        "give either scale_y and scale_x, or out_h and out_w");
+        Resize made{.method = method == "bilinear" ? "linear" : method,
+                    .align_corners = align_corners};
+        if (sizes) made.output = {out_h, out_w};
+        if (scales) made.scales = {scale_y, scale_x};
+        return made;
     }
 };
 
@@ -1110,14 +1124,14 @@ using AllOptions =
                ConvolutionND, TransposedConvolutionND, BatchNorm, LayerNorm, GroupNorm, Pooling,
                Activation, PReLU, Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss, Dropout,
                Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast,
-               Reduction, Threshold, Hardtanh, Abs, Interpolation, Resize, GridSample, Parameter,
-               Embedding, Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero, Attention, LSTM,
-               GRU, Pointwise, SoftmaxBackward, ActivationBackward, BatchNormBackward,
-               LayerNormBackward, GroupNormBackward, PoolingBackward, NLLLossBackward>;
+               Reduction, Threshold, Hardtanh, Abs, Resize, GridSample, Parameter, Embedding,
+               Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero, Attention, LSTM, GRU,
+               Pointwise, SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
+               GroupNormBackward, PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.
 using AllAliases = std::tuple<Pooling2D, PoolingND, AdaptivePooling, GlobalPooling, MaxPooling2D,
-                              MaxPooling2DBackward>;
+                              MaxPooling2DBackward, Interpolation>;
 
 }  // namespace dlprim::ops

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// resize.reference and that of its gradient: planes of x [id, ih, iw] -> planes of y [od, oh, ow], by tables that the
-// host made. A dimension's table has, for n outputs and m inputs,
-//   table[0 ..)        the first input that each output reads
-//   table[n ..)        how many it reads
-//   table[2n ..)       for each input the first output that reads it
-//   table[2n + m ..)   and one past the last
-// and weights[o * taps + t] is the weight with which output o reads the t-th of its inputs.
+// resize.reference and that of its gradient: images x [outer, id, ih, iw, lanes * V] -> y [outer, od, oh, ow, lanes * V].
+// Each dimension is multiplied by a matrix that the host made, of which each row has few entries. For n outputs,
+//   table[o * taps + t]      the t-th input that output o mixes
+//   table[n * taps + o]      how many it mixes
+// and weights[o * taps + t] is the weight. The gradient has the transposed matrices.
 //
-// Defines: those of common/element.clh. Work-item: one element of the result. Local memory: none.
-#include "common/element.clh"
-#include "common/inline.clh"
+// Define                       meaning                                                                  example
+// D_TAPS, H_TAPS, W_TAPS       how many inputs each output mixes; 0: the table says. 1: its weight is 1       2
+// DEEP                         0: images have no depth, and od = id = 1                                       0
+// V, ROWS and COUNT_T: common/image_lanes.clh; and those of common/element.clh.
+//
+// Local memory: none.
+#include "common/image_lanes.clh"
 
 typedef struct {
     int in, out, taps;
@@ -20,60 +22,57 @@ typedef struct {
 #define AXIS(name) {name##_in, name##_out, name##_taps, table + table_offset + name##_table, \
                     weights + weights_offset + name##_weights}
 
-// The weight with which output o reads input i.
-INLINE REAL weight_of(Axis a, int o, int i) {
-    const int tap = i - a.table[o];
-    return tap >= 0 && tap < a.table[a.out + o] ? a.weights[(long)o * a.taps + tap] : 0;
+// How many inputs output o mixes; `fixed` is one of the defines.
+INLINE int taps_of(Axis a, int fixed, int o) {
+    return fixed ? fixed : a.table[(long)a.out * a.taps + o];
 }
 
-kernel void resize_forward(global const A_T* x, ulong x_offset, global C_T* y, ulong y_offset,
-                           global const int* table, ulong table_offset, global const REAL* weights,
-                           ulong weights_offset, long count,
-                         int d_in, int d_out, int d_taps, int d_table, int d_weights,
-                         int h_in, int h_out, int h_taps, int h_table, int h_weights,
-                         int w_in, int w_out, int w_taps, int w_table, int w_weights) {
-    const long at = get_global_id(0);
-    if (at >= count) return;
-    const Axis d = AXIS(d), h = AXIS(h), w = AXIS(w);
-    const int ow = (int)(at % w.out), oh = (int)(at / w.out % h.out), od = (int)(at / w.out / h.out % d.out);
-    x += x_offset + at / w.out / h.out / d.out * d.in * h.in * w.in;
-    REAL sum = 0;
-    for (int a = 0; a < d.table[d.out + od]; ++a) {
-        REAL plane = 0;
-        for (int b = 0; b < h.table[h.out + oh]; ++b) {
-            const long line = ((long)(d.table[od] + a) * h.in + h.table[oh] + b) * w.in + w.table[ow];
-            REAL row = 0;
-            for (int c = 0; c < w.table[w.out + ow]; ++c)
-                row += w.weights[(long)ow * w.taps + c] * A_AT(x, line + c);
-            plane += h.weights[(long)oh * h.taps + b] * row;
-        }
-        sum += d.weights[(long)od * d.taps + a] * plane;
-    }
-    C_PUT(y, y_offset + at, sum);
+INLINE REAL weight_of(Axis a, int fixed, long tap) {
+    return fixed == 1 ? 1 : a.weights[tap];
 }
 
-kernel void resize_backward(global const A_T* dy, ulong dy_offset, global C_T* dx, ulong dx_offset,
-                            global const int* table, ulong table_offset, global const REAL* weights,
-                            ulong weights_offset, long count,
-                         int d_in, int d_out, int d_taps, int d_table, int d_weights,
-                         int h_in, int h_out, int h_taps, int h_table, int h_weights,
-                         int w_in, int w_out, int w_taps, int w_table, int w_weights) {
-    const long at = get_global_id(0);
-    if (at >= count) return;
+kernel void resize(global const A_T* restrict x, ulong x_offset, global C_T* restrict y, ulong y_offset,
+                   global const int* restrict table, ulong table_offset, global const REAL* restrict weights,
+                   ulong weights_offset, long count, int lanes,
+                   int d_in, int d_out, int d_taps, int d_table, int d_weights,
+                   int h_in, int h_out, int h_taps, int h_table, int h_weights,
+                   int w_in, int w_out, int w_taps, int w_table, int w_weights) {
+    if (get_global_id(0) >= (ulong)count) return;
     const Axis d = AXIS(d), h = AXIS(h), w = AXIS(w);
-    const int iw = (int)(at % w.in), ih = (int)(at / w.in % h.in), id = (int)(at / w.in / h.in % d.in);
-    dy += dy_offset + at / w.in / h.in / d.in * d.out * h.out * w.out;
-    REAL sum = 0;
-    for (int a = d.table[2 * d.out + id]; a < d.table[2 * d.out + d.in + id]; ++a) {
-        REAL plane = 0;
-        for (int b = h.table[2 * h.out + ih]; b < h.table[2 * h.out + h.in + ih]; ++b) {
-            const long line = ((long)a * h.out + b) * w.out;
-            REAL row = 0;
-            for (int c = w.table[2 * w.out + iw]; c < w.table[2 * w.out + w.in + iw]; ++c)
-                row += weight_of(w, c, iw) * A_AT(dy, line + c);
-            plane += weight_of(h, b, ih) * row;
+    const long pixel = (long)lanes * V;
+    ELEMENTS(column, w.out) {
+        const int oh = (int)(row % (COUNT_T)h.out);
+        COUNT_T image = row / (COUNT_T)h.out;
+        const int od = DEEP ? (int)(image % (COUNT_T)d.out) : 0;
+        if (DEEP) image /= (COUNT_T)d.out;
+        const long first = (long)image * d.in * h.in * w.in * pixel + (long)lane * V;
+#if !DEEP && H_TAPS == 2 && W_TAPS == 2
+        // Linear images of two dimensions. In the loops below a CPU takes twice the time for them.
+        const int r = 2 * oh, c = 2 * column;
+        global const A_T* top = x + x_offset + first + (long)h.table[r + 1] * w.in * pixel;
+        global const A_T* bottom = x + x_offset + first + (long)h.table[r] * w.in * pixel;
+        const long a = w.table[c + 1] * pixel, b = w.table[c] * pixel;
+        const REAL of_a = w.weights[c + 1], of_b = w.weights[c];
+        const FLOATS sum = h.weights[r + 1] * (of_a * load_lanes(top + a) + of_b * load_lanes(top + b)) +
+                           h.weights[r] * (of_a * load_lanes(bottom + a) + of_b * load_lanes(bottom + b));
+#else
+        FLOATS sum = 0;
+        for (int a = 0; a < taps_of(d, D_TAPS, od); ++a) {
+            const long tap_d = (long)od * d.taps + a, depth = DEEP ? d.table[tap_d] : 0;
+            FLOATS plane = 0;
+            for (int b = 0; b < taps_of(h, H_TAPS, oh); ++b) {
+                const long tap_h = (long)oh * h.taps + b, line = (depth * h.in + h.table[tap_h]) * w.in;
+                FLOATS mix = 0;
+                for (int c = 0; c < taps_of(w, W_TAPS, column); ++c) {
+                    const long tap_w = (long)column * w.taps + c;
+                    mix += weight_of(w, W_TAPS, tap_w) *
+                           load_lanes(x + x_offset + first + (line + w.table[tap_w]) * pixel);
+                }
+                plane += weight_of(h, H_TAPS, tap_h) * mix;
+            }
+            sum += weight_of(d, D_TAPS, tap_d) * plane;
         }
-        sum += weight_of(d, a, id) * plane;
+#endif
+        store_lanes(sum, y + y_offset + ((long)row * w.out + column) * pixel + (long)lane * V);
     }
-    C_PUT(dx, dx_offset + at, sum);
 }

@@ -31,7 +31,6 @@ set(DLPRIM_OPERATORS
     parameter
     constant
     pooling
-    interpolation
     resize
     grid_sample
     expressions

@@ -187,7 +187,7 @@ class BadNetwork(CommandTest):
                 "'Elementwise' with \"operation\": \"sum\"?": "Add Sum Eltwise",
                 "'Elementwise' with \"operation\": \"prod\"?": "Mul Multiply",
                 "'Elementwise' with \"operation\": \"max\"?": "Max Maximum",
-                "'Concat'?": "Concatenate cat Concta", "'Interpolation'?": "Upsample",
+                "'Concat'?": "Concatenate cat Concta", "'Resize'?": "Upsample",
                 "'Softmax' with \"log\": true?": "LogSoftmax", "'SoftmaxWithLoss'?": "CrossEntropyLoss",
                 "'Reduction' with \"method\": \"mean\"?": "ReduceMean", "'Reshape'?": "View Unsqueeze"}.items():
             for name in names.split():

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random problems: operators that read images through windows: convolution, pooling and
-// interpolation.
+// Random problems: operators that read images through windows: convolution, pooling and resizing.
 #include "support/random_draft.hpp"
 
 #include <algorithm>
@@ -140,7 +139,9 @@ void resize(Draft& draft) {
         draft.maybe("align_corners", dice.coin());
         if (dice.pick(0, 2) == 0) draft.options["antialias"] = true;
     }
-    draft.input(images(dice, dims, 1));
+    std::vector<std::int64_t> shape = images(dice, dims, 1);
+    shape[1] = dice.of<std::int64_t>({1, 3, 16, 21});  // 16 fills a block
+    draft.input(shape);
 }
 
 void grid_sample(Draft& draft) {
@@ -153,23 +154,6 @@ void grid_sample(Draft& draft) {
     CaseTensor& places = draft.input({n, dice.pick(1, 5), dice.pick(1, 5), 2}, "uniform");
     places.min = -1.5;
     places.max = 1.5;
-}
-
-void interpolation(Draft& draft) {
-    Dice& dice = draft.dice;
-    const std::vector<std::int64_t> shape = {dice.pick(1, 2), dice.of<std::int64_t>({1, 3, 16, 21}),
-                                             dice.pick(1, 9), dice.pick(1, 9)};
-    const std::string method = dice.of<std::string>({"nearest", "nearest-exact", "bilinear"});
-    draft.options = {{"method", method}};
-    if (dice.coin()) {
-        draft.options["out_h"] = dice.pick(1, 12);
-        draft.options["out_w"] = dice.pick(1, 12);
-    } else {
-        draft.options["scale_y"] = dice.number(1, 3);
-        draft.options["scale_x"] = dice.number(1, 3);
-    }
-    if (method == "bilinear") draft.maybe("align_corners", dice.coin());
-    draft.input(shape);
 }
 
 }  // namespace
@@ -185,7 +169,6 @@ Generators window_generators() {
         {"PoolingBackward", pooling_gradient},
         {"Resize", resize},
         {"GridSample", grid_sample},
-        {"Interpolation", interpolation},
     };
 }
 

@@ -9,22 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
 
 namespace dlprim::resize {
 
 namespace {
-
-/// The inputs that one output reads, with their weights. Inputs beyond the image are its edge.
-struct Mix {
-    std::int64_t in;
-    std::map<std::int64_t, double> weights;
-
-    void add(std::int64_t at, double weight) {
-        weights[std::clamp<std::int64_t>(at, 0, in - 1)] += weight;
-    }
-};
 
 /// The weight of Keys' cubic at distance `x`. PyTorch has a = -0.75, and -0.5 with antialias.
 double cubic(double x, double a) {
@@ -32,47 +20,6 @@ double cubic(double x, double a) {
     if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
     if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
     return 0;
-}
-
-void interpolate(Mix& mix, const Options& options, double step, std::int64_t o) {
-    const auto position = static_cast<double>(o);
-    if (options.method == Method::nearest || options.method == Method::nearest_exact) {
-        const double half = options.method == Method::nearest ? 0 : 0.5;
-        mix.add(static_cast<std::int64_t>(std::floor((position + half) * step)), 1);
-        return;
-    }
-    double source = options.align_corners ? position * step : (position + 0.5) * step - 0.5;
-    const bool is_cubic = options.method == Method::cubic;
-    if (!is_cubic) source = std::max(source, 0.0);
-    const auto at = static_cast<std::int64_t>(std::floor(source));
-    const double part = source - static_cast<double>(at);
-    if (is_cubic) {
-        for (std::int64_t tap = -1; tap <= 2; ++tap)
-            mix.add(at + tap, cubic(part - static_cast<double>(tap), -0.75));
-    } else {
-        mix.add(at, 1 - part);
-        if (part > 0) mix.add(at + 1, part);
-    }
-}
-
-/// Downsampling by a filter as wide as the step, which keeps high frequencies out.
-void filter(Mix& mix, const Options& options, double step, std::int64_t o) {
-    const bool is_cubic = options.method == Method::cubic;
-    const double wide = std::max(step, 1.0), support = (is_cubic ? 2 : 1) * wide;
-    const double center = step * (static_cast<double>(o) + 0.5);
-    const std::int64_t from =
-        std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
-    const std::int64_t to =
-        std::min<std::int64_t>(static_cast<std::int64_t>(center + support + 0.5), mix.in);
-    double total = 0;
-    for (std::int64_t i = from; i < to; ++i) {
-        const double x = (static_cast<double>(i) - center + 0.5) / wide;
-        const double weight = is_cubic ? cubic(x, -0.5) : std::max(0.0, 1 - std::abs(x));
-        mix.add(i, weight);
-        total += weight;
-    }
-    if (total != 0)
-        for (auto& [at, weight] : mix.weights) weight /= total;
 }
 
 }  // namespace
@@ -118,52 +65,107 @@ Shape Options::output_shape(const Shape& x) const {
     return Shape(sizes);
 }
 
+void Axis::add_linear(Mix& mix, double source, bool in_double) {
+    source = std::max(source, 0.0);
+    const double floor = std::floor(source);
+    double part = source - floor;
+    if (!in_double) part = static_cast<double>(static_cast<float>(part));
+    const auto at = static_cast<std::int64_t>(floor);
+    mix.push_back({at + 1, part});
+    mix.push_back({at, 1 - part});
+}
+
+void Axis::add_cubic(Mix& mix, double source) {
+    const double floor = std::floor(source);
+    for (std::int64_t tap = -1; tap <= 2; ++tap)
+        mix.push_back({static_cast<std::int64_t>(floor) + tap,
+                       cubic(source - floor - static_cast<double>(tap), -0.75)});
+}
+
+/// Downsampling by a filter as wide as the step, which keeps high frequencies out.
+void Axis::add_filter(Mix& mix, bool is_cubic, double step, double position, std::int64_t in) {
+    const double wide = std::max(step, 1.0), support = (is_cubic ? 2 : 1) * wide;
+    const double center = step * (position + 0.5);
+    const std::int64_t from =
+        std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
+    const std::int64_t to =
+        std::min<std::int64_t>(static_cast<std::int64_t>(center + support + 0.5), in);
+    double total = 0;
+    for (std::int64_t i = from; i < to; ++i) {
+        const double x = (static_cast<double>(i) - center + 0.5) / wide;
+        mix.push_back({i, is_cubic ? cubic(x, -0.5) : std::max(0.0, 1 - std::abs(x))});
+        total += mix.back().weight;
+    }
+    if (total != 0)
+        for (Tap& tap : mix) tap.weight /= total;
+}
+
 Axis::Axis(const Options& options, std::int64_t in_size, std::int64_t out_size,
-           std::optional<double> scale) {
+           std::optional<double> scale, bool in_double) {
     double step =
         scale ? 1.0 / *scale : static_cast<double>(in_size) / static_cast<double>(out_size);
     if (options.align_corners)
         step =
             out_size > 1 ? static_cast<double>(in_size - 1) / static_cast<double>(out_size - 1) : 0;
-    Positions positions;
-    Weights weights;
-    for (std::int64_t o = 0; o < out_size; ++o) {
-        Mix mix{in_size, {}};
+    std::vector<Mix> mixes(static_cast<std::size_t>(out_size));
+    for (std::size_t o = 0; o < mixes.size(); ++o) {
+        Mix& mix = mixes[o];
+        const auto place = static_cast<double>(o);
+        const double center = options.align_corners ? place * step : (place + 0.5) * step - 0.5;
         if (options.antialias)
-            filter(mix, options, step, o);
+            add_filter(mix, options.method == Method::cubic, step, place, in_size);
+        else if (options.method == Method::cubic)
+            add_cubic(mix, center);
+        else if (options.method == Method::linear)
+            add_linear(mix, center, in_double);
         else
-            interpolate(mix, options, step, o);
-        positions.emplace_back();
-        weights.emplace_back();
-        for (const auto& [at, share] : mix.weights) {
-            positions.back().push_back(at);
-            weights.back().push_back(share);
-        }
+            mix.push_back({static_cast<std::int64_t>(std::floor(
+                               (place + (options.method == Method::nearest ? 0 : 0.5)) * step)),
+                           1});
+        // Inputs beyond the image are its edge.
+        for (Tap& tap : mix) tap.position = std::clamp<std::int64_t>(tap.position, 0, in_size - 1);
     }
-    *this = Axis(positions, weights, in_size);
+    *this = Axis(in_size, mixes);
 }
 
-Axis::Axis(const Positions& positions, const Weights& weights, std::int64_t in_size)
-    : in(in_size),
-      out(static_cast<std::int64_t>(positions.size())),
-      first(static_cast<std::size_t>(in), static_cast<std::int32_t>(out)),
-      last(static_cast<std::size_t>(in), 0) {
-    for (const auto& one : positions) taps = std::max(taps, static_cast<std::int64_t>(one.size()));
-    weight.assign(static_cast<std::size_t>(out * taps), 0);
-    for (std::size_t o = 0; o < positions.size(); ++o) {
-        start.push_back(positions[o].empty() ? 0 : static_cast<std::int32_t>(positions[o][0]));
-        count.push_back(static_cast<std::int32_t>(positions[o].size()));
-        std::copy(weights[o].begin(), weights[o].end(),
-                  weight.begin() + static_cast<std::ptrdiff_t>(o) * taps);
-        for (const std::int64_t i : positions[o]) {
-            const auto at = static_cast<std::size_t>(i);
-            first[at] = std::min(first[at], static_cast<std::int32_t>(o));
-            last[at] = std::max(last[at], static_cast<std::int32_t>(o) + 1);
+Axis::Axis(std::int64_t in_size, const std::vector<Mix>& mixes)
+    : in(in_size), out(static_cast<std::int64_t>(mixes.size())), count() {
+    for (const Mix& mix : mixes) taps = std::max(taps, static_cast<std::int64_t>(mix.size()));
+    position.assign(static_cast<std::size_t>(out * taps), 0);
+    weight.assign(position.size(), 0);
+    for (std::size_t o = 0; o < mixes.size(); ++o) {
+        std::size_t at = o * static_cast<std::size_t>(taps);
+        for (const Tap& tap : mixes[o]) {
+            position[at] = static_cast<std::int32_t>(tap.position);
+            weight[at++] = tap.weight;
         }
+        count.push_back(static_cast<std::int32_t>(mixes[o].size()));
     }
 }
 
-std::array<Axis, 3> axes(const Attrs& attrs, const Shape& x) {
+Axis Axis::transposed() const {
+    std::vector<Mix> readers(static_cast<std::size_t>(in));
+    for (std::int64_t o = 0; o < out; ++o)
+        for (std::int64_t t = 0; t < count[static_cast<std::size_t>(o)]; ++t) {
+            const auto at = static_cast<std::size_t>(o * taps + t);
+            if (weight[at] == 0) continue;
+            Mix& mix = readers[static_cast<std::size_t>(position[at])];
+            if (mix.empty() || mix.back().position != o) mix.push_back({o, 0});
+            mix.back().weight += weight[at];
+        }
+    return Axis(out, readers);
+}
+
+int Axis::fixed_taps() const {
+    const bool same =
+        std::all_of(count.begin(), count.end(), [&](std::int64_t mixed) { return mixed == taps; });
+    if (!same || taps > 4) return 0;
+    const bool is_choice =
+        std::all_of(weight.begin(), weight.end(), [](double w) { return w == 1; });
+    return taps > 1 || is_choice ? static_cast<int>(taps) : 0;
+}
+
+std::array<Axis, 3> axes(const Attrs& attrs, const Shape& x, bool in_double) {
     const Options options(attrs);
     const Shape y = options.output_shape(x);
     std::array<Axis, 3> result;
@@ -172,7 +174,8 @@ std::array<Axis, 3> axes(const Attrs& attrs, const Shape& x) {
         if (!options.scales.empty())
             scale =
                 options.scales[options.scales.size() == 1 ? 0 : static_cast<std::size_t>(i - 2)];
-        result[static_cast<std::size_t>(i + 3 - x.rank())] = Axis(options, x[i], y[i], scale);
+        result[static_cast<std::size_t>(i + 3 - x.rank())] =
+            Axis(options, x[i], y[i], scale, in_double);
     }
     return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Resize's geometry: for each output of a dimension the inputs that it mixes and their weights, by
-// PyTorch's rules.
+// Resize's options and geometry: for each output of a dimension the inputs that it mixes and their
+// weights, by PyTorch's rules.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -31,28 +31,38 @@ struct Options {
     Shape output_shape(const Shape& x) const;
 };
 
-/// One dimension. Output o is the sum over t < count[o] of weight[o * taps + t] * input[start[o] +
-/// t].
+/// What a dimension is multiplied by: a matrix with few entries in each row. Output o is the sum
+/// over t < count[o] of weight[o * taps + t] * input[position[o * taps + t]].
 struct Axis {
     std::int64_t in = 1, out = 1, taps = 1;
-    std::vector<std::int32_t> start, count;
-    std::vector<double> weight;
-    /// Outputs [first[i], last[i]) include all that read input i.
-    std::vector<std::int32_t> first, last;
+    std::vector<std::int32_t> position{0}, count{1};
+    std::vector<double> weight{1};
 
     /// A dimension that keeps its one element.
-    Axis() : Axis({{0}}, {{1}}, 1) {}
+    Axis() = default;
+    /// Unless elements are doubles, the two weights of a linear mix are rounded to float such that
+    /// they add up to one.
     Axis(const Options& options, std::int64_t in_size, std::int64_t out_size,
-         std::optional<double> scale);
+         std::optional<double> scale, bool in_double);
+    /// The matrix transposed, by which gradients are multiplied.
+    Axis transposed() const;
+    /// The number of inputs that every output mixes, if it is the same and at most four; otherwise
+    /// 0. If it is 1, weights are 1.
+    int fixed_taps() const;
 
   private:
-    using Positions = std::vector<std::vector<std::int64_t>>;
-    using Weights = std::vector<std::vector<double>>;
-    /// From the positions that each output reads, in ascending order without gaps.
-    Axis(const Positions& positions, const Weights& weights, std::int64_t in_size);
+    struct Tap {
+        std::int64_t position;
+        double weight;
+    };
+    using Mix = std::vector<Tap>;  ///< what one output reads
+    static void add_linear(Mix& mix, double source, bool in_double);
+    static void add_cubic(Mix& mix, double source);
+    static void add_filter(Mix& mix, bool is_cubic, double step, double position, std::int64_t in);
+    Axis(std::int64_t in_size, const std::vector<Mix>& mixes);
 };
 
-/// Depth, height and width; dimensions that images lack have one element.
-std::array<Axis, 3> axes(const Attrs& attrs, const Shape& x);
+/// Depth, height and width; dimensions that images lack have one element. `x` is the input's shape.
+std::array<Axis, 3> axes(const Attrs& attrs, const Shape& x, bool in_double);
 
 }  // namespace dlprim::resize

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// resize.host and resize_backward.host: on the host's threads, which take planes, in all float
-// types.
+// resize.host and resize_backward.host: on the host's threads, which take rows of the result, in
+// all float types.
 #include "engine/host_element.hpp"
 #include "ops/resize/engines.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 namespace dlprim::resize {
@@ -13,64 +14,136 @@ namespace {
 
 using Axes = std::array<Axis, 3>;
 
-/// Calls visit(output, input, weight) for all pairs of a plane, outputs in their order.
-template <typename Visit>
-void each_pair(const Axes& axes, Visit&& visit) {
-    const auto& [d, h, w] = axes;
-    const auto each_tap = [](const Axis& axis, std::int64_t o, auto&& use) {
-        const auto at = static_cast<std::size_t>(o);
-        for (std::int64_t t = 0; t < axis.count[at]; ++t)
-            use(axis.start[at] + t, axis.weight[static_cast<std::size_t>(o * axis.taps + t)]);
-    };
-    for (std::int64_t z = 0; z < d.out; ++z)
-        for (std::int64_t y = 0; y < h.out; ++y)
-            for (std::int64_t x = 0; x < w.out; ++x)
-                each_tap(d, z, [&](std::int64_t i, double wi) {
-                    each_tap(h, y, [&](std::int64_t j, double wj) {
-                        each_tap(w, x, [&](std::int64_t k, double wk) {
-                            visit((z * h.out + y) * w.out + x, (i * h.in + j) * w.in + k,
-                                  wi * wj * wk);
-                        });
-                    });
-                });
+std::size_t at(std::int64_t i) {
+    return static_cast<std::size_t>(i);
 }
 
-/// Whether each output of an axis is one input.
+/// Whether each output of an axis is one input, as by the nearest neighbour.
 bool is_choice(const Axis& axis) {
-    return axis.taps == 1 && std::all_of(axis.weight.begin(), axis.weight.end(),
-                                         [](double weight) { return weight == 1; });
+    return axis.fixed_taps() == 1;
 }
 
-/// Each output is one input, as by the nearest neighbour. Rows that repeat are copied.
-template <typename T>
-void choose(const Axes& axes, const T* from, T* to) {
+/// Calls use(number) for each tap of an axis's output.
+template <typename Use>
+void each_tap(const Axis& axis, std::int64_t o, Use&& use) {
+    for (std::int64_t t = 0; t < axis.count[at(o)]; ++t) use(at(o * axis.taps + t));
+}
+
+/// Calls use(row, weight) for each of the input's rows that a row of the result mixes. Rows count
+/// over all images of `outer`, depths and heights.
+template <typename Use>
+void each_row(const Axes& axes, std::int64_t row, Use&& use) {
     const auto& [d, h, w] = axes;
-    const T* last = nullptr;
-    for (std::int64_t z = 0; z < d.out; ++z)
-        for (std::int64_t y = 0; y < h.out; ++y, to += w.out) {
-            const T* row = from + (d.start[static_cast<std::size_t>(z)] * h.in +
-                                   h.start[static_cast<std::size_t>(y)]) *
-                                      w.in;
-            if (row == last)
-                std::copy_n(to - w.out, w.out, to);
-            else
-                for (std::int64_t x = 0; x < w.out; ++x)
-                    to[x] = row[w.start[static_cast<std::size_t>(x)]];
-            last = row;
-        }
+    const std::int64_t image = row / h.out / d.out;
+    each_tap(d, row / h.out % d.out, [&](std::size_t i) {
+        each_tap(h, row % h.out, [&](std::size_t j) {
+            use((image * d.in + d.position[i]) * h.in + h.position[j], d.weight[i] * h.weight[j]);
+        });
+    });
 }
 
-/// `sums` is scratch, in which elements add up before they are rounded.
-template <typename T, bool is_backward>
-void plane(const Axes& axes, const T* from, std::vector<HostSumOf<T>>& sums, T* to) {
+/// Each output is one input. Rows that repeat are copied.
+template <typename T>
+void choose(const Axes& axes, std::int64_t begin, std::int64_t end, std::int64_t inner,
+            const T* from, T* to) {
+    const Axis& w = axes[2];
+    const T* last = nullptr;
+    to += begin * w.out * inner;
+    for (std::int64_t row = begin; row < end; ++row, to += w.out * inner) {
+        const T* line = nullptr;
+        each_row(axes, row, [&](std::int64_t read, double) { line = from + read * w.in * inner; });
+        if (line == last)
+            std::copy_n(to - w.out * inner, w.out * inner, to);
+        else if (inner == 1)
+            for (std::size_t o = 0; o < w.position.size(); ++o) to[o] = line[w.position[o]];
+        else
+            for (std::int64_t o = 0; o < w.out; ++o)
+                std::copy_n(line + w.position[at(o)] * inner, inner, to + o * inner);
+        last = line;
+    }
+}
+
+/// Adds `factor` times the outputs of a row's width to `sums`. Each mixes `taps` inputs, or if that
+/// is 0 count[o].
+template <int taps, typename T, typename Sum>
+void add_row(const Axis& w, const std::vector<Sum>& weights, const T* line, Sum factor,
+             std::int64_t inner, Sum* sums) {
+    for (std::int64_t o = 0; o < w.out; ++o, sums += inner) {
+        const std::int32_t* position = w.position.data() + o * w.taps;
+        const Sum* weight = weights.data() + o * w.taps;
+        if constexpr (taps > 0) {
+            for (std::int64_t lane = 0; lane < inner; ++lane) {
+                Sum mix = 0;
+                for (int t = 0; t < taps; ++t)
+                    mix += weight[t] * static_cast<Sum>(line[position[t] * inner + lane]);
+                sums[lane] += factor * mix;
+            }
+        } else if (inner == 1) {
+            Sum sum = sums[0];
+            for (std::int64_t t = 0; t < w.count[at(o)]; ++t)
+                sum += factor * weight[t] * static_cast<Sum>(line[position[t]]);
+            sums[0] = sum;
+        } else {
+            for (std::int64_t t = 0; t < w.count[at(o)]; ++t) {
+                const T* from = line + position[t] * inner;
+                const Sum share = factor * weight[t];
+                for (std::int64_t lane = 0; lane < inner; ++lane)
+                    sums[lane] += share * static_cast<Sum>(from[lane]);
+            }
+        }
+    }
+}
+
+/// Two rows of which each output mixes two inputs, as of linear images: in one pass.
+template <typename T, typename Sum>
+void mix_four(const Axis& w, const std::vector<Sum>& weights, const std::array<const T*, 2>& lines,
+              const std::array<Sum, 2>& factors, std::int64_t inner, Sum* sums) {
+    for (std::size_t o = 0; o < weights.size(); o += 2, sums += inner) {
+        const T *a0 = lines[0] + w.position[o] * inner, *b0 = lines[0] + w.position[o + 1] * inner,
+                *a1 = lines[1] + w.position[o] * inner, *b1 = lines[1] + w.position[o + 1] * inner;
+        const Sum a = weights[o], b = weights[o + 1], top = factors[0], bottom = factors[1];
+        for (std::int64_t l = 0; l < inner; ++l)
+            sums[l] = top * (a * static_cast<Sum>(a0[l]) + b * static_cast<Sum>(b0[l])) +
+                      bottom * (a * static_cast<Sum>(a1[l]) + b * static_cast<Sum>(b1[l]));
+    }
+}
+
+/// Rows [begin, end) of the result.
+template <typename T>
+void mix_rows(const Axes& axes, const std::vector<HostSumOf<T>>& weights, std::int64_t begin,
+              std::int64_t end, std::int64_t inner, const T* from, T* to) {
     using Sum = HostSumOf<T>;
-    std::fill(sums.begin(), sums.end(), Sum{0});
-    each_pair(axes, [&](std::int64_t output, std::int64_t input, double weight) {
-        const std::int64_t at = is_backward ? input : output, read = is_backward ? output : input;
-        sums[static_cast<std::size_t>(at)] +=
-            static_cast<Sum>(weight) * static_cast<Sum>(from[read]);
-    });
-    std::transform(sums.begin(), sums.end(), to, [](Sum sum) { return T(sum); });
+    const Axis& w = axes[2];
+    const int taps = w.fixed_taps();
+    const auto add = taps == 2   ? add_row<2, T, Sum>
+                     : taps == 4 ? add_row<4, T, Sum>
+                                 : add_row<0, T, Sum>;
+    std::vector<Sum> scratch(std::is_same_v<T, Sum> ? 0 : at(w.out * inner));
+    for (std::int64_t row = begin; row < end; ++row) {
+        T* const made = to + row * w.out * inner;
+        Sum* sums = scratch.data();
+        if constexpr (std::is_same_v<T, Sum>) sums = made;
+        std::size_t count = 0;
+        std::array<const T*, 2> lines{};
+        std::array<Sum, 2> factors{};
+        each_row(axes, row, [&](std::int64_t read, double weight) {
+            if (weight == 0 || count++ >= 2) return;
+            lines[count - 1] = from + read * w.in * inner;
+            factors[count - 1] = static_cast<Sum>(weight);
+        });
+        if (count == 2 && taps == 2) {
+            mix_four(w, weights, lines, factors, inner, sums);
+        } else {
+            std::fill_n(sums, w.out * inner, Sum{0});
+            each_row(axes, row, [&](std::int64_t read, double weight) {
+                if (weight != 0)
+                    add(w, weights, from + read * w.in * inner, static_cast<Sum>(weight), inner,
+                        sums);
+            });
+        }
+        if constexpr (!std::is_same_v<T, Sum>)
+            std::transform(sums, sums + w.out * inner, made, [](Sum sum) { return T(sum); });
+    }
 }
 
 class Host : public Base {
@@ -79,33 +152,28 @@ class Host : public Base {
     bool on_host() const override { return true; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
-        const Shape& shape = problem.inputs[0].shape;
         return with_float_type(problem.inputs[0].dtype, [&]<typename T>(T) {
-            return backward() ? launch<T, true>(axes(problem), shape[0] * shape[1])
-                              : launch<T, false>(axes(problem), shape[0] * shape[1]);
+            return launch<T>(axes(problem), View(problem.inputs[0]));
         });
     }
 
   private:
-    template <typename T, bool is_backward>
-    static std::unique_ptr<Launch> launch(Axes axes, std::int64_t planes) {
-        const std::int64_t in = axes[0].in * axes[1].in * axes[2].in,
-                           out = axes[0].out * axes[1].out * axes[2].out;
-        const std::int64_t read = is_backward ? out : in, made = is_backward ? in : out;
+    template <typename T>
+    static std::unique_ptr<Launch> launch(Axes axes, const View& view) {
+        const bool chooses = std::all_of(axes.begin(), axes.end(), is_choice);
+        std::vector<HostSumOf<T>> weights(axes[2].weight.begin(), axes[2].weight.end());
         return std::make_unique<HostLaunch>(
-            [=, axes = std::move(axes)](HostPool& pool, std::span<const BufferRef> operands) {
+            [=, axes = std::move(axes), weights = std::move(weights)](
+                HostPool& pool, std::span<const BufferRef> operands) {
                 const T* from = reinterpret_cast<const T*>(operands[0].host());
                 T* to = reinterpret_cast<T*>(operands[1].host());
-                if (!is_backward && std::all_of(axes.begin(), axes.end(), is_choice))
-                    return pool.parallel_for(planes, 1, [&](std::int64_t begin, std::int64_t end) {
-                        for (std::int64_t p = begin; p < end; ++p)
-                            choose(axes, from + p * read, to + p * made);
-                    });
-                pool.parallel_for(planes, 1, [&](std::int64_t begin, std::int64_t end) {
-                    std::vector<HostSumOf<T>> sums(static_cast<std::size_t>(made));
-                    for (std::int64_t p = begin; p < end; ++p)
-                        plane<T, is_backward>(axes, from + p * read, sums, to + p * made);
-                });
+                pool.parallel_for(view.outer * axes[0].out * axes[1].out, 1,
+                                  [&](std::int64_t begin, std::int64_t end) {
+                                      if (chooses)
+                                          choose(axes, begin, end, view.inner, from, to);
+                                      else
+                                          mix_rows(axes, weights, begin, end, view.inner, from, to);
+                                  });
             });
     }
 };

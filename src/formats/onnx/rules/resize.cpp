@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Images in another size: an Interpolation where that has the way, otherwise products with a matrix
-// of weights along each axis.
+// Images in another size: the operator Resize where that has the way, otherwise products with a
+// matrix of weights along each axis.
 #include "formats/onnx/call.hpp"
 #include "formats/onnx/rules/gather.hpp"
 #include "formats/onnx/rules/resize_weights.hpp"
@@ -20,16 +20,16 @@ double scaled(std::int64_t size, double scale) {
     return static_cast<float>(size) * static_cast<float>(scale);
 }
 
-/// The same scale, or the next one to it that Interpolation, in double, rounds to `out` too.
+/// The same scale, or the next one to it that the operator, in double, rounds to `out` too.
 double fitting_scale(const ResizeAxis& axis) {
     const auto in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
     if (std::floor(in * axis.scale) == out) return axis.scale;
     return std::nextafter(out / in, 2.0 * axis.scale);
 }
 
-/// Which of Interpolation's methods does the same, or "".
-std::string interpolation_method(const ResizeWay& way, const Shape& x,
-                                 const std::vector<ResizeAxis>& axes) {
+/// Which of the operator's methods does the same, or "".
+std::string method_of_operator(const ResizeWay& way, const Shape& x,
+                               const std::vector<ResizeAxis>& axes) {
     if (x.rank() != 4 || way.antialias || way.exclude_outside) return {};
     const bool half = way.coordinates == "half_pixel" || way.coordinates == "pytorch_half_pixel";
     const bool corners = way.coordinates == "align_corners";
@@ -40,30 +40,33 @@ std::string interpolation_method(const ResizeWay& way, const Shape& x,
         const double size = static_cast<double>(one.in) * one.scale;
         const double rounded = std::abs(size - static_cast<double>(one.out));
         if (corners && rounded > 1e-6) return {};
-        // Interpolation rounds down; only a float's last digits may make that another size.
+        // The operator rounds down; only a float's last digits may make that another size.
         if (half && std::floor(size) != static_cast<double>(one.out) && rounded > 1e-3) return {};
     }
-    if (way.mode == "linear" && (half || corners)) return "bilinear";
+    if (way.mode == "linear" && (half || corners)) return "linear";
     const bool floors = way.coordinates == "asymmetric" && way.nearest == "floor";
     return way.mode == "nearest" && floors ? "nearest" : "";
 }
 
-Ref interpolated(Call& call, const ResizeWay& way, const std::string& method,
-                 const std::vector<ResizeAxis>& axes) {
-    Attrs options{{"method", method}};
+Ref resized(Call& call, const ResizeWay& way, const std::string& method,
+            const std::vector<ResizeAxis>& axes) {
     const bool corners = way.coordinates == "align_corners";
-    if (corners) options.set("align_corners", true);
+    Ints sizes;
+    Doubles scales;
     for (const int i : {2, 3}) {
         const auto found = std::find_if(axes.begin(), axes.end(),
                                         [&](const ResizeAxis& one) { return one.axis == i; });
         const std::int64_t size = call.shape(0)[i];
         const ResizeAxis axis = found == axes.end() ? ResizeAxis{i, size, size, 1, 0, 1} : *found;
-        if (corners)
-            options.set(i == 2 ? "out_h" : "out_w", axis.out);
-        else
-            options.set(i == 2 ? "scale_y" : "scale_x", fitting_scale(axis));
+        sizes.push_back(axis.out);
+        scales.push_back(fitting_scale(axis));
     }
-    return call.build.add1("Interpolation", {call.in(0)}, options);
+    Attrs options{{"method", method}};
+    if (corners)
+        options.set("align_corners", true).set("output", sizes);
+    else
+        options.set("scales", scales);
+    return call.build.add1("Resize", {call.in(0)}, options);
 }
 
 /// One axis of which each place takes one element: `made` has a 1 for it in every row.
@@ -76,7 +79,7 @@ Ref picked(Call& call, Ref value, const ResizeAxis& axis, const ResizeWeights& m
 }
 
 /// One axis as a product with a matrix of weights.
-Ref resized(Call& call, Ref value, const ResizeWay& way, const ResizeAxis& axis) {
+Ref multiplied(Call& call, Ref value, const ResizeWay& way, const ResizeAxis& axis) {
     call.supports(axis.in <= largest_weights / axis.out, "resizing from ", axis.in, " to ",
                   axis.out, " in this way takes a matrix that is too large");
     call.build.claim({axis.out, axis.in}, DType::f64);
@@ -119,15 +122,16 @@ void interpolate(Call& call, ResizeWay way, const std::vector<ResizeAxis>& axes)
     for (const ResizeAxis& one : axes)
         call.check(one.out >= 1 && one.out < (std::int64_t{1} << 30) && one.scale > 0, "a size of ",
                    one.out, " by a scale of ", one.scale);
-    const std::string method = interpolation_method(way, call.shape(0), axes);
+    const std::string method = method_of_operator(way, call.shape(0), axes);
     if (!method.empty() && call.dtype(0) == DType::f32)
-        return call.set(0, interpolated(call, way, method, axes));
+        return call.set(0, resized(call, way, method, axes));
     // Integers are rounded once, behind the last axis.
     const bool in_float = !is_float(call.dtype(0)) && way.mode != "nearest";
     Ref value = in_float ? call.build.cast(call.in(0), DType::f32) : call.in(0);
     for (const ResizeAxis& one : axes) {
         const bool whole = one.begin == 0 && one.end == 1;
-        if (one.in != one.out || one.scale != 1 || !whole) value = resized(call, value, way, one);
+        if (one.in != one.out || one.scale != 1 || !whole)
+            value = multiplied(call, value, way, one);
     }
     call.set(0, call.build.cast(value, call.dtype(0)));
 }
