@@ -38,8 +38,7 @@ set(DLPRIM_OPERATORS
     cast
     dropout
     batchnorm
-    layernorm
-    groupnorm
+    norm
     softmax
     softmax_with_loss
     nll_loss

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// LayerNorm and GroupNorm, which differ in their rows (rows.hpp), and their gradients from the
+// statistics that a forward call returned.
+//
+// They expand into NormalizeRows and a Pointwise.
+#include "graph/declared_operator.hpp"
+#include "graph/lowering.hpp"
+#include "ops/norm/rows.hpp"
+
+namespace dlprim::norm {
+
+namespace {
+
+using RowsOf = Rows(const Attrs&, const Shape&);
+
+template <typename Options, RowsOf& rows_of>
+class Norm final : public DeclaredOperator<Options> {
+  public:
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
+    int outputs(const Attrs& attrs) const override {
+        return attrs.boolean("return_statistics") ? 3 : 1;
+    }
+
+    std::vector<ParamSpec> params(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Rows rows = rows_of(attrs, inputs[0].shape);
+        const TensorSpec spec{rows.weight, inputs[0].dtype};
+        std::vector<ParamSpec> result{{spec, Init::constant(1), true},
+                                      {spec, Init::constant(0), true}};
+        result.resize(rows.parameters);
+        return result;
+    }
+
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Rows rows = rows_of(attrs, inputs[0].shape);
+        require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+                ", a float type is needed");
+        require(inputs.size() == 1 + rows.parameters, "has ", inputs.size() - 1, " parameters, ",
+                rows.parameters, " are needed");
+        for (std::size_t i = 1; i < inputs.size(); ++i)
+            require(inputs[i].shape == rows.weight, "parameter ", i - 1, " has shape ",
+                    inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(),
+                    " needs ", rows.weight.str());
+        if (!attrs.boolean("return_statistics")) return {inputs[0]};
+        const TensorSpec statistic{rows.statistic,
+                                   inputs[0].dtype == DType::f64 ? DType::f64 : DType::f32};
+        return {inputs[0], statistic, statistic};
+    }
+
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        const Shape shape = graph.shape(node.inputs[0]);
+        const Rows rows = rows_of(node.attrs, shape);
+        const bool more = node.attrs.boolean("return_statistics");
+        const std::vector<ValueId> made =
+            graph.add("NormalizeRows", node.name + "/normalize",
+                      {graph.reshape(node.name + "/rows", node.inputs[0], rows.matrix)},
+                      Attrs{{"eps", rows.eps}, {"return_mean", more}});
+        ValueId y = made[0];
+        if (rows.parameters > 0) {
+            std::vector<ValueId> inputs{graph.reshape(node.name + "/shape", y, rows.scaled)};
+            for (std::size_t i = 1; i < node.inputs.size(); ++i)
+                inputs.push_back(graph.reshape(node.name + "/line", node.inputs[i], rows.scale));
+            y = graph.pointwise1(
+                node.name, rows.parameters == 2 ? "y0 = x0 * x1 + x2" : "y0 = x0 * x1", inputs);
+            graph.nodes.back().name = node.name;
+        }
+        outputs = {graph.reshape(node.name + "/shape", y, shape)};
+        if (more)
+            for (const ValueId value : {made[2], made[1]})
+                outputs.push_back(graph.reshape(node.name + "/statistic", value, rows.statistic));
+        return true;
+    }
+
+    void oracle(OracleCall& call) const override {
+        norm::oracle(rows_of(call.attrs, call.inputs[0].shape), call);
+    }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        norm::oracle_backward(rows_of(call.attrs, call.inputs[0].shape), call);
+    }
+};
+
+/// Inputs: dy, x, the mean and r = 1 / sqrt(variance + eps), and the weight where there is one.
+/// Outputs: the gradients of x, of the weight and of the bias.
+template <typename Options, RowsOf& rows_of>
+class NormBackward final : public DeclaredOperator<Options> {
+  public:
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
+    int min_inputs() const override { return 4; }
+    int max_inputs() const override { return 5; }
+    int outputs(const Attrs&) const override { return 3; }
+
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Rows rows = rows_of(attrs, inputs[1].shape);
+        require(inputs[0].shape == inputs[1].shape, "dy has shape ", inputs[0].shape.str(),
+                ", x has ", inputs[1].shape.str());
+        for (std::size_t i = 2; i < inputs.size(); ++i) {
+            const Shape& wanted = i == 4 ? rows.weight : rows.statistic;
+            require(inputs[i].shape == wanted, "operand ", i, " has shape ", inputs[i].shape.str(),
+                    ", x of shape ", inputs[1].shape.str(), " needs ", wanted.str());
+        }
+        const TensorSpec weight{rows.weight, inputs.back().dtype};
+        return {inputs[1], weight, weight};
+    }
+
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        const Rows rows = rows_of(node.attrs, graph.shape(node.inputs[1]));
+        std::vector<ValueId> inputs;
+        for (std::size_t i = 0; i < node.inputs.size(); ++i)
+            inputs.push_back(graph.reshape(node.name + "/rows", node.inputs[i],
+                                           i < 2   ? rows.blocks
+                                           : i < 4 ? rows.row
+                                                   : rows.line));
+        const std::string flow = inputs.size() == 5 ? "g = x0 * x4" : "g = x0";
+        const auto means = graph.pointwise(node.name + "/means",
+                                           cat(flow, "; y0 = mean", rows.row_axes, "(g); y1 = mean",
+                                               rows.row_axes, "(g * ((x1 - x2) * x3))"),
+                                           inputs);
+        const auto sums =
+            graph.pointwise(node.name + "/sums",
+                            cat("y0 = sum", rows.line_axes, "(x0 * ((x1 - x2) * x3)); y1 = sum",
+                                rows.line_axes, "(x0)"),
+                            {inputs[0], inputs[1], inputs[2], inputs[3]});
+        const std::string alone = cat("x", inputs.size()), with = cat("x", inputs.size() + 1);
+        for (const ValueId mean : means)
+            inputs.push_back(graph.reshape(node.name + "/column", mean, rows.row));
+        const ValueId dx = graph.pointwise1(
+            node.name, cat(flow, "; y0 = (g - ", alone, " - (x1 - x2) * x3 * ", with, ") * x3"),
+            inputs);
+        outputs = as_outputs(graph, node, {dx, sums[0], sums[1]});
+        return true;
+    }
+
+    void oracle(OracleCall& call) const override {
+        gradient_oracle(rows_of(call.attrs, call.inputs[1].shape), call);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_layer_norm() {
+    return std::make_unique<Norm<ops::LayerNorm, layer_rows>>();
+}
+std::unique_ptr<Operator> make_layer_norm_backward() {
+    return std::make_unique<NormBackward<ops::LayerNormBackward, layer_rows>>();
+}
+std::unique_ptr<Operator> make_group_norm() {
+    return std::make_unique<Norm<ops::GroupNorm, group_rows>>();
+}
+std::unique_ptr<Operator> make_group_norm_backward() {
+    return std::make_unique<NormBackward<ops::GroupNormBackward, group_rows>>();
+}
+
+}  // namespace dlprim::norm

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The oracles of LayerNorm, GroupNorm and their gradients.
+#include "graph/oracle_loops.hpp"
+#include "ops/norm/rows.hpp"
+
+#include <cmath>
+
+namespace dlprim::norm {
+
+namespace {
+
+/// One row of x and its statistics.
+struct Row {
+    const double* x;
+    std::size_t columns, number;
+    double mean = 0, rstd = 0;
+
+    Row(const HostArray& array, const Rows& rows, std::size_t r)
+        : columns(static_cast<std::size_t>(rows.matrix[1])), number(r) {
+        x = array.data.data() + r * columns;
+    }
+    void measure(double eps) {
+        double squares = 0;
+        for (std::size_t k = 0; k < columns; ++k) mean += x[k];
+        mean /= static_cast<double>(columns);
+        for (std::size_t k = 0; k < columns; ++k) squares += (x[k] - mean) * (x[k] - mean);
+        rstd = 1 / std::sqrt(squares / static_cast<double>(columns) + eps);
+    }
+    double normal(std::size_t k) const { return (x[k] - mean) * rstd; }
+};
+
+std::size_t count_of(const Rows& rows) {
+    return static_cast<std::size_t>(rows.matrix[0]);
+}
+
+/// The gradients of one row. Those of weight and bias are added to, where they are wanted.
+void add_gradients(const Rows& rows, const Row& row, const HostArray& dy, const HostArray* weight,
+                   HostArray& dx, HostArray* dweight, HostArray* dbias) {
+    const std::size_t start = row.number * row.columns;
+    const auto flow = [&](std::size_t k) {
+        return dy.data[start + k] * (weight ? weight->data[rows.weight_of(row.number, k)] : 1);
+    };
+    double sum = 0, with_x = 0;
+    for (std::size_t k = 0; k < row.columns; ++k) {
+        const std::size_t at = rows.weight_of(row.number, k);
+        sum += flow(k);
+        with_x += flow(k) * row.normal(k);
+        if (dweight) dweight->data[at] += dy.data[start + k] * row.normal(k);
+        if (dbias) dbias->data[at] += dy.data[start + k];
+    }
+    const auto count = static_cast<double>(row.columns);
+    for (std::size_t k = 0; k < row.columns; ++k)
+        dx.data[start + k] = (flow(k) - sum / count - row.normal(k) * with_x / count) * row.rstd;
+}
+
+}  // namespace
+
+void oracle(const Rows& rows, OracleCall& call) {
+    const HostArray& x = call.inputs[0];
+    const bool more = call.attrs.boolean("return_statistics");
+    call.outputs.resize(more ? 3 : 1);
+    const DType type = x.dtype == DType::f64 ? DType::f64 : DType::f32;
+    if (more) make_array(call.outputs, 1, rows.statistic, type);
+    if (more) make_array(call.outputs, 2, rows.statistic, type);
+    HostArray& y = make_array(call.outputs, 0, x.shape, x.dtype);
+    for (std::size_t r = 0; r < count_of(rows); ++r) {
+        Row row(x, rows, r);
+        row.measure(rows.eps);
+        if (more) call.outputs[1].data[r] = row.mean;
+        if (more) call.outputs[2].data[r] = row.rstd;
+        for (std::size_t k = 0; k < row.columns; ++k) {
+            double value = row.normal(k);
+            if (rows.parameters > 0) value *= call.inputs[1].data[rows.weight_of(r, k)];
+            if (rows.parameters > 1) value += call.inputs[2].data[rows.weight_of(r, k)];
+            y.data[r * row.columns + k] = value;
+        }
+    }
+}
+
+void oracle_backward(const Rows& rows, OracleBackwardCall& call) {
+    const HostArray& x = call.inputs[0];
+    call.input_gradients.assign(call.inputs.size(), {});
+    make_array(call.input_gradients, 0, x.shape, x.dtype);
+    for (std::size_t i = 1; i < call.inputs.size(); ++i)
+        make_array(call.input_gradients, i, rows.weight, x.dtype);
+    const auto given = [&](auto& arrays, std::size_t i) {
+        return i <= rows.parameters ? &arrays[i] : nullptr;
+    };
+    for (std::size_t r = 0; r < count_of(rows); ++r) {
+        Row row(x, rows, r);
+        row.measure(rows.eps);
+        add_gradients(rows, row, call.output_gradients[0], given(call.inputs, 1),
+                      call.input_gradients[0], given(call.input_gradients, 1),
+                      given(call.input_gradients, 2));
+    }
+}
+
+void gradient_oracle(const Rows& rows, OracleCall& call) {
+    const HostArray& x = call.inputs[1];
+    const DType dtype = call.inputs.back().dtype;
+    call.outputs.resize(3);
+    make_array(call.outputs, 0, x.shape, x.dtype);
+    make_array(call.outputs, 1, rows.weight, dtype);
+    make_array(call.outputs, 2, rows.weight, dtype);
+    for (std::size_t r = 0; r < count_of(rows); ++r) {
+        Row row(x, rows, r);
+        row.mean = call.inputs[2].data[r];
+        row.rstd = call.inputs[3].data[r];
+        add_gradients(rows, row, call.inputs[0],
+                      call.inputs.size() == 5 ? &call.inputs[4] : nullptr, call.outputs[0],
+                      &call.outputs[1], &call.outputs[2]);
+    }
+}
+
+}  // namespace dlprim::norm
