@@ -143,7 +143,7 @@ def check(root):
 
 
 def check_operators(root):
-    """The folders of src/ops are those of operators.cmake, and register.cpp registers, alone."""
+    """The folders of src/ops are those of operators.cmake, and one file of each registers what it has."""
     problems = []
     listing = root / "src/ops/operators.cmake"
     listed = set(re.findall(r"^\s+(\w+)$", listing.read_text(encoding="utf-8"), re.MULTILINE))
@@ -152,12 +152,12 @@ def check_operators(root):
         where = "src/ops/operators.cmake" if name in listed else "src/ops"
         problems.append(f"src/ops/{name}: only {where} has it")
     for name in sorted(listed & folders):
-        register = root / "src/ops" / name / "register.cpp"
         wanted = f"void register_{name}(OperatorRegistry& operators, EngineRegistry&"
-        if not register.exists() or wanted not in register.read_text(encoding="utf-8"):
-            problems.append(f"src/ops/{name}: its register.cpp has no `{wanted}`")
-        for path in sorted((root / "src/ops" / name).rglob("*.cpp")):
-            if re.search(r"Registry::instance\(\)\s*\.add\(", path.read_text(encoding="utf-8")):
+        texts = {path: path.read_text(encoding="utf-8") for path in sorted((root / "src/ops" / name).rglob("*.cpp"))}
+        if sum(wanted in text for text in texts.values()) != 1:
+            problems.append(f"src/ops/{name}: not one of its files has `{wanted}`")
+        for path, text in texts.items():
+            if re.search(r"Registry::instance\(\)\s*\.add\(", text):
                 problems.append(f"{path.relative_to(root)}: adds to a registry that it was not given")
     return problems
 

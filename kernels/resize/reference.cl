@@ -43,7 +43,6 @@ kernel void resize(global const A_T* restrict x, ulong x_offset, global C_T* res
     ELEMENTS(column, w.out) {
         const int oh = (int)(row % (COUNT_T)h.out);
         COUNT_T image = row / (COUNT_T)h.out;
-        const int od = DEEP ? (int)(image % (COUNT_T)d.out) : 0;
         if (DEEP) image /= (COUNT_T)d.out;
         const long first = (long)image * d.in * h.in * w.in * pixel + (long)lane * V;
 #if !DEEP && H_TAPS == 2 && W_TAPS == 2
@@ -56,6 +55,7 @@ kernel void resize(global const A_T* restrict x, ulong x_offset, global C_T* res
         const FLOATS sum = h.weights[r + 1] * (of_a * load_lanes(top + a) + of_b * load_lanes(top + b)) +
                            h.weights[r] * (of_a * load_lanes(bottom + a) + of_b * load_lanes(bottom + b));
 #else
+        const int od = DEEP ? (int)(row / (COUNT_T)h.out % (COUNT_T)d.out) : 0;
         FLOATS sum = 0;
         for (int a = 0; a < taps_of(d, D_TAPS, od); ++a) {
             const long tap_d = (long)od * d.taps + a, depth = DEEP ? d.table[tap_d] : 0;

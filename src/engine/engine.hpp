@@ -2,7 +2,7 @@
 // Engine: the contract of everything that computes one kind of problem in one way.
 //
 // An engine is stateless and lives for the whole process. To add one, write a .cpp in src/ops/<op>/
-// and a .cl of the same stem in kernels/<op>/, and add a line to the operator's register.cpp.
+// and a .cl of the same stem in kernels/<op>/, and add a line to the operator's register_<op>().
 #pragma once
 
 #include "engine/launch.hpp"

@@ -2,7 +2,7 @@
 // Operator: the contract of an operator type: options, shapes, gradient, oracle. Engines that
 // compute it register separately (engine/engine.hpp) under the same type name.
 //
-// One operator lives in one folder src/ops/<op>/ whose register.cpp defines
+// One operator lives in one folder src/ops/<op>/ of which one file defines
 //   void register_<op>(OperatorRegistry& operators, EngineRegistry& engines);
 // and which is named in the list of src/ops/operators.cmake.
 #pragma once

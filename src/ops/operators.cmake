@@ -1,4 +1,4 @@
-# The operators of the library: one folder under src/ops each, whose register.cpp defines
+# The operators of the library: one folder under src/ops each, of which one file defines
 # void register_<name>(OperatorRegistry& operators, EngineRegistry& engines). Adding an operator is adding its
 # folder and its line here.
 set(DLPRIM_OPERATORS

@@ -3,7 +3,7 @@
 // of lines where there are few, whose results are compared at the end.
 #include "base/integers.hpp"
 #include "engine/element.hpp"
-#include "ops/arg_reduce/engines.hpp"
+#include "ops/arg_reduce/operator.hpp"
 #include "ops/arg_reduce/options.hpp"
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 #include "engine/element.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/arg_reduce/options.hpp"
-#include "ops/arg_reduce/oracle.hpp"
 
 namespace dlprim::arg_reduce {
 
@@ -66,8 +65,14 @@ class ArgReduce : public DeclaredOperator<ops::ArgReduce> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<ArgReduce>();
+}  // namespace dlprim::arg_reduce
+
+namespace dlprim {
+
+void register_arg_reduce(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<arg_reduce::ArgReduce>());
+    arg_reduce::add_host_engine(engines);
+    arg_reduce::add_reference_engine(engines);
 }
 
-}  // namespace dlprim::arg_reduce
+}  // namespace dlprim

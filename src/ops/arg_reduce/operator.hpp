@@ -4,12 +4,19 @@
 // more extreme than every number, as in PyTorch's argmax and max. Any type but the narrow ones.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
-
-#include <memory>
 
 namespace dlprim::arg_reduce {
 
-std::unique_ptr<Operator> make_operator();
+void oracle(OracleCall& call);
+void oracle_backward(OracleBackwardCall& call);
+
+// Each function registers the engines of one file.
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
+
+/// Supports every problem without an epilogue whose values have the input's type.
+Verdict check(const Problem& problem);
 
 }  // namespace dlprim::arg_reduce

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ArgReduce's oracles: each line is read from its front, and an element counts where it is more
 // extreme than those before it.
-#include "ops/arg_reduce/oracle.hpp"
+#include "ops/arg_reduce/operator.hpp"
 
 #include "graph/oracle_loops.hpp"
 #include "ops/arg_reduce/options.hpp"

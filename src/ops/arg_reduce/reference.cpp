@@ -4,7 +4,7 @@
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/element.hpp"
-#include "ops/arg_reduce/engines.hpp"
+#include "ops/arg_reduce/operator.hpp"
 #include "ops/arg_reduce/options.hpp"
 
 #include <algorithm>

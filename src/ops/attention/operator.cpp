@@ -139,8 +139,12 @@ double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
            2.0 * static_cast<double>(outputs[0].shape.numel()) * static_cast<double>(scores[-1]);
 }
 
-std::unique_ptr<dlprim::Operator> make_operator() {
-    return std::make_unique<Operator>();
+}  // namespace dlprim::attention
+
+namespace dlprim {
+
+void register_attention(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<attention::Operator>());
 }
 
-}  // namespace dlprim::attention
+}  // namespace dlprim

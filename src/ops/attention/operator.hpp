@@ -30,6 +30,4 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
 /// The scores' shape [..., L, S], for q [..., L, D] and k [..., S, D].
 Shape scores_shape(const Shape& q, const Shape& k);
 
-std::unique_ptr<dlprim::Operator> make_operator();
-
 }  // namespace dlprim::attention

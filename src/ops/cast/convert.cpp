@@ -3,8 +3,8 @@
 // bfloat16 by its bits, so no half arithmetic is needed.
 #include "base/text.hpp"
 #include "engine/kernel_type.hpp"
-#include "ops/cast/engines.hpp"
 #include "ops/cast/kernel_engine.hpp"
+#include "ops/cast/operator.hpp"
 
 namespace dlprim::cast {
 

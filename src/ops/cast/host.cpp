@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // cast.host: the host's conversions, in pieces on the host's threads.
-#include "ops/cast/engines.hpp"
 #include "ops/cast/operator.hpp"
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include "base/narrow.hpp"
 #include "base/text.hpp"
 #include "engine/kernel_type.hpp"
-#include "ops/cast/engines.hpp"
 #include "ops/cast/kernel_engine.hpp"
+#include "ops/cast/operator.hpp"
 
 namespace dlprim::cast {
 

@@ -31,8 +31,15 @@ bool Cast::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) 
     return true;
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Cast>();
+}  // namespace dlprim::cast
+
+namespace dlprim {
+
+void register_cast(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<cast::Cast>());
+    cast::add_convert_engine(engines);
+    cast::add_narrow_engine(engines);
+    cast::add_host_engine(engines);
 }
 
-}  // namespace dlprim::cast
+}  // namespace dlprim

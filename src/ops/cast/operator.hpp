@@ -23,6 +23,9 @@ class Cast : public DeclaredOperator<ops::Cast>, public DefinesEdges {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<Operator> make_operator();
+// Each function registers the engines of one file.
+void add_convert_engine(EngineRegistry& engines);  ///< convert.cpp
+void add_host_engine(EngineRegistry& engines);     ///< host.cpp
+void add_narrow_engine(EngineRegistry& engines);   ///< narrow.cpp
 
 }  // namespace dlprim::cast

@@ -3,7 +3,7 @@
 // of any type are copied as raw bits.
 #include "base/integers.hpp"
 #include "base/text.hpp"
-#include "ops/concat/engines.hpp"
+#include "ops/concat/operator.hpp"
 #include "ops/concat/options.hpp"
 
 #include <algorithm>

@@ -94,8 +94,14 @@ class Concat : public DeclaredOperator<ops::Concat>, public DefinesEdges {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Concat>();
+}  // namespace dlprim::concat
+
+namespace dlprim {
+
+void register_concat(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<concat::Concat>());
+    concat::add_join_engine(engines);
+    add_copy_engines(engines, concat::movement);
 }
 
-}  // namespace dlprim::concat
+}  // namespace dlprim

@@ -2,10 +2,12 @@
 // The operator Concat, which operator.cpp describes.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
 
 namespace dlprim::concat {
 
-std::unique_ptr<Operator> make_operator();
+// Each function registers the engines of one file.
+void add_join_engine(EngineRegistry& engines);  ///< join.cpp
 
 }  // namespace dlprim::concat

@@ -2,8 +2,6 @@
 // Constant: no input; its output is a literal of the graph, whose values stand in the options. As a
 // composite it vanishes: readers of the output read the literal. What depends on literals alone is
 // computed once, when the plan is set up.
-#include "ops/constant/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 
@@ -104,8 +102,12 @@ class Constant : public DeclaredOperator<ConstantOptions> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Constant>();
+}  // namespace dlprim::constant
+
+namespace dlprim {
+
+void register_constant(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<constant::Constant>());
 }
 
-}  // namespace dlprim::constant
+}  // namespace dlprim

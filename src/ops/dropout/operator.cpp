@@ -30,8 +30,12 @@ bool Dropout::expand(Graph& graph, const Node& node, std::vector<ValueId>& outpu
     return true;
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Dropout>();
+}  // namespace dlprim::dropout
+
+namespace dlprim {
+
+void register_dropout(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<dropout::Dropout>());
 }
 
-}  // namespace dlprim::dropout
+}  // namespace dlprim

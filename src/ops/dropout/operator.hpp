@@ -18,6 +18,4 @@ class Dropout : public DeclaredOperator<ops::Dropout> {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<Operator> make_operator();
-
 }  // namespace dlprim::dropout

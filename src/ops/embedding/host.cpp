@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // embedding.host and embedding_backward.host: the operators on the host's threads.
 #include "base/text.hpp"
-#include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 #include "runtime/refusals.hpp"

@@ -110,13 +110,6 @@ class Backward : public InternalOperator<BackwardOptions> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_forward() {
-    return std::make_unique<Forward>();
-}
-std::unique_ptr<Operator> make_backward() {
-    return std::make_unique<Backward>();
-}
-
 Verdict check(const Traits& device, const Problem& problem) {
     const DType table = problem.outputs[0].dtype;
     for (const Operand* operand : {&problem.inputs[1], &problem.outputs[0]})
@@ -132,3 +125,14 @@ Verdict check(const Traits& device, const Problem& problem) {
 }
 
 }  // namespace dlprim::embedding
+
+namespace dlprim {
+
+void register_embedding(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<embedding::Forward>());
+    operators.add(std::make_unique<embedding::Backward>());
+    embedding::add_host_engines(engines);
+    embedding::add_reference_engines(engines);
+}
+
+}  // namespace dlprim

@@ -8,17 +8,16 @@
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
 
-#include <memory>
-
 namespace dlprim::embedding {
 
 constexpr const char* forward_type = "Embedding";
 constexpr const char* backward_type = "EmbeddingBackward";
 
-std::unique_ptr<Operator> make_forward();
-std::unique_ptr<Operator> make_backward();
-
 /// Supports float32 tables and any index type.
 Verdict check(const Traits& device, const Problem& problem);
+
+// Each function registers the engines of one file.
+void add_host_engines(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engines(EngineRegistry& engines);  ///< reference.cpp
 
 }  // namespace dlprim::embedding

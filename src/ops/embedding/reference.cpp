@@ -5,7 +5,6 @@
 #include "base/text.hpp"
 #include "engine/element_types.hpp"
 #include "engine/kernel_type.hpp"
-#include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 

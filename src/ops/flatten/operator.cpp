@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Flatten: a view of shape [N, product of the rest] of the same memory.
-#include "ops/flatten/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 #include "graph/view_operator.hpp"
@@ -20,8 +18,12 @@ class Flatten : public DeclaredOperator<ops::Flatten, ViewOperator> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Flatten>();
+}  // namespace dlprim::flatten
+
+namespace dlprim {
+
+void register_flatten(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<flatten::Flatten>());
 }
 
-}  // namespace dlprim::flatten
+}  // namespace dlprim

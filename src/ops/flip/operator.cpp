@@ -81,8 +81,13 @@ std::vector<StridedCopy> copies(const Problem& problem) {
     return {copy};
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Flip>();
+}  // namespace dlprim::flip
+
+namespace dlprim {
+
+void register_flip(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<flip::Flip>());
+    add_copy_engines(engines, flip::movement);
 }
 
-}  // namespace dlprim::flip
+}  // namespace dlprim

@@ -6,11 +6,7 @@
 #include "engine/copy_engines.hpp"
 #include "graph/operator.hpp"
 
-#include <memory>
-
 namespace dlprim::flip {
-
-std::unique_ptr<Operator> make_operator();
 
 std::vector<StridedCopy> copies(const Problem& problem);
 constexpr Movement<StridedCopy> movement{"Flip", "flip.copy", "flip.host", copies};

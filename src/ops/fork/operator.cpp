@@ -2,8 +2,6 @@
 // Fork: returns its input twice. It only orders the gradients of a value that many nodes read, such
 // as the weights of recurrent networks. A chain of forks adds the gradients two at a time as they
 // are computed, whereas a single sum would have to keep all of them.
-#include "ops/fork/operator.hpp"
-
 #include "graph/declared_operator.hpp"
 
 namespace dlprim::fork {
@@ -39,8 +37,12 @@ class Fork : public InternalOperator<ForkOptions> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Fork>();
+}  // namespace dlprim::fork
+
+namespace dlprim {
+
+void register_fork(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<fork::Fork>());
 }
 
-}  // namespace dlprim::fork
+}  // namespace dlprim

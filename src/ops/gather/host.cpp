@@ -2,7 +2,6 @@
 // gather.host: Gather on the host's threads. An index out of range throws.
 #include "engine/indexing/host_slots.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/gather/engines.hpp"
 #include "ops/gather/operator.hpp"
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
-#include "ops/gather/oracle.hpp"
 
 namespace dlprim::gather {
 
@@ -47,8 +46,14 @@ class Gather : public DeclaredOperator<ops::Gather, IndexedOperator>, public Def
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Gather>();
+}  // namespace dlprim::gather
+
+namespace dlprim {
+
+void register_gather(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<gather::Gather>());
+    gather::add_host_engine(engines);
+    gather::add_reference_engine(engines);
 }
 
-}  // namespace dlprim::gather
+}  // namespace dlprim

@@ -4,14 +4,21 @@
 // Scatter that adds up.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
-
-#include <memory>
 
 namespace dlprim::gather {
 
 constexpr const char* type = "Gather";
 
-std::unique_ptr<Operator> make_operator();
+void oracle(OracleCall& call);
+void oracle_backward(OracleBackwardCall& call);
+
+// Each function registers the engines of one file.
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
+
+/// Supports data of every type, in memory as it is, and indices of int32 and int64.
+Verdict check(const Problem& problem);
 
 }  // namespace dlprim::gather

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Gather's oracles: for each element of the result, the element of data that it is read from.
-#include "ops/gather/oracle.hpp"
+#include "ops/gather/operator.hpp"
 
 #include "graph/indexed_oracle.hpp"
 

@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "engine/indexing/kernel.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/gather/engines.hpp"
 #include "ops/gather/operator.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
+#include "ops/grid_sample/engines.hpp"
 
 namespace dlprim::grid_sample {
 
@@ -85,14 +86,16 @@ Options::Options(const Attrs& attrs)
       padding(chosen<Padding, &ops::GridSample::padding_mode>(attrs)),
       align_corners(attrs.boolean("align_corners")) {}
 
-std::unique_ptr<Operator> make_forward() {
-    return std::make_unique<Forward>();
-}
-std::unique_ptr<Operator> make_backward_data() {
-    return std::make_unique<BackwardData>();
-}
-std::unique_ptr<Operator> make_backward_grid() {
-    return std::make_unique<BackwardGrid>();
+}  // namespace dlprim::grid_sample
+
+namespace dlprim {
+
+void register_grid_sample(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<grid_sample::Forward>());
+    operators.add(std::make_unique<grid_sample::BackwardData>());
+    operators.add(std::make_unique<grid_sample::BackwardGrid>());
+    grid_sample::add_host_engines(engines);
+    grid_sample::add_reference_engines(engines);
 }
 
-}  // namespace dlprim::grid_sample
+}  // namespace dlprim

@@ -95,8 +95,12 @@ double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
            static_cast<double>(Options::read(attrs).rows(inputs[0].shape)[1]);
 }
 
-std::unique_ptr<dlprim::Operator> make_operator() {
-    return std::make_unique<Operator>();
+}  // namespace dlprim::inner_product
+
+namespace dlprim {
+
+void register_inner_product(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<inner_product::Operator>());
 }
 
-}  // namespace dlprim::inner_product
+}  // namespace dlprim

@@ -24,6 +24,4 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<dlprim::Operator> make_operator();
-
 }  // namespace dlprim::inner_product

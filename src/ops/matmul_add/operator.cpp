@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
-#include "ops/matmul_add/oracle.hpp"
 
 #include <array>
 #include <cmath>
@@ -114,8 +113,12 @@ class MatMulAdd : public DeclaredOperator<ops::MatMulAdd> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<MatMulAdd>();
+}  // namespace dlprim::matmul_add
+
+namespace dlprim {
+
+void register_matmul_add(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<matmul_add::MatMulAdd>());
 }
 
-}  // namespace dlprim::matmul_add
+}  // namespace dlprim

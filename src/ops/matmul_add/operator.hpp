@@ -5,10 +5,9 @@
 
 #include "graph/operator.hpp"
 
-#include <memory>
-
 namespace dlprim::matmul_add {
 
-std::unique_ptr<Operator> make_operator();
+void oracle(OracleCall& call);
+void oracle_backward(OracleBackwardCall& call);
 
 }  // namespace dlprim::matmul_add

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // MatMulAdd in plain loops over the elements of the product, each with its batch's matrices.
-#include "ops/matmul_add/oracle.hpp"
+#include "ops/matmul_add/operator.hpp"
 
 #include <algorithm>
 

@@ -75,8 +75,13 @@ bool NLLLoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<NLLLoss>();
+}  // namespace dlprim::nll_loss
+
+namespace dlprim {
+
+void register_nll_loss(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<nll_loss::NLLLoss>());
+    operators.add(nll_loss::make_backward());
 }
 
-}  // namespace dlprim::nll_loss
+}  // namespace dlprim

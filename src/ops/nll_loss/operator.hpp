@@ -35,7 +35,6 @@ std::vector<ValueId> weighted(Graph& graph, const Node& node, const Options& opt
 /// The sum of the labels' weights, of shape [1].
 ValueId total_weight(Graph& graph, const Node& node, const Options& options);
 
-std::unique_ptr<Operator> make_operator();
 std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::nll_loss

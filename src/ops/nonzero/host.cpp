@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // nonzero.host: NonzeroRows on the host's threads. Each finds its first row by a binary search, and
 // the others behind it.
-#include "ops/nonzero/engines.hpp"
+#include "ops/nonzero/operators.hpp"
 #include "ops/nonzero/rows.hpp"
 
 #include <algorithm>

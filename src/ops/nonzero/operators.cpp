@@ -118,12 +118,15 @@ Rows::Rows(const Attrs& attrs, const Shape& counts)
       fill(attrs.integer("fill")),
       sizes(attrs.ints("shape")) {}
 
-std::unique_ptr<Operator> make_nonzero() {
-    return std::make_unique<Nonzero>();
-}
-
-std::unique_ptr<Operator> make_rows() {
-    return std::make_unique<NonzeroRows>();
-}
-
 }  // namespace dlprim::nonzero
+
+namespace dlprim {
+
+void register_nonzero(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<nonzero::Nonzero>());
+    operators.add(std::make_unique<nonzero::NonzeroRows>());
+    nonzero::add_host_engine(engines);
+    nonzero::add_reference_engine(engines);
+}
+
+}  // namespace dlprim

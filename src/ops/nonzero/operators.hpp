@@ -4,13 +4,18 @@
 // Scan, which counts, and NonzeroRows, which finds the element at which a count is reached.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
-
-#include <memory>
 
 namespace dlprim::nonzero {
 
-std::unique_ptr<Operator> make_nonzero();
-std::unique_ptr<Operator> make_rows();
+// Each function registers the engines of one file.
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
+
+/// Supports every problem.
+Verdict check(const Problem& problem);
+/// A binary search for each row.
+double seconds(const Traits& device, const Problem& problem);
 
 }  // namespace dlprim::nonzero

@@ -4,7 +4,7 @@
 // behind that of the row before.
 #include "base/integers.hpp"
 #include "base/text.hpp"
-#include "ops/nonzero/engines.hpp"
+#include "ops/nonzero/operators.hpp"
 #include "ops/nonzero/rows.hpp"
 
 #include <algorithm>

@@ -139,17 +139,17 @@ class NormBackward final : public DeclaredOperator<Options> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_layer_norm() {
-    return std::make_unique<Norm<ops::LayerNorm, layer_rows>>();
-}
-std::unique_ptr<Operator> make_layer_norm_backward() {
-    return std::make_unique<NormBackward<ops::LayerNormBackward, layer_rows>>();
-}
-std::unique_ptr<Operator> make_group_norm() {
-    return std::make_unique<Norm<ops::GroupNorm, group_rows>>();
-}
-std::unique_ptr<Operator> make_group_norm_backward() {
-    return std::make_unique<NormBackward<ops::GroupNormBackward, group_rows>>();
+}  // namespace dlprim::norm
+
+namespace dlprim {
+
+void register_norm(OperatorRegistry& operators, EngineRegistry&) {
+    using namespace norm;
+    operators.add(std::make_unique<Norm<ops::LayerNorm, layer_rows>>());
+    operators.add(std::make_unique<NormBackward<ops::LayerNormBackward, layer_rows>>());
+    operators.add(std::make_unique<Norm<ops::GroupNorm, group_rows>>());
+    operators.add(std::make_unique<NormBackward<ops::GroupNormBackward, group_rows>>());
+    operators.add(make_normalize_rows());
 }
 
-}  // namespace dlprim::norm
+}  // namespace dlprim

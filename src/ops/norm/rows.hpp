@@ -38,10 +38,7 @@ void oracle_backward(const Rows& rows, OracleBackwardCall& call);
 /// That of the gradients, whose inputs are dy, x, the statistics and perhaps the weight.
 void gradient_oracle(const Rows& rows, OracleCall& call);
 
-std::unique_ptr<Operator> make_layer_norm();
-std::unique_ptr<Operator> make_layer_norm_backward();
-std::unique_ptr<Operator> make_group_norm();
-std::unique_ptr<Operator> make_group_norm_backward();
+/// What both expand into: normalize_rows.cpp.
 std::unique_ptr<Operator> make_normalize_rows();
 
 }  // namespace dlprim::norm

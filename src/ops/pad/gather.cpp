@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pad.gather: PadBackward on OpenCL. Each work-item computes one input element: the sum over the
 // outputs that read it.
-#include "ops/pad/engines.hpp"
 #include "ops/pad/gather_geometry.hpp"
+#include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pad.gather_host: PadBackward by the host's threads. Each input element is the sum over the
 // outputs that read it.
-#include "ops/pad/engines.hpp"
 #include "ops/pad/gather_geometry.hpp"
+#include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"
 

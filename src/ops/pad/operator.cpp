@@ -50,12 +50,16 @@ void Pad::gradient(GradientContext& context) const {
     }
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Pad>();
-}
-
-std::unique_ptr<Operator> make_backward() {
-    return std::make_unique<PadBackward>();
-}
-
 }  // namespace dlprim::pad
+
+namespace dlprim {
+
+void register_pad(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<pad::Pad>());
+    operators.add(std::make_unique<pad::PadBackward>());
+    add_copy_engines(engines, pad::movement);
+    pad::add_gather_engine(engines);
+    pad::add_gather_host_engine(engines);
+}
+
+}  // namespace dlprim

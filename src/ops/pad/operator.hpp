@@ -2,6 +2,7 @@
 // The operator Pad; operator.cpp has its shapes and gradient, oracle.cpp its oracle.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/pad/options.hpp"
 
@@ -20,7 +21,8 @@ class Pad : public DeclaredOperator<ops::Pad> {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<Operator> make_operator();
-std::unique_ptr<Operator> make_backward();
+// Each function registers the engines of one file.
+void add_gather_engine(EngineRegistry& engines);       ///< gather.cpp
+void add_gather_host_engine(EngineRegistry& engines);  ///< gather_host.cpp
 
 }  // namespace dlprim::pad

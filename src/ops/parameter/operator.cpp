@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Parameter: an operator without inputs whose single parameter is its output. It is a composite
 // that disappears: readers of the output read the parameter instead.
-#include "ops/parameter/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 
@@ -41,8 +39,12 @@ class Parameter : public DeclaredOperator<ops::Parameter> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Parameter>();
+}  // namespace dlprim::parameter
+
+namespace dlprim {
+
+void register_parameter(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<parameter::Parameter>());
 }
 
-}  // namespace dlprim::parameter
+}  // namespace dlprim

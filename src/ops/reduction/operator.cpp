@@ -67,8 +67,12 @@ bool Reduction::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
     return true;
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Reduction>();
+}  // namespace dlprim::reduction
+
+namespace dlprim {
+
+void register_reduction(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<reduction::Reduction>());
 }
 
-}  // namespace dlprim::reduction
+}  // namespace dlprim

@@ -19,6 +19,4 @@ class Reduction : public DeclaredOperator<ops::Reduction> {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<Operator> make_operator();
-
 }  // namespace dlprim::reduction

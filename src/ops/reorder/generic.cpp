@@ -2,7 +2,7 @@
 // reorder.generic: layout conversion on any OpenCL device. GPUs move tiles through local memory.
 // CPUs, and devices with small work-groups, use single work-items (kernels/reorder/generic.cl).
 #include "base/text.hpp"
-#include "ops/reorder/engines.hpp"
+#include "ops/reorder/operator.hpp"
 #include "ops/reorder/tile.hpp"
 
 namespace dlprim::reorder {

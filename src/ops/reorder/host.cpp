@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // reorder.host: layout conversion by the host's threads.
-#include "ops/reorder/engines.hpp"
+#include "ops/reorder/operator.hpp"
 #include "ops/reorder/sides.hpp"
 
 namespace dlprim::reorder {

@@ -46,8 +46,15 @@ class Reorder : public InternalOperator<ReorderOptions> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Reorder>();
+}  // namespace dlprim::reorder
+
+namespace dlprim {
+
+void register_reorder(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<reorder::Reorder>());
+    reorder::add_host_engine(engines);
+    reorder::add_generic_engine(engines);
+    reorder::add_strided_engines(engines);
 }
 
-}  // namespace dlprim::reorder
+}  // namespace dlprim

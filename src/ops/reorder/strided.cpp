@@ -3,7 +3,7 @@
 // memory, as one strided copy (engine/strided_copy.hpp).
 #include "base/text.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/reorder/engines.hpp"
+#include "ops/reorder/operator.hpp"
 #include "ops/reorder/sides.hpp"
 
 namespace dlprim::reorder {

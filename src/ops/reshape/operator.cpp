@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Reshape: the same elements in the same order, with another shape.
-#include "ops/reshape/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 #include "graph/view_operator.hpp"
@@ -55,8 +53,12 @@ Shape Reshape::view(const Attrs& attrs, const Shape& input) const {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Reshape>();
+}  // namespace dlprim::reshape
+
+namespace dlprim {
+
+void register_reshape(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<reshape::Reshape>());
 }
 
-}  // namespace dlprim::reshape
+}  // namespace dlprim

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/resize/axis.hpp"
+#include "ops/resize/engines.hpp"
 
 namespace dlprim::resize {
 
@@ -48,11 +49,15 @@ class Backward : public InternalOperator<BackwardOptions> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_forward() {
-    return std::make_unique<Forward>();
-}
-std::unique_ptr<Operator> make_backward() {
-    return std::make_unique<Backward>();
+}  // namespace dlprim::resize
+
+namespace dlprim {
+
+void register_resize(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<resize::Forward>());
+    operators.add(std::make_unique<resize::Backward>());
+    resize::add_host_engines(engines);
+    resize::add_reference_engines(engines);
 }
 
-}  // namespace dlprim::resize
+}  // namespace dlprim

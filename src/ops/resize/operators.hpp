@@ -5,12 +5,7 @@
 
 #include "graph/operator.hpp"
 
-#include <memory>
-
 namespace dlprim::resize {
-
-std::unique_ptr<Operator> make_forward();
-std::unique_ptr<Operator> make_backward();
 
 void oracle(OracleCall& call);
 void oracle_backward(OracleBackwardCall& call);

@@ -2,7 +2,7 @@
 // scan.host: Scan on the host's threads, each of which walks along whole lines. Floats are computed
 // in double, and the roundings of sums are added again (two-sum, Knuth).
 #include "engine/element.hpp"
-#include "ops/scan/engines.hpp"
+#include "ops/scan/operator.hpp"
 
 #include <cmath>
 #include <limits>

@@ -5,7 +5,6 @@
 #include "graph/declared_operator.hpp"
 #include "ops/scan/gradient.hpp"
 #include "ops/scan/options.hpp"
-#include "ops/scan/oracle.hpp"
 
 namespace dlprim::scan {
 
@@ -41,8 +40,14 @@ class Scan : public DeclaredOperator<ops::Scan> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Scan>();
+}  // namespace dlprim::scan
+
+namespace dlprim {
+
+void register_scan(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<scan::Scan>());
+    scan::add_host_engine(engines);
+    scan::add_reference_engine(engines);
 }
 
-}  // namespace dlprim::scan
+}  // namespace dlprim

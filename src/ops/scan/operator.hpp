@@ -6,12 +6,21 @@
 // around; sums of floats are compensated.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
-
-#include <memory>
+#include "ops/scan/options.hpp"
 
 namespace dlprim::scan {
 
-std::unique_ptr<Operator> make_operator();
+void oracle(OracleCall& call);
+void oracle_backward(OracleBackwardCall& call);
+
+// Each function registers the engines of one file.
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
+
+/// Supports every problem without an epilogue whose results have the operator's type.
+Verdict check(const Problem& problem);
+Options options_of(const Problem& problem);
 
 }  // namespace dlprim::scan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scan's oracles. Results are made from the front of each line; the gradient is the sum over all k
 // of dy_k times the derivative of result k.
-#include "ops/scan/oracle.hpp"
+#include "ops/scan/operator.hpp"
 
 #include "graph/oracle_loops.hpp"
 #include "ops/scan/options.hpp"

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "engine/element.hpp"
 #include "engine/kernel_type.hpp"
-#include "ops/scan/engines.hpp"
+#include "ops/scan/operator.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,6 @@
 // results do not depend on threads. Floats are summed in double. An index out of range throws.
 #include "base/text.hpp"
 #include "engine/indexing/host_slots.hpp"
-#include "ops/scatter/engines.hpp"
 #include "ops/scatter/host_element.hpp"
 #include "ops/scatter/operator.hpp"
 #include "ops/scatter/options.hpp"

@@ -7,7 +7,6 @@
 #include "graph/defines_edges.hpp"
 #include "graph/indexed_operator.hpp"
 #include "ops/scatter/options.hpp"
-#include "ops/scatter/oracle.hpp"
 #include "ops/scatter/reduction_gradient.hpp"
 
 namespace dlprim::scatter {
@@ -155,8 +154,15 @@ class Scatter : public DeclaredOperator<ops::Scatter, IndexedOperator>, public D
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Scatter>();
+}  // namespace dlprim::scatter
+
+namespace dlprim {
+
+void register_scatter(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<scatter::Scatter>());
+    scatter::add_host_engine(engines);
+    scatter::add_winners_engine(engines);
+    scatter::add_reference_engine(engines);
 }
 
-}  // namespace dlprim::scatter
+}  // namespace dlprim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scatter's oracles: for each element of the updates in order, the element of data that it changes.
-#include "ops/scatter/oracle.hpp"
+#include "ops/scatter/operator.hpp"
 
 #include "graph/indexed_oracle.hpp"
 

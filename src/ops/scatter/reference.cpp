@@ -9,7 +9,6 @@
 #include "engine/kernel_type.hpp"
 #include "engine/sort/merge_sort.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/scatter/engines.hpp"
 #include "ops/scatter/operator.hpp"
 #include "ops/scatter/options.hpp"
 

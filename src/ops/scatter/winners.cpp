@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "engine/indexing/kernel.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/scatter/engines.hpp"
 #include "ops/scatter/operator.hpp"
 #include "ops/scatter/options.hpp"
 

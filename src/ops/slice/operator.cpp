@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Slice: elements [begin, end) of one dimension. Its gradient is that part of the input's gradient.
-#include "ops/slice/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
@@ -72,8 +70,13 @@ class Slice : public DeclaredOperator<ops::Slice>, public DefinesEdges {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Slice>();
+}  // namespace dlprim::slice
+
+namespace dlprim {
+
+void register_slice(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<slice::Slice>());
+    add_copy_engines(engines, slice::movement);
 }
 
-}  // namespace dlprim::slice
+}  // namespace dlprim

@@ -56,8 +56,13 @@ bool Softmax::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Softmax>();
+}  // namespace dlprim::softmax
+
+namespace dlprim {
+
+void register_softmax(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<softmax::Softmax>());
+    operators.add(softmax::make_backward());
 }
 
-}  // namespace dlprim::softmax
+}  // namespace dlprim

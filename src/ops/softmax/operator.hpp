@@ -25,7 +25,6 @@ class Softmax : public DeclaredOperator<ops::Softmax> {
 ValueId gradient_from_output(Graph& graph, const std::string& at, const Options& options,
                              ValueId dy, ValueId y);
 
-std::unique_ptr<Operator> make_operator();
 std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::softmax

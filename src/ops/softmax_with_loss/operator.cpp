@@ -39,8 +39,12 @@ bool SoftmaxWithLoss::expand(Graph& graph, const Node& node, std::vector<ValueId
     return true;
 }
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<SoftmaxWithLoss>();
+}  // namespace dlprim::softmax_with_loss
+
+namespace dlprim {
+
+void register_softmax_with_loss(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<softmax_with_loss::SoftmaxWithLoss>());
 }
 
-}  // namespace dlprim::softmax_with_loss
+}  // namespace dlprim

@@ -27,6 +27,4 @@ class SoftmaxWithLoss : public DeclaredOperator<ops::SoftmaxWithLoss> {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<Operator> make_operator();
-
 }  // namespace dlprim::softmax_with_loss

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Split: cuts a dimension into `parts` equal pieces, one per output. It is lowered to Slices. As it
 // is one operator, its gradient is one Concat instead of a sum of padded pieces.
-#include "ops/split/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 
@@ -118,8 +116,12 @@ class Split : public DeclaredOperator<ops::Split> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Split>();
+}  // namespace dlprim::split_op
+
+namespace dlprim {
+
+void register_split(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<split_op::Split>());
 }
 
-}  // namespace dlprim::split_op
+}  // namespace dlprim

@@ -2,8 +2,6 @@
 // Squeeze: drops dimensions of size 1 and keeps the memory. dims lists dimensions; those of another
 // size stay, as in torch.squeeze. With `all`, or without dims, every dimension of size 1 is
 // dropped.
-#include "ops/squeeze/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 #include "graph/view_operator.hpp"
@@ -36,8 +34,12 @@ Shape Squeeze::view(const Attrs& attrs, const Shape& input) const {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Squeeze>();
+}  // namespace dlprim::squeeze
+
+namespace dlprim {
+
+void register_squeeze(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<squeeze::Squeeze>());
 }
 
-}  // namespace dlprim::squeeze
+}  // namespace dlprim

@@ -3,8 +3,8 @@
 // are wanted, else by sorting.
 #include "base/text.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/topk/engines.hpp"
 #include "ops/topk/lines.hpp"
+#include "ops/topk/operators.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 #include "engine/lines.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/topk/lines.hpp"
-#include "ops/topk/oracle.hpp"
 
 namespace dlprim::topk {
 
@@ -86,12 +85,15 @@ class Sort : public DeclaredOperator<ops::Sort> {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_topk() {
-    return std::make_unique<TopK>();
-}
-
-std::unique_ptr<Operator> make_sort() {
-    return std::make_unique<Sort>();
-}
-
 }  // namespace dlprim::topk
+
+namespace dlprim {
+
+void register_topk(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<topk::TopK>());
+    operators.add(std::make_unique<topk::Sort>());
+    topk::add_host_engine(engines);
+    topk::add_reference_engine(engines);
+}
+
+}  // namespace dlprim

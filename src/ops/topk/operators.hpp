@@ -4,13 +4,22 @@
 // numbers. Sort: all elements of each line in that way. Its gradient is a Scatter.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
-
-#include <memory>
+#include "ops/topk/lines.hpp"
 
 namespace dlprim::topk {
 
-std::unique_ptr<Operator> make_topk();
-std::unique_ptr<Operator> make_sort();
+void oracle(OracleCall& call, const Lines& lines);
+void oracle_backward(OracleBackwardCall& call, const Lines& lines);
+
+// Each function registers the engines of one file.
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
+
+/// Supports every type, and lines of fewer than 2^31 elements.
+Verdict check(const Problem& problem);
+/// `steps` comparisons per element, at a billion a second and compute unit.
+double seconds(const Traits& device, const Problem& problem, double steps);
 
 }  // namespace dlprim::topk

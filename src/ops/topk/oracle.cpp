@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The oracles of TopK and Sort: a stable sort of each line's positions.
-#include "ops/topk/oracle.hpp"
+#include "ops/topk/operators.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 #include "base/text.hpp"
 #include "engine/sort/merge_sort.hpp"
 #include "engine/strided_copy.hpp"
-#include "ops/topk/engines.hpp"
 #include "ops/topk/lines.hpp"
+#include "ops/topk/operators.hpp"
 
 #include <cmath>
 

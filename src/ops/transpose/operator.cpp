@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Transpose: permutes dimensions. Its gradient is the inverse permutation.
-#include "ops/transpose/operator.hpp"
-
 #include "base/text.hpp"
 #include "graph/declared_operator.hpp"
 #include "graph/defines_edges.hpp"
@@ -132,8 +130,13 @@ class Transpose : public DeclaredOperator<ops::Transpose>, public DefinesEdges {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_operator() {
-    return std::make_unique<Transpose>();
+}  // namespace dlprim::transpose
+
+namespace dlprim {
+
+void register_transpose(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(std::make_unique<transpose::Transpose>());
+    add_copy_engines(engines, transpose::movement);
 }
 
-}  // namespace dlprim::transpose
+}  // namespace dlprim
