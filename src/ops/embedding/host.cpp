@@ -1,48 +1,31 @@
 // SPDX-License-Identifier: MIT
 // embedding.host and embedding_backward.host: the operators on the host's threads.
 #include "base/text.hpp"
+#include "engine/element.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 #include "runtime/refusals.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <type_traits>
 
 namespace dlprim::embedding {
 
 namespace {
 
-/// The index at position `i` of an array of `dtype`.
+/// The index at position `i` of an array of `dtype`. What int64 cannot hold becomes negative, which
+/// is no valid row either.
 std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
-    const auto as = [&]<typename T>(T) {
-        T value;
-        std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
-        return static_cast<std::int64_t>(value);
-    };
-    switch (dtype) {
-        case DType::i8:
-            return as(std::int8_t{});
-        case DType::u8:
-            return as(std::uint8_t{});
-        case DType::i16:
-            return as(std::int16_t{});
-        case DType::u16:
-            return as(std::uint16_t{});
-        case DType::i32:
-            return as(std::int32_t{});
-        case DType::u32:
-            return as(std::uint32_t{});
-        case DType::i64:
-        case DType::u64:  // what is too large for int64 becomes negative, which is no valid row
-                          // either
-            return as(std::int64_t{});
-        default: {
-            float value;
-            std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(value), sizeof(value));
-            constexpr float most = 0x1p62f;  // larger values are no valid rows either
-            return value >= -most && value <= most ? static_cast<std::int64_t>(value) : -1;
-        }
-    }
+    return with_number_type(
+        dtype,
+        [&]<typename T>(T) {
+            const T value = PlainElement<T>::load(data, i);
+            constexpr double most = 0x1p62;
+            if constexpr (std::is_floating_point_v<T>)
+                if (!(value >= -most && value <= most)) return std::int64_t{-1};
+            return static_cast<std::int64_t>(value);
+        },
+        [] { return std::int64_t{-1}; });
 }
 
 /// The row that the index at position `i` names. Throws Error(invalid_argument) if there is none.
@@ -53,8 +36,36 @@ std::int64_t row_at(const std::byte* data, DType dtype, std::int64_t i, std::int
     return row;
 }
 
-class Base : public Engine {
+/// The rows of the table that indices [begin, end) name.
+template <typename T>
+void copy_rows(const Options& options, const std::byte* indices, DType dtype, std::int64_t begin,
+               std::int64_t end, const T* weight, T* y) {
+    const std::int64_t dim = options.embedding_dim;
+    for (std::int64_t i = begin; i < end; ++i)
+        std::copy_n(weight + row_at(indices, dtype, i, options.num_embeddings) * dim, dim,
+                    y + i * dim);
+}
+
+/// Rows [begin, end) of the gradient: each sum is in the order of the indices.
+template <typename T>
+void add_rows(const Options& options, const std::byte* indices, DType dtype, std::int64_t count,
+              std::int64_t begin, std::int64_t end, const T* dy, T* dw) {
+    const std::int64_t dim = options.embedding_dim;
+    std::fill(dw + begin * dim, dw + end * dim, T(0));
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t row = row_at(indices, dtype, i, options.num_embeddings);
+        if (row < begin || row >= end || row == options.padding_idx) continue;
+        for (std::int64_t d = 0; d < dim; ++d) dw[row * dim + d] += dy[i * dim + d];
+    }
+}
+
+class Host : public Engine {
   public:
+    explicit Host(bool is_backward) : is_backward_(is_backward) {}
+    std::string_view name() const override {
+        return is_backward_ ? "embedding_backward.host" : "embedding.host";
+    }
+    std::string_view op() const override { return is_backward_ ? backward_type : forward_type; }
     bool on_host() const override { return true; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return check(device, problem);
@@ -62,81 +73,43 @@ class Base : public Engine {
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, 0, 1);
     }
-};
-
-class Forward : public Base {
-  public:
-    std::string_view name() const override { return "embedding.host"; }
-    std::string_view op() const override { return forward_type; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
-        if (problem.outputs[0].dtype == DType::f64) return launch_of<double>(problem);
-        return launch_of<float>(problem);
+        if (problem.outputs[0].dtype == DType::f64) return launch<double>(problem);
+        return launch<float>(problem);
     }
 
   private:
     template <typename T>
-    static std::unique_ptr<Launch> launch_of(const Problem& problem) {
+    std::unique_ptr<Launch> launch(const Problem& problem) const {
         const Options options = Options::read(problem.attrs);
         const DType dtype = problem.inputs[0].dtype;
-        const std::int64_t count = problem.inputs[0].shape.numel();
+        const std::int64_t count = problem.inputs[0].shape.numel(), rows = options.num_embeddings;
         return std::make_unique<HostLaunch>(
-            [=](HostPool& pool, std::span<const BufferRef> operands) {
+            [=, is_backward = is_backward_](HostPool& pool, std::span<const BufferRef> operands) {
                 const std::byte* indices = operands[0].host();
-                const T* weight = reinterpret_cast<const T*>(operands[1].host());
-                T* y = reinterpret_cast<T*>(operands[2].host());
-                const std::int64_t dim = options.embedding_dim;
-                pool.parallel_for(count, 1 + 4096 / dim, [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t i = begin; i < end; ++i) {
-                        const std::int64_t row = row_at(indices, dtype, i, options.num_embeddings);
-                        std::copy_n(weight + row * dim, dim, y + i * dim);
-                    }
-                });
+                const T* from = reinterpret_cast<const T*>(operands[1].host());
+                T* to = reinterpret_cast<T*>(operands[2].host());
+                const std::int64_t grain =
+                    is_backward ? std::max<std::int64_t>(1, rows / (4 * pool.threads()))
+                                : 1 + 4096 / options.embedding_dim;
+                pool.parallel_for(
+                    is_backward ? rows : count, grain, [&](std::int64_t begin, std::int64_t end) {
+                        if (is_backward)
+                            add_rows(options, indices, dtype, count, begin, end, from, to);
+                        else
+                            copy_rows(options, indices, dtype, begin, end, from, to);
+                    });
             });
     }
-};
-
-class Backward : public Base {
-  public:
-    std::string_view name() const override { return "embedding_backward.host"; }
-    std::string_view op() const override { return backward_type; }
-    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
-                                  const Tuning&) const override {
-        if (problem.outputs[0].dtype == DType::f64) return launch_of<double>(problem);
-        return launch_of<float>(problem);
-    }
-
-  private:
-    template <typename T>
-    static std::unique_ptr<Launch> launch_of(const Problem& problem) {
-        const Options options = Options::read(problem.attrs);
-        const DType dtype = problem.inputs[0].dtype;
-        const std::int64_t count = problem.inputs[0].shape.numel();
-        return std::make_unique<HostLaunch>(
-            [=](HostPool& pool, std::span<const BufferRef> operands) {
-                const std::byte* indices = operands[0].host();
-                const T* dy = reinterpret_cast<const T*>(operands[1].host());
-                T* dw = reinterpret_cast<T*>(operands[2].host());
-                const std::int64_t dim = options.embedding_dim, rows = options.num_embeddings;
-                // Each range owns its rows, so every sum is in the order of the indices.
-                const std::int64_t grain = std::max<std::int64_t>(1, rows / (4 * pool.threads()));
-                pool.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-                    std::fill(dw + begin * dim, dw + end * dim, T(0));
-                    for (std::int64_t i = 0; i < count; ++i) {
-                        const std::int64_t row = row_at(indices, dtype, i, rows);
-                        if (row < begin || row >= end || row == options.padding_idx) continue;
-                        for (std::int64_t d = 0; d < dim; ++d) dw[row * dim + d] += dy[i * dim + d];
-                    }
-                });
-            });
-    }
+    bool is_backward_;
 };
 
 }  // namespace
 
 void add_host_engines(EngineRegistry& engines) {
-    engines.add(std::make_unique<Forward>());
-    engines.add(std::make_unique<Backward>());
+    engines.add(std::make_unique<Host>(false));
+    engines.add(std::make_unique<Host>(true));
 }
 
 }  // namespace dlprim::embedding

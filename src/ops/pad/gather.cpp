@@ -2,7 +2,6 @@
 // pad.gather: PadBackward on OpenCL. Each work-item computes one input element: the sum over the
 // outputs that read it.
 #include "ops/pad/gather_geometry.hpp"
-#include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"
 
@@ -10,22 +9,10 @@ namespace dlprim::pad {
 
 namespace {
 
-class PadGather : public Engine {
+class PadGather : public GatherEngine {
   public:
     std::string_view name() const override { return "pad.gather"; }
-    std::string_view op() const override { return "PadBackward"; }
     bool on_host() const override { return false; }
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-            return Verdict::no(cat("it supports float tensors only, not ",
-                                   name_of(problem.inputs[0].dtype), " and ",
-                                   name_of(problem.outputs[0].dtype)));
-        if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
-        return Verdict::yes();
-    }
-    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return copy_seconds(device, problem);
-    }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const pad::GatherGeometry g(problem);

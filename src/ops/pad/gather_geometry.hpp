@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The geometry of PadBackward in the last three dimensions: sizes of x and y, and the padding in
-// front.
+// What the engines of PadBackward share: the geometry in the last three dimensions, that is sizes
+// of x and y and the padding in front, and what they support.
 #pragma once
 
+#include "base/text.hpp"
+#include "engine/engine.hpp"
 #include "ops/pad/options.hpp"
 
 #include <algorithm>
@@ -29,5 +31,24 @@ struct GatherGeometry {
         outer = dx.product(0, std::max(0, dx.rank() - 3));
     }
 };
+
+class GatherEngine : public Engine {
+  public:
+    std::string_view op() const override { return "PadBackward"; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
+            return Verdict::no(cat("it supports float tensors only, not ",
+                                   name_of(problem.inputs[0].dtype), " and ",
+                                   name_of(problem.outputs[0].dtype)));
+        if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+        return Verdict::yes();
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return copy_seconds(device, problem);
+    }
+};
+
+void add_gather_engine(EngineRegistry& engines);       ///< gather.cpp
+void add_gather_host_engine(EngineRegistry& engines);  ///< gather_host.cpp
 
 }  // namespace dlprim::pad

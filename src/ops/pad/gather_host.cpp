@@ -2,30 +2,15 @@
 // pad.gather_host: PadBackward by the host's threads. Each input element is the sum over the
 // outputs that read it.
 #include "ops/pad/gather_geometry.hpp"
-#include "ops/pad/operator.hpp"
-
-#include "base/text.hpp"
 
 namespace dlprim::pad {
 
 namespace {
 
-class PadGatherHost : public Engine {
+class PadGatherHost : public GatherEngine {
   public:
     std::string_view name() const override { return "pad.gather_host"; }
-    std::string_view op() const override { return "PadBackward"; }
     bool on_host() const override { return true; }
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-            return Verdict::no(cat("it supports float tensors only, not ",
-                                   name_of(problem.inputs[0].dtype), " and ",
-                                   name_of(problem.outputs[0].dtype)));
-        if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
-        return Verdict::yes();
-    }
-    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return copy_seconds(device, problem);
-    }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         return std::make_unique<HostLaunch>(

@@ -6,6 +6,7 @@
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/element.hpp"
+#include "engine/element_types.hpp"
 #include "engine/kernel_type.hpp"
 #include "ops/scan/operator.hpp"
 
@@ -130,9 +131,8 @@ class Reference : public Engine {
     std::string_view op() const override { return type; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (problem.inputs[0].dtype == DType::f64 && !device.fp64)
-            return Verdict::no("it needs double precision (cl_khr_fp64), which the device lacks");
-        return check(problem);
+        const Verdict verdict = has_double(device, problem.inputs[0].dtype);
+        return verdict ? check(problem) : verdict;
     }
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning&) const override {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace dlprim::scatter {
 
@@ -23,8 +24,10 @@ using Apply = void (*)(Reduction, bool includes_self, std::int64_t slice,
 template <typename E>
 void apply(Reduction reduction, bool includes_self, std::int64_t slice,
            std::span<const std::int64_t> order, const std::byte* updates, std::byte* slot) {
+    using Value = typename E::Value;
+    if constexpr (std::is_same_v<E, TruthElement>) reduction = reduction_of_truths(reduction);
     constexpr std::int64_t block = 256;
-    typename E::Sum sums[block];
+    SumOf<Value> sums[block];
     for (std::int64_t begin = 0; begin < slice; begin += block) {
         const std::int64_t end = std::min(begin + block, slice);
         for (std::int64_t i = begin; i < end; ++i) sums[i - begin] = E::load(slot, i);
@@ -32,46 +35,20 @@ void apply(Reduction reduction, bool includes_self, std::int64_t slice,
             const bool replaces = !includes_self && n == order.front();
             for (std::int64_t i = begin; i < end; ++i) {
                 auto& sum = sums[i - begin];
-                const auto update = E::load(updates, n * slice + i);
-                sum = replaces ? update : E::combine(reduction, sum, update);
+                const SumOf<Value> update = E::load(updates, n * slice + i);
+                sum = replaces ? update : combined(reduction, sum, update);
             }
         }
         const std::int64_t count = std::ssize(order) + (includes_self ? 1 : 0);
         for (std::int64_t i = begin; reduction == Reduction::mean && i < end; ++i)
-            sums[i - begin] = E::divided(sums[i - begin], count);
-        for (std::int64_t i = begin; i < end; ++i) E::store(slot, i, sums[i - begin]);
+            sums[i - begin] = divided(sums[i - begin], count);
+        for (std::int64_t i = begin; i < end; ++i)
+            E::store(slot, i, static_cast<Value>(sums[i - begin]));
     }
 }
 
 Apply apply_of(DType dtype) {
-    switch (dtype) {
-        case DType::f32:
-            return apply<Float<float>>;
-        case DType::f64:
-            return apply<Float<double>>;
-        case DType::f16:
-            return apply<Narrow<half_to_float, float_to_half>>;
-        case DType::bf16:
-            return apply<Narrow<bfloat16_to_float, float_to_bfloat16>>;
-        case DType::i8:
-            return apply<Integer<std::int8_t>>;
-        case DType::u8:
-            return apply<Integer<std::uint8_t>>;
-        case DType::i16:
-            return apply<Integer<std::int16_t>>;
-        case DType::u16:
-            return apply<Integer<std::uint16_t>>;
-        case DType::i32:
-            return apply<Integer<std::int32_t>>;
-        case DType::u32:
-            return apply<Integer<std::uint32_t>>;
-        case DType::i64:
-            return apply<Integer<std::int64_t>>;
-        case DType::u64:
-            return apply<Integer<std::uint64_t>>;
-        default:
-            return apply<Truth>;
-    }
+    return visit_element(dtype, [](auto element) -> Apply { return apply<decltype(element)>; });
 }
 
 /// The parts of slots [begin, end), by rising slot and those of one slot in their order.
@@ -132,14 +109,15 @@ struct Job {
             std::memset(result + first, 0, size);
         else if (data != result)
             std::memcpy(result + first, data + first, size);
-        const Apply apply = apply_of(dtype);
+        const bool replaces = operands.reduction == Reduction::none;
+        const Apply apply = replaces ? nullptr : apply_of(dtype);
         const std::vector<std::int64_t> order = parts_in_order(slots, begin, end);
         for (std::size_t i = 0; i < order.size();) {
             const std::int64_t slot = slots[static_cast<std::size_t>(order[i])];
             std::size_t j = i + 1;
             while (j < order.size() && slots[static_cast<std::size_t>(order[j])] == slot) ++j;
             std::byte* to = result + static_cast<std::size_t>(slot) * bytes;
-            if (operands.reduction == Reduction::none)
+            if (replaces)
                 std::memcpy(to, updates + static_cast<std::size_t>(order[j - 1]) * bytes, bytes);
             else
                 apply(operands.reduction, operands.includes_self, operands.indexing.slice,

@@ -5,6 +5,7 @@
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/element.hpp"
+#include "engine/element_types.hpp"
 #include "engine/indexing/kernel.hpp"
 #include "engine/kernel_type.hpp"
 #include "engine/sort/merge_sort.hpp"
@@ -61,9 +62,8 @@ class Reference : public Engine {
     std::string_view op() const override { return type; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (problem.outputs[0].dtype == DType::f64 && !device.fp64)
-            return Verdict::no("it needs double precision (cl_khr_fp64), which the device lacks");
-        return check(problem);
+        const Verdict verdict = has_double(device, problem.outputs[0].dtype);
+        return verdict ? check(problem) : verdict;
     }
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning&) const override {

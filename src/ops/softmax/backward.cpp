@@ -3,8 +3,6 @@
 #include "graph/oracle_loops.hpp"
 #include "ops/softmax/operator.hpp"
 
-#include <cmath>
-
 namespace dlprim::softmax {
 
 namespace {
@@ -30,23 +28,8 @@ class SoftmaxBackward final : public Softmax {
     }
     void oracle(OracleCall& call) const override {
         const HostArray &dy = call.inputs[0], &y = call.inputs[1];
-        const Options options(call.attrs, y.shape);
-        HostArray& dx = make_array(call.outputs, 0, y.shape, dy.dtype);
-        const AxisView view(y.shape, options.axis);
-        for (std::size_t o = 0; o < view.outer; ++o) {
-            for (std::size_t i = 0; i < view.inner; ++i) {
-                double sum = 0;
-                for (std::size_t k = 0; k < view.size; ++k) {
-                    const std::size_t at = view.at(o, k, i);
-                    sum += options.log ? dy.data[at] : dy.data[at] * y.data[at];
-                }
-                for (std::size_t k = 0; k < view.size; ++k) {
-                    const std::size_t at = view.at(o, k, i);
-                    dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum
-                                              : y.data[at] * (dy.data[at] - sum);
-                }
-            }
-        }
+        oracle_from_output(Options(call.attrs, y.shape), y, dy,
+                           make_array(call.outputs, 0, y.shape, dy.dtype), nullptr);
     }
     void oracle_backward(OracleBackwardCall& call) const override {
         Operator::oracle_backward(call);

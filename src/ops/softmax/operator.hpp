@@ -24,6 +24,9 @@ class Softmax : public DeclaredOperator<ops::Softmax> {
 /// Adds the nodes that compute dx from dy and the result y.
 ValueId gradient_from_output(Graph& graph, const std::string& at, const Options& options,
                              ValueId dy, ValueId y);
+/// The oracle of that, and the magnitudes of the terms that it adds up.
+void oracle_from_output(const Options& options, const HostArray& y, const HostArray& dy,
+                        HostArray& dx, HostArray* terms);
 
 std::unique_ptr<Operator> make_backward();
 

@@ -31,14 +31,9 @@ void Softmax::oracle(OracleCall& call) const {
     }
 }
 
-void Softmax::oracle_backward(OracleBackwardCall& call) const {
-    const HostArray& x = call.inputs[0];
-    const HostArray& y = call.outputs[0];
-    const HostArray& dy = call.output_gradients[0];
-    const Options options(call.attrs, x.shape);
-    HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
-    HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
-    const AxisView view(x.shape, options.axis);
+void oracle_from_output(const Options& options, const HostArray& y, const HostArray& dy,
+                        HostArray& dx, HostArray* terms) {
+    const AxisView view(y.shape, options.axis);
     for (std::size_t o = 0; o < view.outer; ++o) {
         for (std::size_t i = 0; i < view.inner; ++i) {
             double sum = 0, size = 0;
@@ -52,11 +47,21 @@ void Softmax::oracle_backward(OracleBackwardCall& call) const {
                 const std::size_t at = view.at(o, k, i);
                 dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum
                                           : y.data[at] * (dy.data[at] - sum);
-                terms.data[at] = options.log ? std::abs(dy.data[at]) + std::exp(y.data[at]) * size
-                                             : y.data[at] * (std::abs(dy.data[at]) + size);
+                if (terms != nullptr)
+                    terms->data[at] = options.log
+                                          ? std::abs(dy.data[at]) + std::exp(y.data[at]) * size
+                                          : y.data[at] * (std::abs(dy.data[at]) + size);
             }
         }
     }
+}
+
+void Softmax::oracle_backward(OracleBackwardCall& call) const {
+    const HostArray& x = call.inputs[0];
+    HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
+    HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
+    oracle_from_output(Options(call.attrs, x.shape), call.outputs[0], call.output_gradients[0], dx,
+                       &terms);
 }
 
 }  // namespace dlprim::softmax

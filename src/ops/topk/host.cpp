@@ -42,8 +42,7 @@ void select(const Lines& lines, const KeyForm& form, std::int64_t line, const st
     all.resize(static_cast<std::size_t>(lines.length));
     for (std::int64_t j = 0; j < lines.length; ++j)
         all[static_cast<std::size_t>(j)] = {
-            form.key(bits_at<bytes>(x, (o * lines.length + j) * lines.inner + i), lines.largest),
-            j};
+            form.key(bits_at<bytes>(x, lines.at(line, j)), lines.largest), j};
     const auto end = all.begin() + lines.k;
     if (lines.k < lines.length / 8)
         std::partial_sort(all.begin(), end, all.end());
@@ -52,7 +51,7 @@ void select(const Lines& lines, const KeyForm& form, std::int64_t line, const st
     for (std::int64_t j = 0; j < lines.k; ++j) {
         const auto to = static_cast<std::size_t>((o * lines.k + j) * lines.inner + i);
         const std::int64_t at = all[static_cast<std::size_t>(j)].at;
-        const auto from = static_cast<std::size_t>((o * lines.length + at) * lines.inner + i);
+        const auto from = static_cast<std::size_t>(lines.at(line, at));
         std::memcpy(values + to * bytes, x + from * bytes, bytes);
         std::memcpy(positions + to * sizeof(at), &at, sizeof(at));
     }

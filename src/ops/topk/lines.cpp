@@ -3,18 +3,15 @@
 #include "ops/topk/lines.hpp"
 
 #include "base/text.hpp"
-#include "engine/lines.hpp"
 
 namespace dlprim::topk {
 
 Lines::Lines(const Attrs& attrs, const Shape& x)
-    : k(attrs.integer("k")), largest(attrs.boolean("largest")) {
-    dim = dimension_of(attrs.integer("dim"), x);
-    const AxisLines lines(x, dim);
-    outer = lines.outer;
-    length = lines.length;
-    inner = lines.inner;
-    result = x;
+    : AxisLines(x, dimension_of(attrs.integer("dim"), x)),
+      k(attrs.integer("k")),
+      largest(attrs.boolean("largest")),
+      result(x) {
+    const int dim = dimension_of(attrs.integer("dim"), x);
     require(k >= 0 && k <= length, "k is ", k, ", dimension ", dim, " of input ", x.str(), " has ",
             length, " elements");
     if (x.rank() == 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/attrs.hpp"
+#include "engine/lines.hpp"
 
 #include <dlprim/dtype.hpp>
 #include <dlprim/shape.hpp>
@@ -13,17 +14,14 @@ namespace dlprim::topk {
 
 constexpr const char* type = "TopK";
 
-/// Lines along a dimension: element j of line (o, i) lies at (o * length + j) * inner + i.
-struct Lines {
-    int dim = 0;
-    std::int64_t outer = 1, length = 1, inner = 1;
+/// Lines along a dimension.
+struct Lines : AxisLines {
     std::int64_t k = 1;  ///< how many of each line are wanted
     bool largest = true;
     Shape result;
 
     /// From the options. Throws Error(invalid_argument).
     Lines(const Attrs& attrs, const Shape& x);
-    std::int64_t count() const { return outer * inner; }
 };
 
 /// How raw bits of a type become keys: a float's sign decides between flipping all bits and the
