@@ -183,18 +183,6 @@ def layer_norm(o, x, p):
     return F.layer_norm(x[0], shape, p[0] if p else None, p[1] if len(p) > 1 else None, o.get("eps", 1e-5))
 
 
-def interpolation(o, x, p):
-    method = o.get("method", "nearest")
-    how = {"mode": method}
-    if method == "bilinear":
-        how["align_corners"] = bool(o.get("align_corners", False))
-    if o.get("scale_y", -1) > 0:
-        how["scale_factor"] = (o["scale_y"], o["scale_x"])
-    else:
-        how["size"] = (o["out_h"], o["out_w"])
-    return F.interpolate(x[0], **how)
-
-
 def resize(o, x, p):
     dims = x[0].dim() - 2
     method = o.get("method", "nearest")
@@ -207,6 +195,11 @@ def resize(o, x, p):
     else:
         how["size"] = o["output"]
     return F.interpolate(x[0], **how)
+
+
+def interpolation(o, x, p):
+    sizes = {"scales": (o["scale_y"], o["scale_x"])} if o.get("scale_y", -1) > 0 else {"output": (o["out_h"], o["out_w"])}
+    return resize(o | sizes | ({"method": "linear"} if o.get("method") == "bilinear" else {}), x, p)
 
 
 def elementwise(o, x, p):
