@@ -195,10 +195,20 @@ Ref Builder::add1(std::string_view type, const std::vector<Ref>& inputs, const A
 }
 
 Ref Builder::pointwise(std::string_view code, const std::vector<Ref>& inputs,
-                       const std::vector<double>& scalars, std::string_view dtype) {
+                       const std::vector<double>& scalars, std::optional<DType> dtype) {
+    return pointwise_of({}, code, inputs, dtype, scalars);
+}
+
+Ref Builder::pointwise(std::string_view code, const std::vector<Ref>& inputs, DType dtype) {
+    return pointwise_of({}, code, inputs, dtype);
+}
+
+Ref Builder::pointwise_of(const Shape& shape, std::string_view code, const std::vector<Ref>& inputs,
+                          std::optional<DType> dtype, const std::vector<double>& scalars) {
     Attrs options{{"code", std::string(code)}};
-    if (!scalars.empty()) options.set("scalars", Doubles(scalars));
-    if (!dtype.empty()) options.set("dtypes", Strings{std::string(dtype)});
+    if (shape.rank() > 0) options.set("shape", shape.to_vector());
+    if (!scalars.empty()) options.set("scalars", scalars);
+    if (dtype) options.set("dtypes", Strings{std::string(dlprim::name_of(*dtype))});
     return add1("Pointwise", inputs, options);
 }
 
@@ -231,10 +241,14 @@ Ref Builder::cast(Ref value, DType dtype) {
 
 Ref Builder::slice(Ref value, int axis, std::int64_t begin, std::int64_t end) {
     const Shape& shape = value->spec.shape;
+    if (axis < 0) axis += shape.rank();
     if (begin == 0 && end == shape[axis]) return value;
     if (begin >= end) return constant("", allocate(shape.with(axis, 0), value->spec.dtype));
-    return add1("Slice", {value},
-                {{"dim", static_cast<std::int64_t>(axis)}, {"begin", begin}, {"end", end}});
+    return add1("Slice", {value}, {{"dim", axis}, {"begin", begin}, {"end", end}});
+}
+
+Ref Builder::concat(const std::vector<Ref>& parts, int axis) {
+    return parts.size() == 1 ? parts[0] : add1("Concat", parts, {{"dim", axis}});
 }
 
 Ref Builder::transpose(Ref value, const std::vector<std::int64_t>& order) {

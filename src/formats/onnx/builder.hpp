@@ -12,7 +12,7 @@
 // run the part that computes it.
 #pragma once
 
-#include "formats/onnx/names.hpp"
+#include "base/text.hpp"
 #include "graph/description.hpp"
 
 #include <dlprim/tensor_file.hpp>
@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -73,6 +74,27 @@ class StageRunner {
                                          const HostFunction& function) = 0;
 };
 
+/// A set of distinct names. A wanted name that is taken gets a number appended: "x#2".
+class Names {
+  public:
+    bool has(const std::string& name) const { return taken_.count(name) > 0; }
+    void insert(const std::string& name) { taken_.insert(name); }
+    /// The wanted name, with a number appended if it is taken. This call does not take it.
+    std::string unused(const std::string& wanted) {
+        if (!has(wanted)) return wanted;
+        int& next = next_.try_emplace(wanted, 2).first->second;
+        while (has(cat(wanted, "#", next))) ++next;
+        return cat(wanted, "#", next);
+    }
+    /// Takes the name that unused() returns, and returns it.
+    std::string take(const std::string& wanted) { return *taken_.insert(unused(wanted)).first; }
+
+  private:
+    std::set<std::string> taken_;
+    /// The next number to try for a name. Thousands of nodes may have the same name.
+    std::map<std::string, int> next_;
+};
+
 class Builder {
   public:
     /// With a runner, know() finds the contents of computed values. `live` adds to a set the values
@@ -117,17 +139,24 @@ class Builder {
     /// add() for an operator of one output.
     Ref add1(std::string_view type, const std::vector<Ref>& inputs, const Attrs& options = {},
              const std::vector<Ref>& params = {});
-    /// A Pointwise operator of one output.
+    /// A Pointwise operator of one output. Without `dtype` its result is float, or of the inputs'
+    /// type.
     Ref pointwise(std::string_view code, const std::vector<Ref>& inputs,
-                  const std::vector<double>& scalars = {}, std::string_view dtype = {});
+                  const std::vector<double>& scalars = {}, std::optional<DType> dtype = {});
+    Ref pointwise(std::string_view code, const std::vector<Ref>& inputs, DType dtype);
+    /// The same whose result has this shape, to which the inputs are broadcast.
+    Ref pointwise_of(const Shape& shape, std::string_view code, const std::vector<Ref>& inputs,
+                     std::optional<DType> dtype = {}, const std::vector<double>& scalars = {});
     /// A view of another shape; the value itself where it has that shape. The operator deduces
     /// dimension `deduced`, so that the network may be given another batch.
     Ref reshape(Ref value, const Shape& shape, int deduced = -1);
     Ref cast(Ref value, DType dtype);
     Ref transpose(Ref value, const std::vector<std::int64_t>& order);
-    /// Places [begin, end) of dimension `axis`: the value itself where these are all, and a known
-    /// value without elements where there are none.
+    /// Places [begin, end) of dimension `axis`, which may count from the end: the value itself
+    /// where these are all, and a known value without elements where there are none.
     Ref slice(Ref value, int axis, std::int64_t begin, std::int64_t end);
+    /// The parts behind each other along `axis`: a single one itself.
+    Ref concat(const std::vector<Ref>& parts, int axis);
 
     /// Whether the value is known, or became known: a runner ran the part that computes it.
     bool know(Ref value);

@@ -2,6 +2,8 @@
 // Call: reading a node; see call.hpp.
 #include "formats/onnx/call.hpp"
 
+#include "formats/onnx/types.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -120,6 +122,14 @@ std::vector<double> Call::numbers(std::string_view name, const std::vector<doubl
 std::vector<std::string> Call::texts(std::string_view name) {
     const auto* const value = find<std::vector<std::string>>(name, "a list of texts");
     return value ? *value : std::vector<std::string>{};
+}
+
+DType Call::type(std::string_view name, DType otherwise) {
+    if (!given(name)) return otherwise;
+    const std::int64_t number = integer(name, 0);
+    const std::optional<DType> dtype = dtype_of(number);
+    if (!dtype) unsupported("type ", type_name(number), " is not supported");
+    return *dtype;
 }
 
 const Graph& Call::graph(std::string_view name) {

@@ -16,7 +16,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,6 +92,9 @@ class Call {
                                        const std::vector<std::int64_t>& otherwise = {});
     std::vector<double> numbers(std::string_view name, const std::vector<double>& otherwise = {});
     std::vector<std::string> texts(std::string_view name);
+    /// The type that an attribute has ONNX's number of. Throws Error(unsupported) for one that the
+    /// library does not have.
+    DType type(std::string_view name, DType otherwise);
     /// A graph that the node owns. Throws Error(format) where it has none of this name.
     const Graph& graph(std::string_view name);
     const Attribute* attribute(std::string_view name);
@@ -177,63 +179,8 @@ struct Rule {
     Strings strings = Strings::none;
     /// Bit i: input i has elements that are moved. Either all such inputs are of strings or none.
     std::uint32_t moved_inputs = 1;
+    std::string_view family = {};  ///< that of its file; the table sets it
 };
-
-// One file per family, in src/formats/onnx/rules.
-std::span<const Rule> activation_rules();
-std::span<const Rule> arithmetic_rules();
-std::span<const Rule> attention_rules();
-std::span<const Rule> biased_activation_rules();
-std::span<const Rule> block_quantized_rules();
-std::span<const Rule> box_rules();
-std::span<const Rule> cache_rules();
-std::span<const Rule> constant_rules();
-std::span<const Rule> control_flow_rules();
-std::span<const Rule> convolution_rules();
-std::span<const Rule> determinant_rules();
-std::span<const Rule> einsum_rules();
-std::span<const Rule> flex_attention_rules();
-std::span<const Rule> fourier_rules();
-std::span<const Rule> fused_product_rules();
-std::span<const Rule> gather_rules();
-std::span<const Rule> group_query_attention_rules();
-std::span<const Rule> integer_product_rules();
-std::span<const Rule> inverse_rules();
-std::span<const Rule> label_rules();
-std::span<const Rule> linear_attention_rules();
-std::span<const Rule> linear_model_rules();
-std::span<const Rule> loss_rules();
-std::span<const Rule> matmul_rules();
-std::span<const Rule> normalization_rules();
-std::span<const Rule> one_hot_encoder_rules();
-std::span<const Rule> order_rules();
-std::span<const Rule> packed_attention_rules();
-std::span<const Rule> pooling_rules();
-std::span<const Rule> position_rules();
-std::span<const Rule> quantization_rules();
-std::span<const Rule> quantized_element_rules();
-std::span<const Rule> random_rules();
-std::span<const Rule> recurrent_rules();
-std::span<const Rule> reduction_rules();
-std::span<const Rule> region_rules();
-std::span<const Rule> resize_rules();
-std::span<const Rule> rotary_rules();
-std::span<const Rule> sampling_rules();
-std::span<const Rule> scatter_rules();
-std::span<const Rule> selection_rules();
-std::span<const Rule> sequence_rules();
-std::span<const Rule> shape_rules();
-std::span<const Rule> signal_window_rules();
-std::span<const Rule> skip_normalization_rules();
-std::span<const Rule> slicing_rules();
-std::span<const Rule> string_rules();
-std::span<const Rule> svm_rules();
-std::span<const Rule> tfidf_rules();
-std::span<const Rule> training_rules();
-std::span<const Rule> tree_list_rules();
-std::span<const Rule> tree_rules();
-std::span<const Rule> unique_rules();
-std::span<const Rule> zip_map_rules();
 
 /// The rule for a type, as Rule::type has it, in this version; null where there is none.
 const Rule* find_rule(std::string_view type, std::int64_t version);

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "formats/onnx/call.hpp"
-#include "formats/onnx/fed.hpp"
 #include "formats/onnx/import.hpp"
 
 #include <cstdint>
@@ -15,9 +14,28 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace dlprim::onnx {
+
+/// What the importer must know of a value that a run gives to an input: the shape and type of a
+/// tensor (its contents are not needed), strings, a sequence, or none.
+struct Fed {
+    using Sequence = std::vector<Fed>;
+    std::variant<std::monostate, TensorSpec, HostStrings, Sequence> data;
+
+    const TensorSpec* tensor() const { return std::get_if<TensorSpec>(&data); }
+    const HostStrings* strings() const { return std::get_if<HostStrings>(&data); }
+    const Sequence* sequence() const { return std::get_if<Sequence>(&data); }
+
+    /// For messages: "float [2, 3]", "string [4]", "a sequence of 2", "nothing".
+    std::string str() const {
+        if (tensor()) return cat(name_of(tensor()->dtype), " ", tensor()->shape.str());
+        if (strings()) return cat("string ", strings()->shape.str());
+        return sequence() ? cat("a sequence of ", sequence()->size()) : "nothing";
+    }
+};
 
 class Importer : public GraphRunner {
   public:

@@ -4,74 +4,47 @@
 
 #include <algorithm>
 
+// The families, each of which is a file of src/formats/onnx/rules with a function of this name and
+// "_rules".
+// clang-format off
+#define DLPRIM_RULE_FAMILIES(F) \
+    F(activation) F(arithmetic) F(attention) F(biased_activation) F(block_quantized) F(box) \
+    F(cache) F(cast) F(constant) F(control_flow) F(convolution) F(einsum) F(elimination) \
+    F(flex_attention) F(fourier) F(fused_product) F(gather) F(group_query_attention) \
+    F(integer_product) F(label) F(linear_attention) F(linear_model) F(loss) F(matmul) \
+    F(normalization) F(one_hot_encoder) F(order) F(packed_attention) F(pooling) F(position) \
+    F(quantization) F(quantized_element) F(random) F(recurrent) F(reduction) F(region) F(resize) \
+    F(rotary) F(sampling) F(scatter) F(selection) F(sequence) F(shape) F(signal_window) \
+    F(skip_normalization) F(slicing) F(string) F(svm) F(tfidf) F(training) F(tree) F(tree_list) \
+    F(unique) F(zip_map)
+// clang-format on
+
 namespace dlprim::onnx {
+
+#define DECLARE(family) std::vector<Rule> family##_rules();
+DLPRIM_RULE_FAMILIES(DECLARE)
+#undef DECLARE
 
 namespace {
 
 /// Rows of one type by rising `since`.
-using Table = std::map<std::string_view, std::vector<const Rule*>>;
+using Table = std::map<std::string_view, std::vector<Rule>>;
 
 const Table& table() {
     static const Table all = [] {
         Table made;
-        for (const auto family : {activation_rules(),
-                                  arithmetic_rules(),
-                                  attention_rules(),
-                                  box_rules(),
-                                  cache_rules(),
-                                  constant_rules(),
-                                  control_flow_rules(),
-                                  convolution_rules(),
-                                  determinant_rules(),
-                                  einsum_rules(),
-                                  flex_attention_rules(),
-                                  fourier_rules(),
-                                  gather_rules(),
-                                  integer_product_rules(),
-                                  label_rules(),
-                                  linear_attention_rules(),
-                                  loss_rules(),
-                                  matmul_rules(),
-                                  normalization_rules(),
-                                  order_rules(),
-                                  pooling_rules(),
-                                  position_rules(),
-                                  quantization_rules(),
-                                  random_rules(),
-                                  recurrent_rules(),
-                                  reduction_rules(),
-                                  region_rules(),
-                                  resize_rules(),
-                                  sampling_rules(),
-                                  scatter_rules(),
-                                  selection_rules(),
-                                  sequence_rules(),
-                                  shape_rules(),
-                                  signal_window_rules(),
-                                  slicing_rules(),
-                                  string_rules(),
-                                  tfidf_rules(),
-                                  training_rules(),
-                                  tree_rules(),
-                                  unique_rules(),
-                                  linear_model_rules(),
-                                  tree_list_rules(),
-                                  biased_activation_rules(),
-                                  fused_product_rules(),
-                                  group_query_attention_rules(),
-                                  inverse_rules(),
-                                  one_hot_encoder_rules(),
-                                  packed_attention_rules(),
-                                  rotary_rules(),
-                                  skip_normalization_rules(),
-                                  svm_rules(),
-                                  zip_map_rules(),
-                                  quantized_element_rules(),
-                                  block_quantized_rules()})
-            for (const Rule& rule : family) made[rule.type].push_back(&rule);
+        const auto add = [&](std::string_view family, std::vector<Rule> rules) {
+            for (Rule& rule : rules) {
+                rule.family = family;
+                made[rule.type].push_back(std::move(rule));
+            }
+        };
+#define ADD(family) add(#family, family##_rules());
+        DLPRIM_RULE_FAMILIES(ADD)
+#undef ADD
         for (auto& item : made)
             std::sort(item.second.begin(), item.second.end(),
-                      [](const Rule* a, const Rule* b) { return a->since < b->since; });
+                      [](const Rule& a, const Rule& b) { return a.since < b.since; });
         return made;
     }();
     return all;
@@ -83,8 +56,8 @@ const Rule* find_rule(std::string_view type, std::int64_t version) {
     const auto found = table().find(type);
     if (found == table().end()) return nullptr;
     const Rule* best = nullptr;
-    for (const Rule* rule : found->second)
-        if (rule->since <= version) best = rule;
+    for (const Rule& rule : found->second)
+        if (rule.since <= version) best = &rule;
     return best;
 }
 

@@ -18,11 +18,6 @@ Shape narrow(const Ints& merged, const Ints& dims) {
     return Shape(merged);
 }
 
-bool is_of(std::span<const Rule> family, const Rule& rule) {
-    return std::any_of(family.begin(), family.end(),
-                       [&](const Rule& one) { return &one == &rule; });
-}
-
 /// What the inputs broadcast to, and their dimensions where runs are merged in which each input
 /// either has all sizes or is repeated.
 struct Broadcast {
@@ -290,11 +285,11 @@ std::optional<MergedNode> merge_dimensions(Builder& build, const Node& node, con
     const bool is_wide = std::any_of(inputs.begin(), inputs.end(),
                                      [](const AnyValue& input) { return input.is_wide(); });
     if (!is_wide || !node.domain.empty() || version < 7) return std::nullopt;
-    if (is_of(activation_rules(), rule) || is_of(arithmetic_rules(), rule) || node.type == "Cast" ||
+    if (rule.family == "activation" || rule.family == "arithmetic" || node.type == "Cast" ||
         node.type == "Dropout")
         return merge_broadcast(build, node, inputs, 0);
     if (node.type == "MatMul" && inputs.size() == 2) return merge_broadcast(build, node, inputs, 2);
-    if (is_of(reduction_rules(), rule) && inputs[0].elements())
+    if (rule.family == "reduction" && inputs[0].elements())
         return merge_reduction(build, node, inputs);
     for (const AxisForm& form : axis_forms)
         if (node.type == form.type && (version >= 13 || form.otherwise != -1) &&

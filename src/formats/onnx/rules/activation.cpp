@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions of one variable: activations, and Clip, which is one where its bounds are constant.
-#include "formats/onnx/rules/activation.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <algorithm>
 #include <array>
@@ -69,7 +69,7 @@ void thresholded_relu(Call& call) {
 void shrink(Call& call) {
     const double lambda = call.number("lambd", 0.5), bias = call.number("bias", 0);
     call.set(0, call.build.pointwise("y0 = x0 < -p0 ? x0 + p1 : (x0 > p0 ? x0 - p1 : 0)",
-                                     {call.in(0)}, {lambda, bias}, name_of(call.dtype(0))));
+                                     {call.in(0)}, {lambda, bias}, call.dtype(0)));
 }
 
 void swish(Call& call) {
@@ -79,8 +79,8 @@ void swish(Call& call) {
 }
 
 void prelu(Call& call) {
-    call.set(0, call.build.pointwise("y0 = x0 >= 0 ? x0 : x0 * x1", {call.in(0), call.in(1)}, {},
-                                     name_of(call.dtype(0))));
+    call.set(0, call.build.pointwise("y0 = x0 >= 0 ? x0 : x0 * x1", {call.in(0), call.in(1)},
+                                     call.dtype(0)));
 }
 
 /// Bounds that are constant.
@@ -97,7 +97,7 @@ void clip_between(Call& call, double low, double high) {
                                                 : "y0 = min(x0, p1)";
         return call.set(
             0, call.build.pointwise(code, {call.in(0)}, {below ? low : 0, above ? high : 0},
-                                    name_of(call.dtype(0))));
+                                    call.dtype(0)));
     }
     if (low == 0 && high == 6) return activation(call, "relu6");
     activation(call, "hardtanh", {{"alpha", low}, {"beta", high}});
@@ -122,11 +122,9 @@ void clip(Call& call) {
     }
     if (known && bounds[0] <= bounds[1]) return clip_between(call, bounds[0], bounds[1]);
     Ref value = call.in(0);
-    const std::string_view dtype = name_of(value->spec.dtype);
-    if (call.has(1))
-        value = call.build.pointwise("y0 = max(x0, x1)", {value, call.in(1)}, {}, dtype);
-    if (call.has(2))
-        value = call.build.pointwise("y0 = min(x0, x1)", {value, call.in(2)}, {}, dtype);
+    const DType dtype = value->spec.dtype;
+    if (call.has(1)) value = call.build.pointwise("y0 = max(x0, x1)", {value, call.in(1)}, dtype);
+    if (call.has(2)) value = call.build.pointwise("y0 = min(x0, x1)", {value, call.in(2)}, dtype);
     call.set(0, value);
 }
 
@@ -142,29 +140,6 @@ void old_prelu(Call& call) {
     call.set(0, call.build.pointwise("y0 = x0 >= 0 ? x0 : x0 * x1", {call.in(0), slope}));
 }
 
-const Rule activation_table[] = {
-    {"Relu", 1, relu},
-    plain("Sigmoid", 1, "sigmoid"),
-    plain("Tanh", 1, "tanh"),
-    plain("Softplus", 1, "softplus"),
-    plain("Softsign", 1, "softsign"),
-    plain("HardSwish", 14, "hardswish"),
-    plain("Mish", 18, "mish"),
-    {"LeakyRelu", 1, leaky_relu},
-    {"Elu", 1, elu},
-    {"Celu", 12, celu},
-    {"Selu", 1, selu},
-    {"HardSigmoid", 1, hard_sigmoid},
-    {"Gelu", 20, gelu},
-    {"ThresholdedRelu", 10, thresholded_relu},
-    {"Shrink", 9, shrink},
-    {"Swish", 24, swish},
-    {"PRelu", 1, old_prelu},
-    {"PRelu", 7, prelu},
-    {"Clip", 1, clip_by_attributes},
-    {"Clip", 11, clip},
-};
-
 }  // namespace
 
 Ref activated(Call& call, Ref value, const std::string& name, Attributes attributes) {
@@ -177,8 +152,29 @@ Ref activated(Call& call, Ref value, const std::string& name, Attributes attribu
     return call.made_by(name, name == "Clip" ? 6 : newest_opset, {value}, std::move(attributes))[0];
 }
 
-std::span<const Rule> activation_rules() {
-    return activation_table;
+std::vector<Rule> activation_rules() {
+    return {
+        {"Relu", 1, relu},
+        plain("Sigmoid", 1, "sigmoid"),
+        plain("Tanh", 1, "tanh"),
+        plain("Softplus", 1, "softplus"),
+        plain("Softsign", 1, "softsign"),
+        plain("HardSwish", 14, "hardswish"),
+        plain("Mish", 18, "mish"),
+        {"LeakyRelu", 1, leaky_relu},
+        {"Elu", 1, elu},
+        {"Celu", 12, celu},
+        {"Selu", 1, selu},
+        {"HardSigmoid", 1, hard_sigmoid},
+        {"Gelu", 20, gelu},
+        {"ThresholdedRelu", 10, thresholded_relu},
+        {"Shrink", 9, shrink},
+        {"Swish", 24, swish},
+        {"PRelu", 1, old_prelu},
+        {"PRelu", 7, prelu},
+        {"Clip", 1, clip_by_attributes},
+        {"Clip", 11, clip},
+    };
 }
 
 }  // namespace dlprim::onnx

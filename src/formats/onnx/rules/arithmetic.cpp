@@ -6,26 +6,28 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// A rule for an expression in x0, of the input's type or of `dtype`.
-Rule unary(std::string_view type, std::int64_t since, const char* expression,
-           const char* dtype = nullptr) {
-    const std::string code = std::string("y0 = ") + expression;
-    return {type, since, [code, dtype](Call& call) {
-                call.set(0, call.build.pointwise(
-                                code, {call.in(0)}, {},
-                                dtype ? std::string_view(dtype) : name_of(call.dtype(0))));
+/// A rule for an expression in these inputs, of the first one's type or of `dtype`.
+Rule rule_of(std::string_view type, std::int64_t since, const char* expression,
+             std::optional<DType> dtype, std::vector<Ref> (*inputs)(Call&)) {
+    return {type, since, [code = cat("y0 = ", expression), dtype, inputs](Call& call) {
+                const std::vector<Ref> all = inputs(call);
+                call.set(0, call.build.pointwise(code, all, dtype.value_or(call.dtype(0))));
             }};
+}
+
+/// A rule for an expression in x0.
+Rule unary(std::string_view type, std::int64_t since, const char* expression,
+           std::optional<DType> dtype = {}) {
+    return rule_of(type, since, expression, dtype,
+                   [](Call& call) { return std::vector{call.in(0)}; });
 }
 
 /// The same in x0 and x1.
 Rule binary(std::string_view type, std::int64_t since, const char* expression,
-            const char* dtype = nullptr) {
-    const std::string code = std::string("y0 = ") + expression;
-    return {type, since, [code, dtype](Call& call) {
-                call.set(0, call.build.pointwise(
-                                code, {call.in(0), call.in(1)}, {},
-                                dtype ? std::string_view(dtype) : name_of(call.dtype(0))));
-            }};
+            std::optional<DType> dtype = {}) {
+    return rule_of(type, since, expression, dtype, [](Call& call) {
+        return std::vector{call.in(0), call.in(1)};
+    });
 }
 
 /// Input `i` is a known float number that does not widen the other: a scalar of the program.
@@ -71,8 +73,8 @@ void subtract(Call& call) {
 void divide(Call& call) {
     if (is_float(call.dtype(0)))
         return call.set(0, with_scalars(call, "y0 = x0 / x1", "y0 = x0 / p0", "y0 = p0 / x0"));
-    call.set(0, call.build.pointwise("y0 = truncdiv(x0, x1)", {call.in(0), call.in(1)}, {},
-                                     name_of(call.dtype(0))));
+    call.set(
+        0, call.build.pointwise("y0 = truncdiv(x0, x1)", {call.in(0), call.in(1)}, call.dtype(0)));
 }
 
 void modulo(Call& call) {
@@ -85,19 +87,18 @@ void modulo(Call& call) {
             like_c ? "y0 = isinf(x1) && !isinf(x0) ? x0 : x0 - trunc(x0 / x1) * x1"
                    : "y0 = isinf(x1) && !isinf(x0) ? (x0 != 0 && (x0 < 0) != (x1 < 0) ? x1 : x0) : "
                      "x0 - floor(x0 / x1) * x1";
-        return call.set(
-            0, call.build.pointwise(code, {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
+        return call.set(0, call.build.pointwise(code, {call.in(0), call.in(1)}, call.dtype(0)));
     }
     call.set(0, call.build.pointwise(like_c ? "y0 = fmod(x0, x1)" : "y0 = remainder(x0, x1)",
-                                     {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
+                                     {call.in(0), call.in(1)}, call.dtype(0)));
 }
 
 void power(Call& call) {
     const Ref x = call.in(0);
     const std::optional<double> exponent = call.known_number(1);
     if (!exponent || !is_float(call.dtype(0)) || !is_scalar(call, 1))
-        return call.set(0, call.build.pointwise("y0 = pow(x0, x1)", {x, call.in(1)}, {},
-                                                name_of(call.dtype(0))));
+        return call.set(0,
+                        call.build.pointwise("y0 = pow(x0, x1)", {x, call.in(1)}, call.dtype(0)));
     const char* const code = *exponent == 2     ? "y0 = x0 * x0"
                              : *exponent == 3   ? "y0 = x0 * x0 * x0"
                              : *exponent == 1   ? "y0 = x0"
@@ -125,14 +126,10 @@ Ref aligned(Call& call) {
 }
 
 /// A rule for the opsets up to 6.
-Rule old_binary(std::string_view type, const char* expression, const char* dtype = nullptr) {
-    const std::string code = std::string("y0 = ") + expression;
-    return {type, 1, [code, dtype](Call& call) {
-                const Ref second = aligned(call);
-                call.set(0, call.build.pointwise(
-                                code, {call.in(0), second}, {},
-                                dtype ? std::string_view(dtype) : name_of(call.dtype(0))));
-            }};
+Rule old_binary(std::string_view type, const char* expression, std::optional<DType> dtype = {}) {
+    return rule_of(type, 1, expression, dtype, [](Call& call) {
+        return std::vector{call.in(0), aligned(call)};
+    });
 }
 
 void old_divide(Call& call) {
@@ -146,7 +143,7 @@ void old_divide(Call& call) {
 Ref all_inputs(Call& call, const char* code) {
     Ref result = call.in(0);
     for (int i = 1; i < call.inputs(); ++i)
-        result = call.build.pointwise(code, {result, call.in(i)}, {}, name_of(call.dtype(0)));
+        result = call.build.pointwise(code, {result, call.in(i)}, call.dtype(0));
     return result;
 }
 
@@ -173,17 +170,17 @@ void swish_gate(Call& call) {
     call.check(call.in(0)->spec == call.in(1)->spec, "inputs of ", call.value(0).str(), " and ",
                call.value(1).str());
     call.set(0, call.build.pointwise("y0 = x0 * sigmoid(x0 * p0) * x1", {call.in(0), call.in(1)},
-                                     {call.number("alpha", 1)}, name_of(call.dtype(0))));
+                                     {call.number("alpha", 1)}, call.dtype(0)));
 }
 
 void choose(Call& call) {
-    call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), call.in(1), call.in(2)}, {},
-                                     name_of(call.dtype(1))));
+    call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), call.in(1), call.in(2)},
+                                     call.dtype(1)));
 }
 
 void equal(Call& call) {
     call.check(call.in(0)->strings == call.in(1)->strings, "strings are compared with strings");
-    call.set(0, call.build.pointwise("y0 = x0 == x1", {call.in(0), call.in(1)}, {}, "bool"));
+    call.set(0, call.build.pointwise("y0 = x0 == x1", {call.in(0), call.in(1)}, DType::boolean));
 }
 
 void is_infinite(Call& call) {
@@ -193,7 +190,7 @@ void is_infinite(Call& call) {
                              : negative           ? "y0 = isinf(x0) && x0 < 0"
                              : positive           ? "y0 = isinf(x0) && x0 > 0"
                                                   : "y0 = x0 != x0 && x0 == x0";
-    call.set(0, call.build.pointwise(code, {call.in(0)}, {}, "bool"));
+    call.set(0, call.build.pointwise(code, {call.in(0)}, DType::boolean));
 }
 
 void bit_shift(Call& call) {
@@ -201,77 +198,75 @@ void bit_shift(Call& call) {
     call.check(direction == "LEFT" || direction == "RIGHT", "direction '", direction,
                "' is neither LEFT nor RIGHT");
     call.set(0, call.build.pointwise(direction == "LEFT" ? "y0 = shl(x0, x1)" : "y0 = shr(x0, x1)",
-                                     {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
+                                     {call.in(0), call.in(1)}, call.dtype(0)));
 }
-
-const Rule arithmetic_table[] = {
-    old_binary("Add", "x0 + x1"),
-    old_binary("Sub", "x0 - x1"),
-    old_binary("Mul", "x0 * x1"),
-    {"Div", 1, old_divide},
-    old_binary("Pow", "pow(x0, x1)"),
-    old_binary("Equal", "x0 == x1", "bool"),
-    old_binary("Greater", "x0 > x1", "bool"),
-    old_binary("Less", "x0 < x1", "bool"),
-    old_binary("And", "x0 && x1", "bool"),
-    old_binary("Or", "x0 || x1", "bool"),
-    old_binary("Xor", "x0 != x1", "bool"),
-    {"Add", 7, add},
-    {"Sub", 7, subtract},
-    {"Mul", 7, multiply},
-    {"Div", 7, divide},
-    {"Mod", 10, modulo},
-    {"Pow", 7, power},
-    {"Sum", 1, sum_of_all},
-    {"Mean", 1, mean},
-    {"Max", 1, maximum},
-    {"Min", 1, minimum},
-    {"SwiGLU", 28, swish_gate},
-    {"Where", 9, choose, Rule::Strings::moved, 0b110},
-    {"IsInf", 10, is_infinite},
-    {"Equal", 7, equal, Rule::Strings::own},
-    binary("Greater", 7, "x0 > x1", "bool"),
-    binary("Less", 7, "x0 < x1", "bool"),
-    binary("GreaterOrEqual", 12, "x0 >= x1", "bool"),
-    binary("LessOrEqual", 12, "x0 <= x1", "bool"),
-    binary("And", 7, "x0 && x1", "bool"),
-    binary("Or", 7, "x0 || x1", "bool"),
-    binary("Xor", 7, "x0 != x1", "bool"),
-    {"BitShift", 11, bit_shift},
-    binary("BitwiseAnd", 18, "bitand(x0, x1)"),
-    binary("BitwiseOr", 18, "bitor(x0, x1)"),
-    binary("BitwiseXor", 18, "bitxor(x0, x1)"),
-    unary("BitwiseNot", 18, "bitnot(x0)"),
-    unary("Not", 1, "!x0", "bool"),
-    unary("IsNaN", 9, "isnan(x0)", "bool"),
-    unary("Abs", 1, "abs(x0)"),
-    unary("Neg", 1, "-x0"),
-    unary("Sign", 9, "x0 == x0 ? sign(x0) : x0"),  // of NaN, it is NaN
-    unary("Exp", 1, "exp(x0)"),
-    unary("Log", 1, "log(x0)"),
-    unary("Sqrt", 1, "sqrt(x0)"),
-    unary("Reciprocal", 1, "1 / x0"),
-    unary("Erf", 9, "erf(x0)"),
-    unary("Floor", 1, "floor(x0)"),
-    unary("Ceil", 1, "ceil(x0)"),
-    unary("Round", 11, "round(x0)"),
-    unary("Sin", 7, "sin(x0)"),
-    unary("Cos", 7, "cos(x0)"),
-    unary("Tan", 7, "tan(x0)"),
-    unary("Asin", 7, "asin(x0)"),
-    unary("Acos", 7, "acos(x0)"),
-    unary("Atan", 7, "atan(x0)"),
-    unary("Sinh", 9, "sinh(x0)"),
-    unary("Cosh", 9, "cosh(x0)"),
-    unary("Asinh", 9, "asinh(x0)"),
-    unary("Acosh", 9, "acosh(x0)"),
-    unary("Atanh", 9, "atanh(x0)"),
-};
 
 }  // namespace
 
-std::span<const Rule> arithmetic_rules() {
-    return arithmetic_table;
+std::vector<Rule> arithmetic_rules() {
+    return {
+        old_binary("Add", "x0 + x1"),
+        old_binary("Sub", "x0 - x1"),
+        old_binary("Mul", "x0 * x1"),
+        {"Div", 1, old_divide},
+        old_binary("Pow", "pow(x0, x1)"),
+        old_binary("Equal", "x0 == x1", DType::boolean),
+        old_binary("Greater", "x0 > x1", DType::boolean),
+        old_binary("Less", "x0 < x1", DType::boolean),
+        old_binary("And", "x0 && x1", DType::boolean),
+        old_binary("Or", "x0 || x1", DType::boolean),
+        old_binary("Xor", "x0 != x1", DType::boolean),
+        {"Add", 7, add},
+        {"Sub", 7, subtract},
+        {"Mul", 7, multiply},
+        {"Div", 7, divide},
+        {"Mod", 10, modulo},
+        {"Pow", 7, power},
+        {"Sum", 1, sum_of_all},
+        {"Mean", 1, mean},
+        {"Max", 1, maximum},
+        {"Min", 1, minimum},
+        {"SwiGLU", 28, swish_gate},
+        {"Where", 9, choose, Rule::Strings::moved, 0b110},
+        {"IsInf", 10, is_infinite},
+        {"Equal", 7, equal, Rule::Strings::own},
+        binary("Greater", 7, "x0 > x1", DType::boolean),
+        binary("Less", 7, "x0 < x1", DType::boolean),
+        binary("GreaterOrEqual", 12, "x0 >= x1", DType::boolean),
+        binary("LessOrEqual", 12, "x0 <= x1", DType::boolean),
+        binary("And", 7, "x0 && x1", DType::boolean),
+        binary("Or", 7, "x0 || x1", DType::boolean),
+        binary("Xor", 7, "x0 != x1", DType::boolean),
+        {"BitShift", 11, bit_shift},
+        binary("BitwiseAnd", 18, "bitand(x0, x1)"),
+        binary("BitwiseOr", 18, "bitor(x0, x1)"),
+        binary("BitwiseXor", 18, "bitxor(x0, x1)"),
+        unary("BitwiseNot", 18, "bitnot(x0)"),
+        unary("Not", 1, "!x0", DType::boolean),
+        unary("IsNaN", 9, "isnan(x0)", DType::boolean),
+        unary("Abs", 1, "abs(x0)"),
+        unary("Neg", 1, "-x0"),
+        unary("Sign", 9, "x0 == x0 ? sign(x0) : x0"),  // of NaN, it is NaN
+        unary("Exp", 1, "exp(x0)"),
+        unary("Log", 1, "log(x0)"),
+        unary("Sqrt", 1, "sqrt(x0)"),
+        unary("Reciprocal", 1, "1 / x0"),
+        unary("Erf", 9, "erf(x0)"),
+        unary("Floor", 1, "floor(x0)"),
+        unary("Ceil", 1, "ceil(x0)"),
+        unary("Round", 11, "round(x0)"),
+        unary("Sin", 7, "sin(x0)"),
+        unary("Cos", 7, "cos(x0)"),
+        unary("Tan", 7, "tan(x0)"),
+        unary("Asin", 7, "asin(x0)"),
+        unary("Acos", 7, "acos(x0)"),
+        unary("Atan", 7, "atan(x0)"),
+        unary("Sinh", 9, "sinh(x0)"),
+        unary("Cosh", 9, "cosh(x0)"),
+        unary("Asinh", 9, "asinh(x0)"),
+        unary("Acosh", 9, "acosh(x0)"),
+        unary("Atanh", 9, "atanh(x0)"),
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -30,7 +30,7 @@ Ref with_past(Call& call, int past, Ref now) {
     call.check(a.rank() == 4, "a cache of shape ", a.str(), " has not 4 dimensions");
     if (a[2] == 0) return now;
     call.check(a.with(2, b[2]) == b, "a cache of shape ", a.str(), " does not fit ", b.str());
-    return call.build.add1("Concat", {call.in(past), now}, {{"dim", std::int64_t{2}}});
+    return call.build.concat({call.in(past), now}, 2);
 }
 
 AttentionMask read_mask(Call& call, std::int64_t queries) {
@@ -99,8 +99,8 @@ void attention(Call& call) {
         scores = build.reshape(scores, {shape[0], heads, shape[2], keys});
         if (mode == 0) call.set(3, scores);
         if (cap != 0)
-            scores = build.pointwise("y0 = tanh(x0 / p0) * p0", {scores}, {cap},
-                                     name_of(scores->spec.dtype));
+            scores =
+                build.pointwise("y0 = tanh(x0 / p0) * p0", {scores}, {cap}, scores->spec.dtype);
         if (mode == 1) call.set(3, scores);
         const auto softmax_type = precision == 0 ? q->spec.dtype : precision_type(call, precision);
         const MaskedScores masked = mask.apply(build, scores, keys);
@@ -124,12 +124,10 @@ void attention(Call& call) {
     call.set(0, y);
 }
 
-const Rule attention_table[] = {{"Attention", 23, attention}};
-
 }  // namespace
 
-std::span<const Rule> attention_rules() {
-    return attention_table;
+std::vector<Rule> attention_rules() {
+    return {{"Attention", 23, attention}};
 }
 
 }  // namespace dlprim::onnx

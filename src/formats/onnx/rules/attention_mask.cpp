@@ -12,9 +12,8 @@ Ref AttentionMask::padded(Builder& build, std::int64_t keys) const {
     if (missing <= 0) return given;
     const bool truth = given->spec.dtype == DType::boolean;
     const Ref numbers = truth ? build.cast(given, DType::f32) : given;
-    const Ref wide =
-        build.add1("Pad", {numbers},
-                   {{"pads", Ints{0, missing}}, {"mode", std::string("constant")}, {"value", 0.0}});
+    const Ref wide = build.add1("Pad", {numbers},
+                                {{"pads", Ints{0, missing}}, {"mode", "constant"}, {"value", 0.0}});
     return truth ? build.cast(wide, DType::boolean) : wide;
 }
 
@@ -53,10 +52,9 @@ MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys)
 
 Ref masked_softmax(Builder& build, const MaskedScores& masked, DType dtype) {
     const Ref scores = build.cast(masked.scores, dtype);
-    const Ref weights = build.add1("Softmax", {scores}, {{"axis", std::int64_t{3}}});
+    const Ref weights = build.add1("Softmax", {scores}, {{"axis", 3}});
     if (!masked.top) return weights;
-    return build.pointwise("y0 = isinf(x1) && x1 < 0 ? 0 : x0", {weights, masked.top}, {},
-                           name_of(dtype));
+    return build.pointwise("y0 = isinf(x1) && x1 < 0 ? 0 : x0", {weights, masked.top}, dtype);
 }
 
 Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale) {
@@ -72,14 +70,14 @@ Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale) {
     const Ref rows = with_one(a, transpose_b ? -1 : 0), columns = with_one(b, -2);
     Ref sum = nullptr;
     if (transpose_b)
-        sum = build.pointwise("y0 = sum[-1](x0 * x1)", {rows, columns}, {}, name_of(dtype));
+        sum = build.pointwise("y0 = sum[-1](x0 * x1)", {rows, columns}, dtype);
     else
-        sum = build.pointwise("y0 = sum[-2](x0 * x1)", {rows, columns}, {}, name_of(dtype));
+        sum = build.pointwise("y0 = sum[-2](x0 * x1)", {rows, columns}, dtype);
     const Shape& shape = sum->spec.shape;
     Ints sizes = shape.to_vector();
     sizes.erase(sizes.end() - (transpose_b ? 1 : 2));
     sum = build.reshape(sum, Shape(sizes));
-    return scale == 1 ? sum : build.pointwise("y0 = x0 * p0", {sum}, {scale}, name_of(dtype));
+    return scale == 1 ? sum : build.pointwise("y0 = x0 * p0", {sum}, {scale}, dtype);
 }
 
 Ref scaled_product(Builder& build, Ref q, Ref k, double scale) {
@@ -87,9 +85,7 @@ Ref scaled_product(Builder& build, Ref q, Ref k, double scale) {
     if (size_of(dtype) > 2 || scale < 0) return product(build, q, k, true, scale);
     const Ref root =
         build.cast(build.constant("", host_numbers({}, {std::sqrt(scale)}, dtype)), DType::f32);
-    const auto times = [&](Ref x) {
-        return build.pointwise("y0 = x0 * x1", {x, root}, {}, name_of(dtype));
-    };
+    const auto times = [&](Ref x) { return build.pointwise("y0 = x0 * x1", {x, root}, dtype); };
     return product(build, times(q), times(k), true, 1);
 }
 

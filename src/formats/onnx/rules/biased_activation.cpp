@@ -16,7 +16,7 @@ Ref sum_of_inputs(Call& call, const std::vector<int>& others) {
         inputs.push_back(call.in(i));
     }
     if (inputs.size() == 1) return inputs[0];
-    return call.build.pointwise(code, inputs, {}, name_of(call.dtype(0)));
+    return call.build.pointwise(code, inputs, call.dtype(0));
 }
 
 Ref activation(Call& call, Ref x, const char* name) {
@@ -33,7 +33,7 @@ void fast_gelu(Call& call) {
 
 void quick_gelu(Call& call) {
     call.set(0, call.build.pointwise("y0 = x0 * sigmoid(x0 * p0)", {call.in(0)},
-                                     {call.number("alpha", 1.702f)}, name_of(call.dtype(0))));
+                                     {call.number("alpha", 1.702f)}, call.dtype(0)));
 }
 
 /// The first half of the features times GELU of the second.
@@ -44,8 +44,8 @@ void bias_split_gelu(Call& call) {
                " has no even number of features");
     const std::int64_t half = x->spec.shape[last] / 2;
     const Ref gate = activation(call, call.build.slice(x, last, half, 2 * half), "gelu");
-    call.set(0, call.build.pointwise("y0 = x0 * x1", {call.build.slice(x, last, 0, half), gate}, {},
-                                     name_of(call.dtype(0))));
+    call.set(0, call.build.pointwise("y0 = x0 * x1", {call.build.slice(x, last, 0, half), gate},
+                                     call.dtype(0)));
 }
 
 void bias_add(Call& call) {
@@ -58,22 +58,22 @@ void bias_dropout(Call& call) {
     std::vector<AnyValue> inputs{sum_of_inputs(call, {1})};
     for (int i = 3; i < call.inputs(); ++i) inputs.push_back(call.value(i));
     const Ref y = call.run_rule("Dropout", 13, inputs, {"seed"})[0]->tensor();
-    call.set(0, call.has(2) ? call.build.pointwise("y0 = x0 + x1", {y, call.in(2)}, {},
-                                                   name_of(call.dtype(0)))
-                            : y);
+    call.set(
+        0, call.has(2) ? call.build.pointwise("y0 = x0 + x1", {y, call.in(2)}, call.dtype(0)) : y);
 }
-
-const Rule biased_activation_table[] = {
-    {"com.microsoft.BiasAdd", 1, bias_add},     {"com.microsoft.BiasDropout", 1, bias_dropout},
-    {"com.microsoft.BiasGelu", 1, biased_gelu}, {"com.microsoft.BiasSplitGelu", 1, bias_split_gelu},
-    {"com.microsoft.FastGelu", 1, fast_gelu},   {"com.microsoft.Gelu", 1, biased_gelu},
-    {"com.microsoft.QuickGelu", 1, quick_gelu},
-};
 
 }  // namespace
 
-std::span<const Rule> biased_activation_rules() {
-    return biased_activation_table;
+std::vector<Rule> biased_activation_rules() {
+    return {
+        {"com.microsoft.BiasAdd", 1, bias_add},
+        {"com.microsoft.BiasDropout", 1, bias_dropout},
+        {"com.microsoft.BiasGelu", 1, biased_gelu},
+        {"com.microsoft.BiasSplitGelu", 1, bias_split_gelu},
+        {"com.microsoft.FastGelu", 1, fast_gelu},
+        {"com.microsoft.Gelu", 1, biased_gelu},
+        {"com.microsoft.QuickGelu", 1, quick_gelu},
+    };
 }
 
 }  // namespace dlprim::onnx

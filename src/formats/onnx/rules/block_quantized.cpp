@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Operators of com.microsoft on weights of 2, 4 or 8 bits, several in a byte, with a scale and a
 // zero point for each block of a row. They are taken apart where they are constants, once.
-#include "formats/onnx/rules/gather.hpp"
 #include "formats/onnx/rules/quantization.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -18,9 +18,7 @@ Ref unpacked(Builder& build, Ref bytes, std::int64_t bits) {
     sizes.back() = each;
     const std::string code = cat("y0 = bitand(shr(x0, index(", sizes.size() - 1, ") * ", bits,
                                  "), ", (1 << bits) - 1, ")");
-    const Ref parts =
-        build.add1("Pointwise", {single},
-                   {{"code", code}, {"shape", sizes}, {"dtypes", Strings{std::string("uint8")}}});
+    const Ref parts = build.pointwise_of(Shape(sizes), code, {single}, DType::u8);
     sizes.pop_back();
     sizes.back() = last * each;
     return build.reshape(parts, Shape(sizes));
@@ -95,9 +93,8 @@ void matmul_nbits(Call& call) {
     const Ref codes = build.slice(unpacked(build, bytes, w.bits), 1, 0, w.columns);
     const Ref scales = over_columns(call, reshaped(call, 2, {w.rows, w.blocks}), w),
               zeros = over_columns(call, zero_points(call, w), w);
-    const std::string_view dtype = name_of(call.dtype(0));
-    std::vector<Ref> params{
-        build.pointwise("y0 = (x0 - x2) * x1", {codes, scales, zeros}, {}, dtype)};
+    const DType dtype = call.dtype(0);
+    std::vector<Ref> params{build.pointwise("y0 = (x0 - x2) * x1", {codes, scales, zeros}, dtype)};
     if (call.has(5)) params.push_back(reshaped(call, 5, {w.rows}));
     const Ref rows = build.reshape(call.in(0), {x.product(0, x.rank() - 1), w.columns}, 0);
     const Ref y = build.add1(
@@ -141,18 +138,16 @@ void gather_block_quantized(Call& call) {
     else if (packed)
         inputs.push_back(usual_zero(build, bits));
     call.set(0, build.pointwise(inputs.size() > 2 ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs,
-                                {}, name_of(call.dtype(2))));
+                                call.dtype(2)));
 }
-
-const Rule block_quantized_table[] = {
-    {"com.microsoft.GatherBlockQuantized", 1, gather_block_quantized},
-    {"com.microsoft.MatMulNBits", 1, matmul_nbits},
-};
 
 }  // namespace
 
-std::span<const Rule> block_quantized_rules() {
-    return block_quantized_table;
+std::vector<Rule> block_quantized_rules() {
+    return {
+        {"com.microsoft.GatherBlockQuantized", 1, gather_block_quantized},
+        {"com.microsoft.MatMulNBits", 1, matmul_nbits},
+    };
 }
 
 }  // namespace dlprim::onnx

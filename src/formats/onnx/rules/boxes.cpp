@@ -104,12 +104,10 @@ void suppress_overlaps(Call& call) {
     call.set(0, results[0]);
 }
 
-const Rule box_table[] = {{"NonMaxSuppression", 10, suppress_overlaps}};
-
 }  // namespace
 
-std::span<const Rule> box_rules() {
-    return box_table;
+std::vector<Rule> box_rules() {
+    return {{"NonMaxSuppression", 10, suppress_overlaps}};
 }
 
 }  // namespace dlprim::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TensorScatter: writes rows into a cache, of each batch from its own place on.
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -25,28 +25,25 @@ void tensor_scatter(Call& call) {
     const std::string first = mode == "circular"
                                   ? cat("r = index(2) - x0; q = r < 0 ? r + ", places, " : r")
                                   : std::string("q = index(2) - x0");
-    const Attrs whole{{"code", cat(first, "; y0 = q >= 0 && q < ", count, " ? q : ", count)},
-                      {"shape", Ints{batches, others, places}},
-                      {"dtypes", Strings{std::string("int64")}}};
-    const Ref row = build.add1("Pointwise", {begin}, whole);
+    const Ref row = build.pointwise_of({batches, others, places},
+                                       cat(first, "; y0 = q >= 0 && q < ", count, " ? q : ", count),
+                                       {begin}, DType::i64);
     const Ref at = build.pointwise(
         cat("y0 = (index(0) * ", others, " + index(1)) * ", count, " + min(x0, ", count - 1, ")"),
-        {row}, {}, "int64");
+        {row}, DType::i64);
     const Ref taken =
         gather_computed(call, build.reshape(update, {batches * others * count, inner}), at, 0);
     const Ref old = build.reshape(cache, {batches, others, places, inner});
     const Ref y = build.pointwise(cat("y0 = x2 < ", count, " ? x1 : x0"),
                                   {old, taken, build.reshape(row, {batches, others, places, 1})},
-                                  {}, name_of(call.dtype(0)));
+                                  call.dtype(0));
     call.set(0, build.reshape(y, shape));
 }
 
-const Rule cache_table[] = {{"TensorScatter", 24, tensor_scatter}};
-
 }  // namespace
 
-std::span<const Rule> cache_rules() {
-    return cache_table;
+std::vector<Rule> cache_rules() {
+    return {{"TensorScatter", 24, tensor_scatter}};
 }
 
 }  // namespace dlprim::onnx

@@ -2,7 +2,7 @@
 // Labels and transformed scores; see classes.hpp.
 #include "formats/onnx/rules/classes.hpp"
 
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -22,10 +22,10 @@ Ref transformed_scores(Call& call, Ref scores) {
     const std::string transform = call.text("post_transform", "NONE");
     if (transform == "NONE") return scores;
     if (transform == "LOGISTIC")
-        return call.build.add1("Activation", {scores}, {{"activation", std::string("sigmoid")}});
+        return call.build.add1("Activation", {scores}, {{"activation", "sigmoid"}});
     if (transform == "SOFTMAX_ZERO") return softmax_of_others_than_zero(call.build, scores);
     call.supports(transform == "SOFTMAX", "post_transform '", transform, "' is not supported");
-    return call.build.add1("Softmax", {scores}, {{"axis", std::int64_t{1}}});
+    return call.build.add1("Softmax", {scores}, {{"axis", 1}});
 }
 
 ClassLabels class_labels(Call& call) {
@@ -44,7 +44,7 @@ void set_labels(Call& call, const ClassLabels& labels, Ref scores) {
                labels.size(), " class labels for ", scores->spec.shape[1], " scores");
     const Ref top = build.pointwise("y0 = max[1](x0)", {scores});
     const Ref first = build.pointwise("y0 = min[1](x0 == x1 || x0 != x0 ? index(1) : size(1))",
-                                      {scores, top}, {}, "int64");
+                                      {scores, top}, DType::i64);
     const Ref place = build.reshape(first, {rows});
     if (labels.texts.empty()) {
         const Ref numbers = build.integers("", labels.numbers);

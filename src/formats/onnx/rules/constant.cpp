@@ -121,18 +121,16 @@ void size(Call& call) {
     call.set(0, known(call, host_integers({}, {call.elements(0)->spec.shape.numel()})));
 }
 
-const Rule constant_table[] = {
-    {"Constant", 1, constant},
-    {"ConstantOfShape", 9, constant_of_shape},
-    {"Range", 11, range},
-    {"Shape", 1, shape, Rule::Strings::own},
-    {"Size", 1, size, Rule::Strings::own},
-};
-
 }  // namespace
 
-std::span<const Rule> constant_rules() {
-    return constant_table;
+std::vector<Rule> constant_rules() {
+    return {
+        {"Constant", 1, constant},
+        {"ConstantOfShape", 9, constant_of_shape},
+        {"Range", 11, range},
+        {"Shape", 1, shape, Rule::Strings::own},
+        {"Size", 1, size, Rule::Strings::own},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -63,7 +63,7 @@ Ref stacked(Call& call, const std::vector<Ref>& parts, const ValueInfo& declared
         rows.push_back(with_axis(call, part, axis));
     }
     if (rows.size() == 1) return rows[0];
-    const Ref all = call.build.add1("Concat", rows, {{"dim", static_cast<std::int64_t>(axis)}});
+    const Ref all = call.build.concat(rows, axis);
     return parts[0]->strings ? call.build.as_strings(all) : all;
 }
 
@@ -146,10 +146,7 @@ void loop(Call& call) {
 Ref part_at(Call& call, Ref value, int axis, std::int64_t at) {
     const Shape& shape = value->spec.shape;
     Ref part = value;
-    if (shape[axis] != 1)
-        part = call.build.add1(
-            "Slice", {value},
-            {{"dim", static_cast<std::int64_t>(axis)}, {"begin", at}, {"end", at + 1}});
+    if (shape[axis] != 1) part = call.build.slice(value, axis, at, at + 1);
     Ints sizes = shape.to_vector();
     sizes.erase(sizes.begin() + axis);
     part = call.build.reshape(part, Shape(sizes));
@@ -283,16 +280,16 @@ void sequence_map(Call& call) {
         call.set(static_cast<int>(i), AnyValue(std::move(results[i])));
 }
 
-const Rule control_flow_table[] = {
-    {"If", 1, choose_branch, Rule::Strings::own},          {"Loop", 1, loop, Rule::Strings::own},
-    {"Scan", 8, scan_of_batch, Rule::Strings::own},        {"Scan", 9, scan, Rule::Strings::own},
-    {"SequenceMap", 17, sequence_map, Rule::Strings::own},
-};
-
 }  // namespace
 
-std::span<const Rule> control_flow_rules() {
-    return control_flow_table;
+std::vector<Rule> control_flow_rules() {
+    return {
+        {"If", 1, choose_branch, Rule::Strings::own},
+        {"Loop", 1, loop, Rule::Strings::own},
+        {"Scan", 8, scan_of_batch, Rule::Strings::own},
+        {"Scan", 9, scan, Rule::Strings::own},
+        {"SequenceMap", 17, sequence_map, Rule::Strings::own},
+    };
 }
 
 }  // namespace dlprim::onnx

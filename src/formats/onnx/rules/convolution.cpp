@@ -146,14 +146,10 @@ void columns_to_image(Call& call) {
     if (rank == 3) {
         y = volume_transposed_convolution(call, value, weight, nullptr, windows, output_pad, 1);
     } else {
-        Attrs options{{"channels_in", elements},
-                      {"channels_out", std::int64_t{1}},
-                      {"bias", false},
-                      {"kernel", windows.kernel},
-                      {"stride", windows.stride},
-                      {"dilate", windows.dilation},
-                      {"pad", windows.pad},
-                      {"output_pad", output_pad}};
+        Attrs options{
+            {"channels_in", elements},  {"channels_out", 1},        {"bias", false},
+            {"kernel", windows.kernel}, {"stride", windows.stride}, {"dilate", windows.dilation},
+            {"pad", windows.pad},       {"output_pad", output_pad}};
         y = build.add1("TransposedConvolution2D", {value}, options, {weight});
     }
     Ints result{x[0], x[1] / elements};
@@ -161,14 +157,12 @@ void columns_to_image(Call& call) {
     call.set(0, build.cast(build.reshape(y, Shape(result)), call.dtype(0)));
 }
 
-const Rule convolution_table[] = {{"Conv", 1, convolution},
-                                  {"ConvTranspose", 1, transposed_convolution},
-                                  {"Col2Im", 18, columns_to_image}};
-
 }  // namespace
 
-std::span<const Rule> convolution_rules() {
-    return convolution_table;
+std::vector<Rule> convolution_rules() {
+    return {{"Conv", 1, convolution},
+            {"ConvTranspose", 1, transposed_convolution},
+            {"Col2Im", 18, columns_to_image}};
 }
 
 }  // namespace dlprim::onnx

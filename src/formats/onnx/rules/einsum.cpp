@@ -105,13 +105,13 @@ Ref summed(Builder& build, Ref value, const std::vector<int>& dims, std::string_
     std::vector<std::string> axes;
     axes.reserve(dims.size());
     for (const int dim : dims) axes.push_back(cat(dim));
-    const std::string_view dtype = name_of(value->spec.dtype);
+    const DType dtype = value->spec.dtype;
     Ints rest;
     for (int d = 0; d < value->spec.shape.rank(); ++d)
         if (std::find(dims.begin(), dims.end(), d) == dims.end())
             rest.push_back(value->spec.shape[d]);
     const Ref sum =
-        build.pointwise(cat("y0 = sum[", join(axes, ","), "](", code, ")"), {value}, {}, dtype);
+        build.pointwise(cat("y0 = sum[", join(axes, ","), "](", code, ")"), {value}, dtype);
     return build.reshape(sum, Shape(rest));
 }
 
@@ -223,7 +223,7 @@ class Product {
         const Ref b = build_.reshape(ordered(build_, b_, joined({both_, right_, summed_})),
                                      {both, 1, size(b_, right_), sums});
         return build_.pointwise(summed_.empty() ? "y0 = x0 * x1" : "y0 = sum[3](x0 * x1)", {a, b},
-                                {}, name_of(a->spec.dtype));
+                                a->spec.dtype);
     }
 
     Builder& build_;
@@ -257,12 +257,10 @@ void einsum(Call& call) {
     call.set(0, ordered(call.build, result, equation.output));
 }
 
-const Rule einsum_table[] = {{"Einsum", 12, einsum}};
-
 }  // namespace
 
-std::span<const Rule> einsum_rules() {
-    return einsum_table;
+std::vector<Rule> einsum_rules() {
+    return {{"Einsum", 12, einsum}};
 }
 
 }  // namespace dlprim::onnx

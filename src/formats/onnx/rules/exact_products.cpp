@@ -48,19 +48,13 @@ struct Cuts {
     std::size_t parts() const { return at.size() - 1; }
 };
 
-Ref part_of(Builder& build, Ref value, int axis, std::int64_t begin, std::int64_t end) {
-    const auto dim = static_cast<std::int64_t>(axis < 0 ? axis + value->spec.shape.rank() : axis);
-    if (begin == 0 && end == value->spec.shape[axis]) return value;
-    return build.add1("Slice", {value}, {{"dim", dim}, {"begin", begin}, {"end", end}});
-}
-
 /// Adds the parts' float results as integers.
 class IntegerSum {
   public:
     explicit IntegerSum(Builder& build) : build_(build) {}
     void add(Ref part) {
         const Ref whole = build_.cast(part, DType::i32);
-        sum_ = sum_ ? build_.pointwise("y0 = x0 + x1", {sum_, whole}, {}, "int32") : whole;
+        sum_ = sum_ ? build_.pointwise("y0 = x0 + x1", {sum_, whole}, DType::i32) : whole;
     }
     Ref sum() const { return sum_; }
 
@@ -85,8 +79,7 @@ void widen(Builder& build, const Windows& windows, Ref& weights, Ints& kernel, I
         return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t s) { return s == size; });
     };
     if (!is(windows.kernel, 3) || !is(windows.stride, 1) || !is(windows.dilation, 1)) return;
-    weights =
-        build.add1("Pad", {weights}, {{"pads", Ints{0, 1}}, {"mode", std::string("constant")}});
+    weights = build.add1("Pad", {weights}, {{"pads", Ints{0, 1}}, {"mode", "constant"}});
     kernel = {3, 4};
     pad[3] += 1;
 }
@@ -109,8 +102,8 @@ Ref product_of(Builder& build, const Factor& a, const Factor& b, DType dtype) {
     const Cuts cuts = matrix_cuts(b);
     const auto part = [&](std::size_t i) {
         const std::int64_t begin = cuts.at[i], end = cuts.at[i + 1];
-        return build.add1("MatMul", {part_of(build, a.value, -1, begin, end),
-                                     part_of(build, b.value, row, begin, end)});
+        return build.add1("MatMul", {build.slice(a.value, -1, begin, end),
+                                     build.slice(b.value, row, begin, end)});
     };
     if (cuts.parts() == 1) return build.cast(part(0), dtype);
     IntegerSum sum(build);
@@ -131,10 +124,10 @@ Factor shifted(Call& call, Ref x, Ref zero_point) {
 }
 
 Factor shifted(Builder& build, Ref x, Ref zero_point) {
-    Factor made{zero_point ? build.add_unfolded("Pointwise", {x, zero_point},
-                                                {{"code", std::string("y0 = x0 - x1")},
-                                                 {"dtypes", Strings{"float"}}})
-                           : build.add_unfolded("Cast", {x}, {{"dtype", std::string("float")}}),
+    Factor made{zero_point
+                    ? build.add_unfolded("Pointwise", {x, zero_point},
+                                         {{"code", "y0 = x0 - x1"}, {"dtypes", Strings{"float"}}})
+                    : build.add_unfolded("Cast", {x}, {{"dtype", "float"}}),
                 {}};
     const bool single = !zero_point || zero_point->spec.shape.numel() == 1;
     if (!x->known || (zero_point && !zero_point->known)) return made;
@@ -174,8 +167,8 @@ Ref scaled_matmul(Builder& build, const Quantized& a, const Factor& b, Ref b_sca
 Ref scaled(Builder& build, Ref sums, Ref left_scale, Ref right_scale, Ref bias) {
     std::vector<Ref> inputs{sums, left_scale, right_scale};
     if (bias) inputs.push_back(bias);
-    return build.pointwise(bias ? "y0 = x0 * (x1 * x2) + x3" : "y0 = x0 * (x1 * x2)", inputs, {},
-                           "float");
+    return build.pointwise(bias ? "y0 = x0 * (x1 * x2) + x3" : "y0 = x0 * (x1 * x2)", inputs,
+                           DType::f32);
 }
 
 Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
@@ -201,7 +194,7 @@ Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
         const std::int64_t begin = cuts.at[i], end = cuts.at[i + 1], in = groups * (end - begin);
         Ref x = grouped;
         if (cuts.parts() > 1)
-            x = build.reshape(part_of(build, grouped, 2, begin, end),
+            x = build.reshape(build.slice(grouped, 2, begin, end),
                               {shape[0], in, shape[2], shape[3]}, 0);
         sum.add(build.add1("Convolution2D", {x},
                            {{"channels_in", in},
@@ -212,7 +205,7 @@ Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
                             {"stride", windows.stride},
                             {"dilate", windows.dilation},
                             {"pad", pad}},
-                           {part_of(build, widened, 1, begin, end)}));
+                           {build.slice(widened, 1, begin, end)}));
     }
     return sum.sum();
 }

@@ -54,12 +54,10 @@ void flex_attention(Call& call) {
     call.set(0, build.cast(build.reshape(y, {shape[0], heads, shape[2], v->spec.shape[-1]}), type));
 }
 
-const Rule flex_attention_table[] = {{"ai.onnx.preview.FlexAttention", 1, flex_attention}};
-
 }  // namespace
 
-std::span<const Rule> flex_attention_rules() {
-    return flex_attention_table;
+std::vector<Rule> flex_attention_rules() {
+    return {{"ai.onnx.preview.FlexAttention", 1, flex_attention}};
 }
 
 }  // namespace dlprim::onnx

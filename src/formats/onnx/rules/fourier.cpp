@@ -132,7 +132,7 @@ Ref frame_weights(Call& call, const Transform& t) {
     if (!call.has(2)) return all;
     call.check(call.shape(2) == Shape{t.n}, "a window of shape ", call.shape(2).str(),
                " for frames of ", t.n, " elements");
-    return call.build.pointwise("y0 = x0 * x1", {all, call.in(2)}, {}, name_of(call.dtype(0)));
+    return call.build.pointwise("y0 = x0 * x1", {all, call.in(2)}, call.dtype(0));
 }
 
 void short_time_fourier(Call& call) {
@@ -159,7 +159,7 @@ void short_time_fourier(Call& call) {
     const Ref spectra = build.add1("Convolution2D", {image},
                                    {{"channels_in", static_cast<std::int64_t>(t.in)},
                                     {"channels_out", t.count * 2},
-                                    {"groups", std::int64_t{1}},
+                                    {"groups", 1},
                                     {"bias", false},
                                     {"kernel", Ints{1, t.n}},
                                     {"stride", Ints{1, step}},
@@ -170,16 +170,14 @@ void short_time_fourier(Call& call) {
     call.set(0, build.reshape(build.transpose(rows, {0, 2, 1}), {x[0], frames, t.count, 2}, 0));
 }
 
-const Rule fourier_table[] = {
-    {"DFT", 17, fourier_by_attribute},
-    {"DFT", 20, fourier_by_input},
-    {"STFT", 17, short_time_fourier},
-};
-
 }  // namespace
 
-std::span<const Rule> fourier_rules() {
-    return fourier_table;
+std::vector<Rule> fourier_rules() {
+    return {
+        {"DFT", 17, fourier_by_attribute},
+        {"DFT", 20, fourier_by_input},
+        {"STFT", 17, short_time_fourier},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Convolutions and matrix products of com.microsoft with what ONNX Runtime's optimiser fuses to
 // them: an activation, a sum, factors that are transposed.
-#include "formats/onnx/rules/activation.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -27,8 +27,7 @@ void fused_conv(Call& call) {
     const auto made = call.run_rule(
         "Conv", 11, inputs, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
     Ref y = made[0]->tensor();
-    if (call.has(3))
-        y = call.build.pointwise("y0 = x0 + x1", {y, call.in(3)}, {}, name_of(call.dtype(0)));
+    if (call.has(3)) y = call.build.pointwise("y0 = x0 + x1", {y, call.in(3)}, call.dtype(0));
     const std::string activation = call.text("activation", "");
     const std::vector<double> values = call.numbers("activation_params");
     if (activation.empty()) return call.set(0, y);
@@ -67,8 +66,7 @@ void fused_matmul(Call& call) {
                                {{"transpose_a", a}, {"transpose_b", b}, {"alpha", alpha}}));
     const Ref y =
         call.made_by("MatMul", 13, {turned(call, 0, batch_a, a), turned(call, 1, batch_b, b)})[0];
-    call.set(0,
-             alpha == 1 ? y : call.build.pointwise("y0 = x0 * p0", {y}, {alpha}, name_of(dtype)));
+    call.set(0, alpha == 1 ? y : call.build.pointwise("y0 = x0 * p0", {y}, {alpha}, dtype));
 }
 
 void fused_gemm(Call& call) {
@@ -85,17 +83,15 @@ void fused_gemm(Call& call) {
     call.set(0, activation.empty() ? y : activated(call, y, activation, std::move(attributes)));
 }
 
-const Rule fused_product_table[] = {
-    {"com.microsoft.FusedConv", 1, fused_conv},
-    {"com.microsoft.FusedGemm", 1, fused_gemm},
-    {"com.microsoft.FusedMatMul", 1, fused_matmul},
-    {"com.microsoft.TransposeMatMul", 1, fused_matmul},
-};
-
 }  // namespace
 
-std::span<const Rule> fused_product_rules() {
-    return fused_product_table;
+std::vector<Rule> fused_product_rules() {
+    return {
+        {"com.microsoft.FusedConv", 1, fused_conv},
+        {"com.microsoft.FusedGemm", 1, fused_gemm},
+        {"com.microsoft.FusedMatMul", 1, fused_matmul},
+        {"com.microsoft.TransposeMatMul", 1, fused_matmul},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Elements, rows and slices at indices, and elements of sequences in reverse.
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -9,16 +9,14 @@ namespace {
 void gather_elements(Call& call) {
     const Ref data = call.in(0), indices = call.in(1);
     const int axis = call.axis(call.integer("axis", 0), data->spec.shape.rank());
-    call.set(0, call.build.add1(
-                    "Gather", {data, indices},
-                    {{"mode", std::string("elements")}, {"dim", static_cast<std::int64_t>(axis)}}));
+    call.set(0, call.build.add1("Gather", {data, indices}, {{"mode", "elements"}, {"dim", axis}}));
 }
 
 /// indices [batch..., places..., k] name slices of data [batch..., k dimensions, slice...].
 void gather_nd(Call& call) {
-    call.set(0, call.build.add1("Gather", {call.in(0), call.in(1)},
-                                {{"mode", std::string("tuples")},
-                                 {"batch_dims", call.integer("batch_dims", 0)}}));
+    call.set(0,
+             call.build.add1("Gather", {call.in(0), call.in(1)},
+                             {{"mode", "tuples"}, {"batch_dims", call.integer("batch_dims", 0)}}));
 }
 
 /// The first elements of each sequence along the time axis in reverse, as many as its length.
@@ -39,17 +37,9 @@ void reverse_sequence(Call& call) {
     // Where each row of the first two dimensions comes from: a tuple of two positions.
     const std::string code = cat("t = index(", time, "); y0 = index(2) == ", batch, " ? index(",
                                  batch, ") : t < x0 ? x0 - 1 - t : t");
-    const Ref places = build.add1(
-        "Pointwise", {length},
-        {{"code", code}, {"shape", Ints{shape[0], shape[1], 2}}, {"dtypes", Strings{"int64"}}});
-    call.set(0, build.add1("Gather", {data, places}, {{"mode", std::string("tuples")}}));
+    const Ref places = build.pointwise_of({shape[0], shape[1], 2}, code, {length}, DType::i64);
+    call.set(0, build.add1("Gather", {data, places}, {{"mode", "tuples"}}));
 }
-
-const Rule gather_table[] = {
-    {"GatherElements", 11, gather_elements, Rule::Strings::moved},
-    {"GatherND", 11, gather_nd, Rule::Strings::moved},
-    {"ReverseSequence", 10, reverse_sequence},
-};
 
 }  // namespace
 
@@ -60,11 +50,15 @@ Ref gather_computed(Call& call, Ref data, Ref indices, int axis) {
     const bool is_other = indices->spec.dtype != DType::i32 && indices->spec.dtype != DType::i64;
     return call.build.add1("Gather",
                            {data, is_other ? call.build.cast(indices, DType::i64) : indices},
-                           {{"dim", static_cast<std::int64_t>(axis)}});
+                           {{"dim", axis}});
 }
 
-std::span<const Rule> gather_rules() {
-    return gather_table;
+std::vector<Rule> gather_rules() {
+    return {
+        {"GatherElements", 11, gather_elements, Rule::Strings::moved},
+        {"GatherND", 11, gather_nd, Rule::Strings::moved},
+        {"ReverseSequence", 10, reverse_sequence},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -66,7 +66,7 @@ Cache read_cache(Call& call) {
     else
         cache.pasts = call.build.pointwise("y0 = max(x0 + 1 - p0, 0)",
                                            {call.build.reshape(call.in(5), {cache.batch})},
-                                           {static_cast<double>(cache.queries)}, "int64");
+                                           {static_cast<double>(cache.queries)}, DType::i64);
     return cache;
 }
 
@@ -76,19 +76,17 @@ Ref with_new(Call& call, const Cache& cache, int past, Ref now) {
     const auto padded = [&](Ref x) {
         const std::int64_t missing = cache.room - x->spec.shape[2];
         if (missing == 0) return x;
-        return build.add1(
-            "Pad", {x},
-            {{"pads", Ints{0, 0, 0, missing}}, {"mode", std::string("constant")}, {"value", 0.0}});
+        return build.add1("Pad", {x},
+                          {{"pads", Ints{0, 0, 0, missing}}, {"mode", "constant"}, {"value", 0.0}});
     };
     if (cache.past) {
         if (*cache.past == 0) return padded(now);
         const Ref old = build.slice(call.in(past), 2, 0, *cache.past);
-        return padded(build.add1("Concat", {old, now}, {{"dim", std::int64_t{2}}}));
+        return padded(build.concat({old, now}, 2));
     }
-    const Ref used =
-        build.pointwise("y0 = index(2) < x1 ? x0 : 0",
-                        {call.in(past), build.reshape(cache.pasts, {cache.batch, 1, 1, 1})}, {},
-                        name_of(now->spec.dtype));
+    const Ref used = build.pointwise(
+        "y0 = index(2) < x1 ? x0 : 0",
+        {call.in(past), build.reshape(cache.pasts, {cache.batch, 1, 1, 1})}, now->spec.dtype);
     return call.made_by("TensorScatter", 24, {padded(used), now, cache.pasts})[0];
 }
 
@@ -106,10 +104,9 @@ Ref rotated(Call& call, const Cache& cache, Ref x) {
             call.has(9)  ? build.slice(build.reshape(call.in(9), {call.shape(9).numel()}), 0, 0, 1)
             : cache.past ? build.integers("", {*cache.past})
                          : cache.pasts;
-        positions = build.add1("Pointwise", {build.reshape(first, {first->spec.shape[0], 1})},
-                               {{"code", std::string("y0 = x0 + index(1)")},
-                                {"shape", Ints{cache.batch, cache.queries}},
-                                {"dtypes", Strings{std::string("int64")}}});
+        positions =
+            build.pointwise_of({cache.batch, cache.queries}, "y0 = x0 + index(1)",
+                               {build.reshape(first, {first->spec.shape[0], 1})}, DType::i64);
     }
     return call.made_by("RotaryEmbedding", 23, {x, call.in(7), call.in(8), positions},
                         {{"interleaved", {call.integer("rotary_interleaved", 0)}},
@@ -136,11 +133,10 @@ Ref score_bias(Call& call, const Cache& cache, bool causal, std::int64_t window)
         inputs.push_back(call.build.constant("", host_numbers({1, 1, 1, 1}, {0}, DType::f32)));
     const std::string last = causal ? "pos" : cat("pos - index(2) + ", cache.queries - 1);
     const std::string inside = window > 0 ? cat(" && index(3) > pos - ", window) : "";
-    return call.build.add1("Pointwise", inputs,
-                           {{"code", cat("pos = ", position, "; y0 = index(3) <= ", last, inside,
-                                         " ? ", bias, " : -inf")},
-                            {"shape", Ints{cache.batch, 1, cache.queries, cache.total}},
-                            {"dtypes", Strings{std::string(name_of(call.dtype(0)))}}});
+    return call.build.pointwise_of(
+        {cache.batch, 1, cache.queries, cache.total},
+        cat("pos = ", position, "; y0 = index(3) <= ", last, inside, " ? ", bias, " : -inf"),
+        inputs, call.dtype(0));
 }
 
 /// A further key and value of zeros, whose bias is each head's sink, or 0: its weight takes its
@@ -148,23 +144,19 @@ Ref score_bias(Call& call, const Cache& cache, bool causal, std::int64_t window)
 void add_sink(Call& call, const Cache& cache, Ref& k, Ref& v, Ref& bias) {
     Builder& build = call.build;
     const auto longer = [&](Ref x) {
-        return build.add1(
-            "Pad", {x},
-            {{"pads", Ints{0, 0, 0, 1}}, {"mode", std::string("constant")}, {"value", 0.0}});
+        return build.add1("Pad", {x},
+                          {{"pads", Ints{0, 0, 0, 1}}, {"mode", "constant"}, {"value", 0.0}});
     };
     k = longer(k);
     v = longer(v);
     const DType dtype = call.dtype(0);
     const auto spread = [&](Ref x, std::int64_t columns) {
-        return build.add1("Pointwise", {x},
-                          {{"code", std::string("y0 = x0")},
-                           {"shape", Ints{cache.batch, cache.heads, cache.queries, columns}},
-                           {"dtypes", Strings{std::string(name_of(dtype))}}});
+        return build.pointwise_of({cache.batch, cache.heads, cache.queries, columns}, "y0 = x0",
+                                  {x}, dtype);
     };
     const Ref sink = call.has(11) ? build.reshape(call.in(11), {1, cache.heads, 1, 1})
                                   : build.constant("", host_numbers({1, 1, 1, 1}, {0}, dtype));
-    bias = build.add1("Concat", {spread(bias, cache.total), spread(sink, 1)},
-                      {{"dim", std::int64_t{3}}});
+    bias = build.concat({spread(bias, cache.total), spread(sink, 1)}, 3);
 }
 
 /// RMS normalisation of each head.
@@ -223,14 +215,12 @@ void group_query_attention(Call& call) {
                               {cache.batch, cache.queries, cache.heads * cache.size}));
 }
 
-const Rule group_query_attention_table[] = {
-    {"com.microsoft.GroupQueryAttention", 1, group_query_attention},
-};
-
 }  // namespace
 
-std::span<const Rule> group_query_attention_rules() {
-    return group_query_attention_table;
+std::vector<Rule> group_query_attention_rules() {
+    return {
+        {"com.microsoft.GroupQueryAttention", 1, group_query_attention},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -39,8 +39,7 @@ Ref rescaled(Call& call, Ref sums, Ref left_scale, Ref right_scale, Ref scale, R
     call.supports(!is_narrow(dtype), "a product of ", name_of(dtype), " is not supported");
     const auto [low, high] = quantized_range(call, dtype);
     return call.build.pointwise("y0 = min(max(round(x0 * (x1 * x2 / x3)) + x4, p0), p1)",
-                                {sums, left_scale, right_scale, scale, zero}, {low, high},
-                                name_of(dtype));
+                                {sums, left_scale, right_scale, scale, zero}, {low, high}, dtype);
 }
 
 /// The product of quantised factors as int32, or as float, rounded once; a zero point of 0 may be
@@ -84,7 +83,7 @@ void quantized_gemm(Call& call) {
     if (call.has(6)) {
         call.check(call.dtype(6) == DType::i32, "C is ", name_of(call.dtype(6)),
                    "; it must be int32");
-        sums = call.build.pointwise("y0 = x0 + x1", {sums, call.in(6)}, {}, "int32");
+        sums = call.build.pointwise("y0 = x0 + x1", {sums, call.in(6)}, DType::i32);
     }
     Ref scale = single_number(call, 1);
     if (alpha != 1) scale = call.build.pointwise("y0 = x0 * p0", {scale}, {alpha});
@@ -139,7 +138,7 @@ void quantized_convolution(Call& call) {
         call.check(call.dtype(8) == DType::i32, "the bias is ", name_of(call.dtype(8)),
                    "; it must be int32");
         sums = call.build.pointwise("y0 = x0 + x1", {sums, by_channel(call, call.in(8), out, 1, 4)},
-                                    {}, "int32");
+                                    DType::i32);
     }
     const auto number = [&](int i) { return by_channel(call, call.in(i), 1, 0, 0); };
     const Ref y = rescaled(call, sums, number(1), by_channel(call, call.in(4), out, 1, 4),
@@ -171,21 +170,19 @@ void quantized_attention(Call& call) {
         if (made[static_cast<std::size_t>(i)]) call.set(i, made[static_cast<std::size_t>(i)]);
 }
 
-const Rule integer_product_table[] = {
-    {"MatMulInteger", 10, matmul_integer},
-    {"ConvInteger", 10, convolution_integer},
-    {"QLinearMatMul", 10, quantized_matmul},
-    {"QLinearConv", 10, quantized_convolution},
-    {"com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantized_matmul},
-    {"com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float},
-    {"com.microsoft.QAttention", 1, quantized_attention},
-    {"com.microsoft.QGemm", 1, quantized_gemm},
-};
-
 }  // namespace
 
-std::span<const Rule> integer_product_rules() {
-    return integer_product_table;
+std::vector<Rule> integer_product_rules() {
+    return {
+        {"MatMulInteger", 10, matmul_integer},
+        {"ConvInteger", 10, convolution_integer},
+        {"QLinearMatMul", 10, quantized_matmul},
+        {"QLinearConv", 10, quantized_convolution},
+        {"com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantized_matmul},
+        {"com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float},
+        {"com.microsoft.QAttention", 1, quantized_attention},
+        {"com.microsoft.QGemm", 1, quantized_gemm},
+    };
 }
 
 }  // namespace dlprim::onnx

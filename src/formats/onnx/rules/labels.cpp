@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operators of the domain ai.onnx.ml that look up or choose: LabelEncoder, ArrayFeatureExtractor
 // and Binarizer. Labels that are strings are known, so that they are encoded here.
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -178,19 +178,17 @@ void array_feature_extractor(Call& call) {
 
 void binarizer(Call& call) {
     call.set(0, call.build.pointwise("y0 = x0 > p0", {call.in(0)}, {call.number("threshold", 0)},
-                                     name_of(call.dtype(0))));
+                                     call.dtype(0)));
 }
-
-const Rule label_table[] = {
-    {"ai.onnx.ml.LabelEncoder", 2, label_encoder, Rule::Strings::own},
-    {"ai.onnx.ml.ArrayFeatureExtractor", 1, array_feature_extractor, Rule::Strings::moved},
-    {"ai.onnx.ml.Binarizer", 1, binarizer},
-};
 
 }  // namespace
 
-std::span<const Rule> label_rules() {
-    return label_table;
+std::vector<Rule> label_rules() {
+    return {
+        {"ai.onnx.ml.LabelEncoder", 2, label_encoder, Rule::Strings::own},
+        {"ai.onnx.ml.ArrayFeatureExtractor", 1, array_feature_extractor, Rule::Strings::moved},
+        {"ai.onnx.ml.Binarizer", 1, binarizer},
+    };
 }
 
 }  // namespace dlprim::onnx

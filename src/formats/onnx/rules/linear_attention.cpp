@@ -15,10 +15,7 @@ constexpr std::int64_t most_attended_positions = 1024;
 /// Position `i` of [B, T, H * D] as [B, H, 1, D] or [B, H, D, 1].
 Ref at_position(Builder& build, Ref x, std::int64_t i, std::int64_t heads, bool column) {
     const Shape& shape = x->spec.shape;
-    const Ref one =
-        shape[1] == 1
-            ? x
-            : build.add1("Slice", {x}, {{"dim", std::int64_t{1}}, {"begin", i}, {"end", i + 1}});
+    const Ref one = shape[1] == 1 ? x : build.slice(x, 1, i, i + 1);
     const std::int64_t size = shape[2] / heads;
     return build.reshape(
         one, column ? Shape{shape[0], heads, size, 1} : Shape{shape[0], heads, 1, size});
@@ -95,8 +92,7 @@ void linear_attention(Call& call) {
                " must be of shape ", shape.str());
     std::vector<Ref> parts;
     for (std::int64_t i = 0; i < q[1]; ++i) parts.push_back(step(build, in, state, i, scale));
-    const Ref y =
-        parts.size() == 1 ? parts[0] : build.add1("Concat", parts, {{"dim", std::int64_t{1}}});
+    const Ref y = build.concat(parts, 1);
     call.set(0, build.cast(y, call.dtype(0)));
     call.set(1, build.cast(state, call.dtype(call.has(3) ? 3 : 0)));
 }
@@ -119,7 +115,7 @@ void causal_convolution(Call& call) {
             call.has(3) ? call.in(3) : build.constant("", build.allocate(state, call.dtype(0)));
         call.check(past->spec.shape == state, "a state of shape ", past->spec.shape.str(),
                    " must be of shape ", state.str());
-        padded = build.add1("Concat", {past, padded}, {{"dim", std::int64_t{2}}});
+        padded = build.concat({past, padded}, 2);
     }
     const auto flat = [&](Ref value) {
         const Shape& s = value->spec.shape;
@@ -134,24 +130,18 @@ void causal_convolution(Call& call) {
                         {"bias", call.has(2)},
                         {"kernel", Ints{1, kernel}}},
                        params);
-    if (activation != "none")
-        y = build.pointwise("y0 = x0 * sigmoid(x0)", {y}, {}, name_of(call.dtype(0)));
+    if (activation != "none") y = build.pointwise("y0 = x0 * sigmoid(x0)", {y}, call.dtype(0));
     call.set(0, build.cast(build.reshape(y, x), call.dtype(0)));
     const std::int64_t all = padded->spec.shape[2];
-    call.set(1,
-             kernel > 1
-                 ? build.add1("Slice", {padded},
-                              {{"dim", std::int64_t{2}}, {"begin", all - kernel + 1}, {"end", all}})
-                 : build.constant("", build.allocate({x[0], x[1], 0}, call.dtype(0))));
+    call.set(1, kernel > 1 ? build.slice(padded, 2, all - kernel + 1, all)
+                           : build.constant("", build.allocate({x[0], x[1], 0}, call.dtype(0))));
 }
-
-const Rule linear_attention_table[] = {{"LinearAttention", 27, linear_attention},
-                                       {"CausalConvWithState", 27, causal_convolution}};
 
 }  // namespace
 
-std::span<const Rule> linear_attention_rules() {
-    return linear_attention_table;
+std::vector<Rule> linear_attention_rules() {
+    return {{"LinearAttention", 27, linear_attention},
+            {"CausalConvWithState", 27, causal_convolution}};
 }
 
 }  // namespace dlprim::onnx

@@ -70,16 +70,14 @@ void imputer(Call& call) {
         const std::string code = is_nan ? "y0 = x0 != x0 ? x1 : x0" : "y0 = x0 == p0 ? x1 : x0";
         const std::vector<double> scalars =
             is_nan ? std::vector<double>{} : std::vector{gap_number};
-        return call.set(0,
-                        call.build.pointwise(code, {x, filling}, scalars, name_of(call.dtype(0))));
+        return call.set(0, call.build.pointwise(code, {x, filling}, scalars, call.dtype(0)));
     }
     call.check(std::ssize(integers) == 1 || std::ssize(integers) == features,
                "attribute 'imputed_value_int64s' has ", integers.size(), " entries for ", features,
                " features");
     const Ref filling = call.build.cast(call.build.integers("", integers), call.dtype(0)),
               gap = call.build.cast(call.build.integers("", {gap_integer}), call.dtype(0));
-    call.set(0, call.build.pointwise("y0 = x0 == x2 ? x1 : x0", {x, filling, gap}, {},
-                                     name_of(call.dtype(0))));
+    call.set(0, call.build.pointwise("y0 = x0 == x2 ? x1 : x0", {x, filling, gap}, call.dtype(0)));
 }
 
 /// Scores [rows, count]: the features weighed by `coefficients`, plus `intercepts`.
@@ -117,18 +115,16 @@ void linear_classifier(Call& call) {
     call.ignore("post_transform");
 }
 
-const Rule linear_model_table[] = {
-    {"ai.onnx.ml.Imputer", 1, imputer},
-    {"ai.onnx.ml.LinearClassifier", 1, linear_classifier, Rule::Strings::own},
-    {"ai.onnx.ml.LinearRegressor", 1, linear_regressor},
-    {"ai.onnx.ml.Normalizer", 1, normalizer},
-    {"ai.onnx.ml.Scaler", 1, scaler},
-};
-
 }  // namespace
 
-std::span<const Rule> linear_model_rules() {
-    return linear_model_table;
+std::vector<Rule> linear_model_rules() {
+    return {
+        {"ai.onnx.ml.Imputer", 1, imputer},
+        {"ai.onnx.ml.LinearClassifier", 1, linear_classifier, Rule::Strings::own},
+        {"ai.onnx.ml.LinearRegressor", 1, linear_regressor},
+        {"ai.onnx.ml.Normalizer", 1, normalizer},
+        {"ai.onnx.ml.Scaler", 1, scaler},
+    };
 }
 
 }  // namespace dlprim::onnx

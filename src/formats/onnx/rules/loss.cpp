@@ -74,20 +74,18 @@ void negative_log_likelihood(Call& call) {
 
 void softmax_cross_entropy(Call& call) {
     const Ref log_probabilities =
-        call.build.add1("Softmax", {call.in(0)}, {{"axis", std::int64_t{1}}, {"log", true}});
+        call.build.add1("Softmax", {call.in(0)}, {{"axis", 1}, {"log", true}});
     call.set(0, loss_of(call, log_probabilities, weights_of(call)));
     call.set(1, log_probabilities);
 }
 
-const Rule loss_table[] = {
-    {"NegativeLogLikelihoodLoss", 12, negative_log_likelihood},
-    {"SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy},
-};
-
 }  // namespace
 
-std::span<const Rule> loss_rules() {
-    return loss_table;
+std::vector<Rule> loss_rules() {
+    return {
+        {"NegativeLogLikelihoodLoss", 12, negative_log_likelihood},
+        {"SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -71,14 +71,13 @@ void gemm(Call& call) {
     Ref y = nullptr;
     if (exact) {
         y = exact_product(call, turned(0, transpose_a), turned(1, transpose_b));
-        if (alpha != 1) y = build.pointwise("y0 = x0 * p0", {y}, {alpha}, name_of(call.dtype(0)));
+        if (alpha != 1) y = build.pointwise("y0 = x0 * p0", {y}, {alpha}, call.dtype(0));
     } else {
         y = build.add1(
             "MatMul", {call.in(0), call.in(1)},
             {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"alpha", alpha}});
     }
-    if (has_bias)
-        y = build.pointwise("y0 = x0 + x1 * p0", {y, call.in(2)}, {beta}, name_of(call.dtype(0)));
+    if (has_bias) y = build.pointwise("y0 = x0 + x1 * p0", {y, call.in(2)}, {beta}, call.dtype(0));
     call.set(0, y);
 }
 
@@ -95,12 +94,10 @@ void matmul(Call& call) {
     call.set(0, build.reshape(y, x.with(x.rank() - 1, w[1]), 0));
 }
 
-const Rule matmul_table[] = {{"Gemm", 1, gemm}, {"MatMul", 1, matmul}};
-
 }  // namespace
 
-std::span<const Rule> matmul_rules() {
-    return matmul_table;
+std::vector<Rule> matmul_rules() {
+    return {{"Gemm", 1, gemm}, {"MatMul", 1, matmul}};
 }
 
 }  // namespace dlprim::onnx

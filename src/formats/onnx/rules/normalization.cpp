@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Normalisations, softmax and dropout.
-#include "formats/onnx/rules/random.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <algorithm>
 
@@ -111,9 +111,7 @@ Ref per_channel(Call& call, int i, std::int64_t channels) {
     call.check(given > 0 && channels % given == 0, "scale and bias have ", given, " elements for ",
                channels, " channels");
     const Ref column = call.build.reshape(value, {given, 1});
-    const Ref wide = call.build.add1(
-        "Pointwise", {column},
-        {{"code", std::string("y0 = x0")}, {"shape", Ints{given, channels / given}}});
+    const Ref wide = call.build.pointwise_of({given, channels / given}, "y0 = x0", {column});
     return call.build.reshape(wide, {channels});
 }
 
@@ -147,7 +145,7 @@ void local_response_norm(Call& call) {
     Ref mean = build.pointwise("y0 = x0 * x0", {call.in(0)});
     mean = build.reshape(mean, {x[0], 1, x[1], x.product(2, x.rank())});
     mean = build.add1("Pooling", {mean},
-                      {{"mode", std::string("avg")},
+                      {{"mode", "avg"},
                        {"kernel", Ints{size, 1}},
                        {"stride", Ints{1, 1}},
                        {"pad", Ints{(size - 1) / 2, 0, size / 2, 0}},
@@ -191,8 +189,7 @@ void lp_norm(Call& call) {
 void softmax(Call& call, bool log) {
     const Shape& x = call.shape(0);
     const int axis = call.axis(call.integer("axis", -1), x.rank());
-    call.set(0, call.build.add1("Softmax", {call.in(0)},
-                                {{"axis", static_cast<std::int64_t>(axis)}, {"log", log}}));
+    call.set(0, call.build.add1("Softmax", {call.in(0)}, {{"axis", axis}, {"log", log}}));
 }
 
 /// Before opset 13 the dimensions from the axis on are one.
@@ -244,27 +241,25 @@ void dropout_by_input(Call& call) {
     dropout(call, ratio[0]);
 }
 
-const Rule normalization_table[] = {
-    {"BatchNormalization", 1, batch_norm},
-    {"LayerNormalization", 17, layer_norm},
-    {"RMSNormalization", 23, rms_norm},
-    {"GroupNormalization", 18, group_normalization},
-    {"InstanceNormalization", 1, instance_normalization},
-    {"LRN", 1, local_response_norm},
-    {"MeanVarianceNormalization", 9, mean_variance_norm},
-    {"LpNormalization", 1, lp_norm},
-    {"Softmax", 1, [](Call& call) { flat_softmax(call, false); }},
-    {"Softmax", 13, [](Call& call) { softmax(call, false); }},
-    {"LogSoftmax", 1, [](Call& call) { flat_softmax(call, true); }},
-    {"LogSoftmax", 13, [](Call& call) { softmax(call, true); }},
-    {"Dropout", 1, [](Call& call) { dropout(call, call.number("ratio", 0.5)); }},
-    {"Dropout", 12, dropout_by_input},
-};
-
 }  // namespace
 
-std::span<const Rule> normalization_rules() {
-    return normalization_table;
+std::vector<Rule> normalization_rules() {
+    return {
+        {"BatchNormalization", 1, batch_norm},
+        {"LayerNormalization", 17, layer_norm},
+        {"RMSNormalization", 23, rms_norm},
+        {"GroupNormalization", 18, group_normalization},
+        {"InstanceNormalization", 1, instance_normalization},
+        {"LRN", 1, local_response_norm},
+        {"MeanVarianceNormalization", 9, mean_variance_norm},
+        {"LpNormalization", 1, lp_norm},
+        {"Softmax", 1, [](Call& call) { flat_softmax(call, false); }},
+        {"Softmax", 13, [](Call& call) { softmax(call, false); }},
+        {"LogSoftmax", 1, [](Call& call) { flat_softmax(call, true); }},
+        {"LogSoftmax", 13, [](Call& call) { softmax(call, true); }},
+        {"Dropout", 1, [](Call& call) { dropout(call, call.number("ratio", 0.5)); }},
+        {"Dropout", 12, dropout_by_input},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -40,7 +40,7 @@ void one_hot_encoder(Call& call) {
     const Ref y = build.pointwise("y0 = x0 == x1",
                                   {build.reshape(build.cast(x, DType::i64), Shape(sizes)),
                                    build.constant("", host_integers({count}, numbers))},
-                                  {}, "float");
+                                  DType::f32);
     if (zeros) return call.set(0, y);
     // Whether every element is of a category is read.
     const Ref matches =
@@ -50,14 +50,12 @@ void one_hot_encoder(Call& call) {
     call.set(0, y);
 }
 
-const Rule one_hot_encoder_table[] = {
-    {"ai.onnx.ml.OneHotEncoder", 1, one_hot_encoder, Rule::Strings::own},
-};
-
 }  // namespace
 
-std::span<const Rule> one_hot_encoder_rules() {
-    return one_hot_encoder_table;
+std::vector<Rule> one_hot_encoder_rules() {
+    return {
+        {"ai.onnx.ml.OneHotEncoder", 1, one_hot_encoder, Rule::Strings::own},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -14,8 +14,7 @@ void top_k(Call& call, std::int64_t k) {
     call.ignore("sorted");
     call.check(k >= 0 && k <= x[axis], "k is ", k, " for ", x[axis], " elements");
     const std::vector<Ref> found =
-        call.build.add("TopK", {call.in(0)},
-                       {{"k", k}, {"dim", static_cast<std::int64_t>(axis)}, {"largest", largest}});
+        call.build.add("TopK", {call.in(0)}, {{"k", k}, {"dim", axis}, {"largest", largest}});
     call.set(0, found[0]);
     if (call.wants(1)) call.set(1, found[1]);
 }
@@ -30,15 +29,13 @@ void top_k_by_input(Call& call) {
     top_k(call, k[0]);
 }
 
-const Rule order_table[] = {
-    {"TopK", 1, top_k_by_attribute},
-    {"TopK", 10, top_k_by_input},
-};
-
 }  // namespace
 
-std::span<const Rule> order_rules() {
-    return order_table;
+std::vector<Rule> order_rules() {
+    return {
+        {"TopK", 1, top_k_by_attribute},
+        {"TopK", 10, top_k_by_input},
+    };
 }
 
 }  // namespace dlprim::onnx

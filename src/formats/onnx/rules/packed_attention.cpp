@@ -24,13 +24,10 @@ Ref mask_bias(Call& call, int input, const Sizes& sizes) {
     if (!call.has(input)) return nullptr;
     const Ref mask = build.cast(call.in(input), DType::f32);
     const Shape shape = mask->spec.shape;
-    const Attrs whole{{"scalars", Doubles{filter}},
-                      {"shape", Ints{sizes.batch, 1, 1, sizes.total()}},
-                      {"dtypes", Strings{std::string(name_of(call.dtype(0)))}}};
     const auto by_ends = [&](const std::vector<Ref>& inputs, const char* masked) {
-        Attrs options = whole;
-        options.set("code", cat("y0 = ", masked, " ? p0 : 0"));
-        return build.add1("Pointwise", inputs, options);
+        return build.pointwise_of({sizes.batch, 1, 1, sizes.total()},
+                                  cat("y0 = ", masked, " ? p0 : 0"), inputs, call.dtype(0),
+                                  {filter});
     };
     const auto part = [&](std::int64_t i) {
         return build.reshape(build.slice(mask, 0, i * sizes.batch, (i + 1) * sizes.batch),
@@ -49,13 +46,13 @@ Ref mask_bias(Call& call, int input, const Sizes& sizes) {
     return build.pointwise(
         "y0 = x0 > 0 ? 0 : p0",
         {build.reshape(mask, {sizes.batch, 1, by_key ? 1 : sizes.queries, sizes.total()})},
-        {filter}, name_of(call.dtype(0)));
+        {filter}, call.dtype(0));
 }
 
 /// The sum of the masks that are there, or null.
 Ref added(Builder& build, Ref mask, Ref bias) {
     if (!mask || !bias) return mask ? mask : bias;
-    return build.pointwise("y0 = x0 + x1", {mask, bias}, {}, name_of(bias->spec.dtype));
+    return build.pointwise("y0 = x0 + x1", {mask, bias}, bias->spec.dtype);
 }
 
 /// What ONNX's Attention makes: the result, all keys, all values, and scores behind the masks.
@@ -86,7 +83,7 @@ Ref stacked(Builder& build, Ref k, Ref v) {
         sizes.insert(sizes.begin(), 1);
         return build.reshape(x, Shape(sizes));
     };
-    return build.add1("Concat", {one(k), one(v)}, {{"dim", std::int64_t{0}}});
+    return build.concat({one(k), one(v)}, 0);
 }
 
 /// Queries, keys and values by one product of the input.
@@ -172,7 +169,7 @@ void add_bias(Call& call, std::vector<Ref>& qkv) {
         const std::int64_t width = flat ? shape[2] : shape[1] * shape[3];
         Ref bias = call.build.slice(call.in(3), 0, begin, begin + width);
         if (!flat) bias = call.build.reshape(bias, {shape[1], 1, shape[3]});
-        x = call.build.pointwise("y0 = x0 + x1", {x, bias}, {}, name_of(x->spec.dtype));
+        x = call.build.pointwise("y0 = x0 + x1", {x, bias}, x->spec.dtype);
         begin += width;
     }
 }
@@ -207,15 +204,13 @@ void multi_head_attention(Call& call) {
         if (call.wants(i)) call.set(i, made[static_cast<std::size_t>(i)]);
 }
 
-const Rule packed_attention_table[] = {
-    {"com.microsoft.Attention", 1, attention},
-    {"com.microsoft.MultiHeadAttention", 1, multi_head_attention},
-};
-
 }  // namespace
 
-std::span<const Rule> packed_attention_rules() {
-    return packed_attention_table;
+std::vector<Rule> packed_attention_rules() {
+    return {
+        {"com.microsoft.Attention", 1, attention},
+        {"com.microsoft.MultiHeadAttention", 1, multi_head_attention},
+    };
 }
 
 }  // namespace dlprim::onnx

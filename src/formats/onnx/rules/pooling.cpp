@@ -20,7 +20,7 @@ Ref in_tensor(Call& call, Ref positions, const Shape& image, bool columns_first)
     }
     return call.build.pointwise(cat(code, "y0 = ", place, " + (index(0) * ", image[1],
                                     " + index(1)) * ", image.product(2, image.rank())),
-                                {positions}, {}, "int64");
+                                {positions}, DType::i64);
 }
 
 void average_by_positions(Call& call, const Windows& windows, Ref image, bool ceil_mode,
@@ -55,11 +55,14 @@ void pool(Call& call, const char* mode) {
                                      [](std::int64_t d) { return d != 1; });
     if (average && dilated)
         return average_by_positions(call, windows, image, ceil_mode, count_padding);
-    Attrs options{{"mode", std::string(mode)},         {"kernel", windows.kernel},
-                  {"stride", windows.stride},          {"pad", windows.pad},
-                  {"dilate", windows.dilation},        {"ceil_mode", ceil_mode},
+    Attrs options{{"mode", mode},
+                  {"kernel", windows.kernel},
+                  {"stride", windows.stride},
+                  {"pad", windows.pad},
+                  {"dilate", windows.dilation},
+                  {"ceil_mode", ceil_mode},
                   {"count_include_pad", count_padding}};
-    if (call.wants(1)) options.set("positions", std::string("image"));
+    if (call.wants(1)) options.set("positions", "image");
     const std::vector<Ref> made = call.build.add("Pooling", {image}, options);
     call.set(0, call.build.cast(from_image(call, made[0], windows.dims), call.dtype(0)));
     if (call.wants(1))
@@ -104,25 +107,23 @@ void pool_all(Call& call, const char* mode) {
     call.check(x.rank() >= 3, "an input of shape ", x.str(), " holds no images");
     Ref value = call.in(0);
     if (x.rank() != 4) value = call.build.reshape(value, {x[0], x[1], 1, x.product(2, x.rank())});
-    value = call.build.add1("Pooling", {value}, {{"mode", std::string(mode)}, {"global", true}});
+    value = call.build.add1("Pooling", {value}, {{"mode", mode}, {"global", true}});
     Ints kept = x.to_vector();
     std::fill(kept.begin() + 2, kept.end(), 1);
     call.set(0, call.build.reshape(value, Shape(kept)));
 }
 
-const Rule pooling_table[] = {
-    {"MaxPool", 1, [](Call& call) { pool(call, "max"); }},
-    {"AveragePool", 1, [](Call& call) { pool(call, "avg"); }},
-    {"LpPool", 2, lp_pool},
-    {"GlobalLpPool", 2, lp_pool_all},
-    {"GlobalMaxPool", 1, [](Call& call) { pool_all(call, "max"); }},
-    {"GlobalAveragePool", 1, [](Call& call) { pool_all(call, "avg"); }},
-};
-
 }  // namespace
 
-std::span<const Rule> pooling_rules() {
-    return pooling_table;
+std::vector<Rule> pooling_rules() {
+    return {
+        {"MaxPool", 1, [](Call& call) { pool(call, "max"); }},
+        {"AveragePool", 1, [](Call& call) { pool(call, "avg"); }},
+        {"LpPool", 2, lp_pool},
+        {"GlobalLpPool", 2, lp_pool_all},
+        {"GlobalMaxPool", 1, [](Call& call) { pool_all(call, "max"); }},
+        {"GlobalAveragePool", 1, [](Call& call) { pool_all(call, "avg"); }},
+    };
 }
 
 }  // namespace dlprim::onnx

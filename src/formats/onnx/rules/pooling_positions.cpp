@@ -89,8 +89,7 @@ Ref window_elements(Call& call, Ref image, const WindowPositions& positions, dou
     const std::int64_t rows = shape[0] * shape[1], size = shape.product(2, shape.rank());
     const Ref table = build.transpose(build.reshape(image, {rows, size}), {1, 0});
     const Ref padded = build.add1(
-        "Pad", {table},
-        {{"pads", Ints{0, 0, 0, 1}}, {"mode", std::string("constant")}, {"value", padding}});
+        "Pad", {table}, {{"pads", Ints{0, 0, 0, 1}}, {"mode", "constant"}, {"value", padding}});
     const Ref at = build.constant(
         "", host_integers({positions.elements, static_cast<std::int64_t>(positions.counts.size())},
                           positions.at));

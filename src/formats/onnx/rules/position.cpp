@@ -2,7 +2,6 @@
 // Operators that compare positions: where the largest element is, one-hot rows, triangles, and sums
 // and products up to each place.
 #include "formats/onnx/call.hpp"
-#include "formats/onnx/types.hpp"
 
 #include <algorithm>
 
@@ -23,7 +22,7 @@ Ref extreme_position(Call& call, Ref value, int axis, const char* extreme, bool 
     const std::string found = "x0 == x1 || x0 != x0 ? index(" + cat(axis) + ") : ";
     const std::string code = last ? cat("y0 = max[", axis, "](", found, "-1)")
                                   : cat("y0 = min[", axis, "](", found, "size(", axis, "))");
-    return build.pointwise(code, {value, top}, {}, "int64");
+    return build.pointwise(code, {value, top}, DType::i64);
 }
 
 void arg_extreme(Call& call, const char* extreme) {
@@ -39,10 +38,7 @@ void arg_extreme(Call& call, const char* extreme) {
 
 /// `positions` has size 1 along the axis, where the result has `shape`: 1 at the position.
 Ref one_hot(Call& call, Ref positions, int axis, const Shape& shape, DType dtype) {
-    return call.build.add1("Pointwise", {positions},
-                           {{"code", cat("y0 = x0 == index(", axis, ")")},
-                            {"shape", Ints(shape.to_vector())},
-                            {"dtypes", Strings{std::string(name_of(dtype))}}});
+    return call.build.pointwise_of(shape, cat("y0 = x0 == index(", axis, ")"), {positions}, dtype);
 }
 
 void hardmax(Call& call, bool flat) {
@@ -74,14 +70,12 @@ void one_hot_encoding(Call& call) {
     Builder& build = call.build;
     const Ref at = build.reshape(call.in(0), Shape(sizes));
     const auto value = [&](std::int64_t i) {
-        return build.add1("Slice", {build.reshape(call.in(2), {2})},
-                          {{"dim", std::int64_t{0}}, {"begin", i}, {"end", i + 1}});
+        return build.slice(build.reshape(call.in(2), {2}), 0, i, i + 1);
     };
-    call.set(0, build.add1("Pointwise", {at, value(0), value(1)},
-                           {{"code", cat("t = x0 < 0 ? x0 + ", depth, " : x0; y0 = t == index(",
-                                         axis, ") ? x2 : x1")},
-                            {"shape", Ints(Shape(sizes).with(axis, depth).to_vector())},
-                            {"dtypes", Strings{std::string(name_of(call.dtype(2)))}}}));
+    call.set(0, build.pointwise_of(Shape(sizes).with(axis, depth),
+                                   cat("t = x0 < 0 ? x0 + ", depth, " : x0; y0 = t == index(", axis,
+                                       ") ? x2 : x1"),
+                                   {at, value(0), value(1)}, call.dtype(2)));
 }
 
 void triangle(Call& call) {
@@ -97,7 +91,7 @@ void triangle(Call& call) {
     }
     const std::string code = cat("y0 = index(", x.rank() - 1, ") - index(", x.rank() - 2,
                                  upper ? ") >= " : ") <= ", diagonal, " ? x0 : 0");
-    call.set(0, call.build.pointwise(code, inputs, {}, name_of(call.dtype(0))));
+    call.set(0, call.build.pointwise(code, inputs, call.dtype(0)));
 }
 
 void eye_like(Call& call) {
@@ -105,13 +99,7 @@ void eye_like(Call& call) {
     call.check(x.rank() == 2, "an input of shape ", x.str(), " is no matrix");
     call.supports(x.numel() <= most_positions, "a constant of shape ", x.str(), " is too large");
     const std::int64_t k = call.integer("k", 0);
-    DType dtype = call.dtype(0);
-    if (call.given("dtype")) {
-        const std::int64_t given = call.integer("dtype", 0);
-        const std::optional<DType> known = dtype_of(given);
-        if (!known) call.unsupported("type ", type_name(given), " is not supported");
-        dtype = *known;
-    }
+    const DType dtype = call.type("dtype", call.dtype(0));
     call.build.claim(x, DType::i64);
     Ints values(static_cast<std::size_t>(x.numel()), 0);
     for (std::int64_t row = 0; row < x[0]; ++row) {
@@ -127,14 +115,11 @@ Ref moved(Builder& build, Ref value, int axis, std::int64_t by, bool towards_fro
           double filling) {
     const Shape& shape = value->spec.shape;
     const std::int64_t left = shape[axis] - by;
-    const Ref kept = build.add1("Slice", {value},
-                                {{"dim", static_cast<std::int64_t>(axis)},
-                                 {"begin", towards_front ? by : 0},
-                                 {"end", towards_front ? shape[axis] : left}});
+    const Ref kept =
+        build.slice(value, axis, towards_front ? by : 0, towards_front ? shape[axis] : left);
     Ints pads(2 * static_cast<std::size_t>(shape.rank() - axis), 0);  // from the last dimension on
     pads[pads.size() - (towards_front ? 1 : 2)] = by;
-    return build.add1("Pad", {kept},
-                      {{"pads", pads}, {"mode", std::string("constant")}, {"value", filling}});
+    return build.add1("Pad", {kept}, {{"pads", pads}, {"mode", "constant"}, {"value", filling}});
 }
 
 /// Sums or products (`sign` is + or *) of 1, 2, 4, ... neighbours: as many operations on whole
@@ -147,37 +132,35 @@ void cumulative(Call& call, const char* sign, double neutral) {
     const bool exclusive = call.integer("exclusive", 0) != 0,
                reverse = call.integer("reverse", 0) != 0;
     Builder& build = call.build;
-    const std::string_view type = name_of(call.dtype(0));
+    const DType type = call.dtype(0);
     Ref value = call.in(0);
     const std::int64_t size = x[axis];
     if (exclusive)
         value = size > 1 ? moved(build, value, axis, 1, reverse, neutral)
-                         : build.pointwise(cat("y0 = ", neutral), {value}, {}, type);
+                         : build.pointwise(cat("y0 = ", neutral), {value}, type);
     const std::string code = cat("y0 = x0 ", sign, " x1");
     for (std::int64_t step = 1; step < size; step *= 2) {
         const Ref other = moved(build, value, axis, step, reverse, neutral);
-        value = build.pointwise(code, {value, other}, {}, type);
+        value = build.pointwise(code, {value, other}, type);
     }
     call.set(0, value);
 }
 
-const Rule position_table[] = {
-    {"ArgMax", 1, [](Call& call) { arg_extreme(call, "max"); }},
-    {"ArgMin", 1, [](Call& call) { arg_extreme(call, "min"); }},
-    {"Hardmax", 1, [](Call& call) { hardmax(call, true); }},
-    {"Hardmax", 13, [](Call& call) { hardmax(call, false); }},
-    {"OneHot", 9, one_hot_encoding},
-    {"Trilu", 14, triangle},
-    {"com.microsoft.Trilu", 1, triangle},
-    {"EyeLike", 9, eye_like},
-    {"CumProd", 26, [](Call& call) { cumulative(call, "*", 1); }},
-    {"CumSum", 11, [](Call& call) { cumulative(call, "+", 0); }},
-};
-
 }  // namespace
 
-std::span<const Rule> position_rules() {
-    return position_table;
+std::vector<Rule> position_rules() {
+    return {
+        {"ArgMax", 1, [](Call& call) { arg_extreme(call, "max"); }},
+        {"ArgMin", 1, [](Call& call) { arg_extreme(call, "min"); }},
+        {"Hardmax", 1, [](Call& call) { hardmax(call, true); }},
+        {"Hardmax", 13, [](Call& call) { hardmax(call, false); }},
+        {"OneHot", 9, one_hot_encoding},
+        {"Trilu", 14, triangle},
+        {"com.microsoft.Trilu", 1, triangle},
+        {"EyeLike", 9, eye_like},
+        {"CumProd", 26, [](Call& call) { cumulative(call, "*", 1); }},
+        {"CumSum", 11, [](Call& call) { cumulative(call, "+", 0); }},
+    };
 }
 
 }  // namespace dlprim::onnx

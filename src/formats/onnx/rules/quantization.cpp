@@ -2,8 +2,7 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear; see quantization.hpp.
 #include "formats/onnx/rules/quantization.hpp"
 
-#include "formats/onnx/rules/narrow_cast.hpp"
-#include "formats/onnx/types.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <optional>
 
@@ -40,11 +39,8 @@ struct Quantization {
 
 /// Attribute output_dtype, where it is given and is not 0.
 std::optional<DType> output_type(Call& call) {
-    const std::int64_t given = call.integer("output_dtype", 0);
-    if (given == 0) return std::nullopt;
-    const std::optional<DType> dtype = dtype_of(given);
-    if (!dtype) call.unsupported("type ", type_name(given), " is not supported");
-    return dtype;
+    if (call.integer("output_dtype", 0) == 0) return std::nullopt;
+    return call.type("output_dtype", DType::u8);
 }
 
 void quantize(Call& call) {
@@ -61,7 +57,7 @@ void quantize(Call& call) {
         call.supports(dtype != DType::f8e8m0, "a quantised tensor of ", name_of(dtype),
                       " is not supported");
         const Ref y = call.build.pointwise(by.zero ? "y0 = x0 / x1 + x2" : "y0 = x0 / x1", inputs,
-                                           {}, "float");
+                                           DType::f32);
         const bool bounded = saturate && dtype != DType::f4e2m1;
         return call.set(0, call.build.cast(bounded ? saturated(call.build, y, dtype) : y, dtype));
     }
@@ -69,12 +65,12 @@ void quantize(Call& call) {
     if (is_narrow(dtype)) {
         const Ref y = call.build.pointwise(by.zero ? "y0 = min(max(round(x0 / x1) + x2, p0), p1)"
                                                    : "y0 = min(max(round(x0 / x1), p0), p1)",
-                                           inputs, {low, high}, "float");
+                                           inputs, {low, high}, DType::f32);
         return call.set(0, call.build.cast(y, dtype));
     }
     call.set(0, call.build.pointwise(by.zero ? "y0 = min(max(round(x0 / x1) + x2, p0), p1)"
                                              : "y0 = min(max(round(x0 / x1), p0), p1)",
-                                     inputs, {low, high}, name_of(dtype)));
+                                     inputs, {low, high}, dtype));
 }
 
 void dequantize(Call& call) {
@@ -85,8 +81,8 @@ void dequantize(Call& call) {
     const Quantization by(call);
     std::vector<Ref> inputs{in_numbers(call.build, call.in(0)), by.scale};
     if (by.zero) inputs.push_back(by.zero);
-    call.set(0, call.build.pointwise(by.zero ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs, {},
-                                     name_of(dtype)));
+    call.set(0,
+             call.build.pointwise(by.zero ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs, dtype));
 }
 
 void dynamic_quantize(Call& call) {
@@ -95,14 +91,6 @@ void dynamic_quantize(Call& call) {
     call.set(1, made.scale);
     call.set(2, made.zero);
 }
-
-const Rule quantization_table[] = {
-    {"QuantizeLinear", 10, quantize},
-    {"DequantizeLinear", 10, dequantize},
-    {"DynamicQuantizeLinear", 11, dynamic_quantize},
-    {"com.microsoft.QuantizeLinear", 1, quantize},
-    {"com.microsoft.DequantizeLinear", 1, dequantize},
-};
 
 }  // namespace
 
@@ -128,15 +116,11 @@ Ref laid_over(Call& call, Ref value, const Shape& x, int axis, std::int64_t bloc
     single.insert(single.begin() + axis + 1, 1);
     Ints repeated = single;
     repeated[static_cast<std::size_t>(axis) + 1] = block;
-    const Ref wide = build.add1("Pointwise", {build.reshape(value, Shape(single))},
-                                {{"code", std::string("y0 = x0")},
-                                 {"shape", repeated},
-                                 {"dtypes", Strings{std::string(name_of(value->spec.dtype))}}});
+    const Ref wide = build.pointwise_of(Shape(repeated), "y0 = x0",
+                                        {build.reshape(value, Shape(single))}, value->spec.dtype);
     const Ref flat = build.reshape(wide, given.with(axis, blocks * block));
     if (blocks * block == x[axis]) return flat;
-    return build.add1(
-        "Slice", {flat},
-        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", std::int64_t{0}}, {"end", x[axis]}});
+    return build.slice(flat, axis, 0, x[axis]);
 }
 
 Ref single_number(Call& call, int i) {
@@ -157,26 +141,26 @@ Quantized quantized_input(Call& call, int i) {
 }
 
 Ref dequantized(Builder& build, const Quantized& x) {
-    return build.pointwise("y0 = (x0 - x2) * x1", {x.value, x.scale, x.zero}, {}, "float");
+    return build.pointwise("y0 = (x0 - x2) * x1", {x.value, x.scale, x.zero}, DType::f32);
 }
 
 Ref requantized(Call& call, Ref numbers, Ref scale, Ref zero) {
     const auto [low, high] = quantized_range(call, zero->spec.dtype);
     return call.build.pointwise("y0 = min(max(round(x0 / x1) + x2, p0), p1)",
-                                {numbers, scale, zero}, {low, high}, name_of(zero->spec.dtype));
+                                {numbers, scale, zero}, {low, high}, zero->spec.dtype);
 }
 
 Quantized dynamically_quantized(Builder& build, Ref x) {
     const std::vector<Ref> ends =
-        build.add("Pointwise", {x}, {{"code", std::string("y0 = min[](x0); y1 = max[](x0)")}});
+        build.add("Pointwise", {x}, {{"code", "y0 = min[](x0); y1 = max[](x0)"}});
     const Ref low = build.reshape(ends[0], {}), high = build.reshape(ends[1], {});
     const Ref scale =
         build.pointwise("s = (max(x1, 0) - min(x0, 0)) / 255; y0 = s == 0 ? 1 : s", {low, high});
-    const Ref zero = build.pointwise("y0 = round(min(max(-min(x0, 0) / x1, 0), 255))", {low, scale},
-                                     {}, "uint8");
-    return {build.pointwise("y0 = min(max(round(x0 / x1) + x2, 0), 255)", {x, scale, zero}, {},
-                            "uint8"),
-            scale, zero};
+    const Ref zero =
+        build.pointwise("y0 = round(min(max(-min(x0, 0) / x1, 0), 255))", {low, scale}, DType::u8);
+    return {
+        build.pointwise("y0 = min(max(round(x0 / x1) + x2, 0), 255)", {x, scale, zero}, DType::u8),
+        scale, zero};
 }
 
 std::pair<double, double> quantized_range(const Call& call, DType dtype) {
@@ -202,8 +186,14 @@ std::pair<double, double> quantized_range(const Call& call, DType dtype) {
     }
 }
 
-std::span<const Rule> quantization_rules() {
-    return quantization_table;
+std::vector<Rule> quantization_rules() {
+    return {
+        {"QuantizeLinear", 10, quantize},
+        {"DequantizeLinear", 10, dequantize},
+        {"DynamicQuantizeLinear", 11, dynamic_quantize},
+        {"com.microsoft.QuantizeLinear", 1, quantize},
+        {"com.microsoft.DequantizeLinear", 1, dequantize},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -21,7 +21,7 @@ void combine(Call& call, std::string_view rounded) {
     call.set(0,
              call.build.pointwise(cat(rounded, "; y0 = min(max(r, p0), p1)"),
                                   {a.value, a.scale, a.zero, b.value, b.scale, b.zero, scale, zero},
-                                  {low, high}, name_of(zero->spec.dtype)));
+                                  {low, high}, zero->spec.dtype));
 }
 
 void add(Call& call) {
@@ -53,8 +53,7 @@ void choose(Call& call) {
     const Ref scale = single_number(call, 7), zero = zero_point(call, 8, call.dtype(1));
     const Ref a = requantized(call, dequantized(call.build, x), scale, zero),
               b = requantized(call, dequantized(call.build, y), scale, zero);
-    call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), a, b}, {},
-                                     name_of(zero->spec.dtype)));
+    call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), a, b}, zero->spec.dtype));
 }
 
 /// Scale and zero point of the result come first.
@@ -83,13 +82,12 @@ void softmax(Call& call) {
     for (int i = axis + 1; flat && i < shape.rank(); ++i) axes += cat(",", i);
     const Ref powers = build.pointwise(
         "y0 = exp((x0 - x1) * x2)",
-        {x.value, build.pointwise(cat("y0 = max[", axes, "](x0)"), {x.value}), x.scale}, {},
-        "float");
+        {x.value, build.pointwise(cat("y0 = max[", axes, "](x0)"), {x.value}), x.scale},
+        DType::f32);
     const Ref sum = build.pointwise(cat("y0 = sum[", axes, "](x0)"), {powers});
     const auto [low, high] = quantized_range(call, zero->spec.dtype);
-    call.set(0,
-             build.pointwise("y0 = min(max(round(x0 * floor(1 / x2) / x1) + x3, p0), p1)",
-                             {powers, sum, scale, zero}, {low, high}, name_of(zero->spec.dtype)));
+    call.set(0, build.pointwise("y0 = min(max(round(x0 * floor(1 / x2) / x1) + x3, p0), p1)",
+                                {powers, sum, scale, zero}, {low, high}, zero->spec.dtype));
 }
 
 /// Whether the node's images are [N, ..., C].
@@ -111,9 +109,9 @@ void average_pool(Call& call) {
     const Ref zero = zero_point(call, 4, call.dtype(0));
     const auto [low, high] = quantized_range(call, zero->spec.dtype);
     // The zero point is added before the rounding here.
-    const Ref y = call.build.pointwise("y0 = min(max(round(x0 / x1 + x2), p0), p1)",
-                                       {mean, single_number(call, 3), zero}, {low, high},
-                                       name_of(zero->spec.dtype));
+    const Ref y =
+        call.build.pointwise("y0 = min(max(round(x0 / x1 + x2), p0), p1)",
+                             {mean, single_number(call, 3), zero}, {low, high}, zero->spec.dtype);
     call.set(0, last ? channels_last(call.build, y) : y);
 }
 
@@ -153,33 +151,30 @@ void average_all(Call& call) {
         elements *= shape[i];
     }
     const Ref sum = call.build.pointwise(cat("y0 = sum[", join(axes, ","), "](x0 - x1)"),
-                                         {x.value, x.zero}, {}, "int32");
+                                         {x.value, x.zero}, DType::i32);
     const Ref zero = zero_point(call, 4, call.dtype(0));
     const auto [low, high] = quantized_range(call, zero->spec.dtype);
     call.set(0, call.build.pointwise("y0 = min(max(round(x0 * (x1 / (x2 * p2))) + x3, p0), p1)",
                                      {sum, x.scale, single_number(call, 3), zero},
-                                     {low, high, static_cast<double>(elements)},
-                                     name_of(zero->spec.dtype)));
+                                     {low, high, static_cast<double>(elements)}, zero->spec.dtype));
 }
-
-const Rule quantized_element_table[] = {
-    {"com.microsoft.QLinearAdd", 1, add},
-    {"com.microsoft.QLinearMul", 1, multiply},
-    {"com.microsoft.QLinearLeakyRelu", 1, leaky_relu},
-    {"com.microsoft.QLinearSigmoid", 1, sigmoid},
-    {"com.microsoft.QLinearWhere", 1, choose},
-    {"com.microsoft.QLinearConcat", 1, concat},
-    {"com.microsoft.QLinearSoftmax", 1, softmax},
-    {"com.microsoft.NhwcMaxPool", 1, max_pool},
-    {"com.microsoft.QLinearAveragePool", 1, average_pool},
-    {"com.microsoft.QLinearConv", 1, convolution},
-    {"com.microsoft.QLinearGlobalAveragePool", 1, average_all},
-};
 
 }  // namespace
 
-std::span<const Rule> quantized_element_rules() {
-    return quantized_element_table;
+std::vector<Rule> quantized_element_rules() {
+    return {
+        {"com.microsoft.QLinearAdd", 1, add},
+        {"com.microsoft.QLinearMul", 1, multiply},
+        {"com.microsoft.QLinearLeakyRelu", 1, leaky_relu},
+        {"com.microsoft.QLinearSigmoid", 1, sigmoid},
+        {"com.microsoft.QLinearWhere", 1, choose},
+        {"com.microsoft.QLinearConcat", 1, concat},
+        {"com.microsoft.QLinearSoftmax", 1, softmax},
+        {"com.microsoft.NhwcMaxPool", 1, max_pool},
+        {"com.microsoft.QLinearAveragePool", 1, average_pool},
+        {"com.microsoft.QLinearConv", 1, convolution},
+        {"com.microsoft.QLinearGlobalAveragePool", 1, average_all},
+    };
 }
 
 }  // namespace dlprim::onnx

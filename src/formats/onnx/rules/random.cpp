@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Random tensors; see random.hpp.
-#include "formats/onnx/rules/random.hpp"
-
-#include "formats/onnx/types.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <bit>
 #include <cmath>
@@ -11,17 +9,8 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// Attribute dtype, or `otherwise`.
-DType type_of(Call& call, DType otherwise) {
-    if (!call.given("dtype")) return otherwise;
-    const std::int64_t given = call.integer("dtype", 0);
-    const std::optional<DType> dtype = dtype_of(given);
-    if (!dtype) call.unsupported("type ", type_name(given), " is not supported");
-    return *dtype;
-}
-
 DType float_type_of(Call& call, DType otherwise) {
-    const DType dtype = type_of(call, otherwise);
+    const DType dtype = call.type("dtype", otherwise);
     call.supports(is_float(dtype), "random numbers of ", name_of(dtype), " are not supported");
     return dtype;
 }
@@ -31,11 +20,7 @@ Ref drawn(Call& call, const Shape& shape, DType dtype, const char* code,
           const std::vector<double>& more) {
     std::vector<double> scalars = random_keys(call);
     scalars.insert(scalars.end(), more.begin(), more.end());
-    return call.build.add1("Pointwise", {},
-                           {{"code", std::string(code)},
-                            {"scalars", Doubles(scalars)},
-                            {"shape", Ints(shape.to_vector())},
-                            {"dtypes", Strings{std::string(name_of(dtype))}}});
+    return call.build.pointwise_of(shape, code, {}, dtype, scalars);
 }
 
 void uniform(Call& call, const Shape& shape, DType dtype) {
@@ -69,9 +54,9 @@ void by_input(Call& call) {
 }
 
 void bernoulli(Call& call) {
-    const DType dtype = type_of(call, call.dtype(0));
+    const DType dtype = call.type("dtype", call.dtype(0));
     call.set(0, call.build.pointwise("y0 = uniform(p0, 0, p1) < x0", {call.in(0)},
-                                     random_keys(call), name_of(dtype)));
+                                     random_keys(call), dtype));
 }
 
 /// Classes by their log-probabilities: to each a number of Gumbel's distribution is added, and the
@@ -79,30 +64,19 @@ void bernoulli(Call& call) {
 void multinomial(Call& call) {
     const Shape& x = call.shape(0);
     const std::int64_t samples = call.integer("sample_size", 1);
-    const DType dtype = type_of(call, DType::i32);
+    const DType dtype = call.type("dtype", DType::i32);
     call.check(x.rank() == 2, "an input of shape ", x.str(), " is no matrix");
     call.check(samples >= 1 && samples < (1 << 24), "sample_size is ", samples);
     call.supports(x[1] < (1 << 24), x[1], " classes are too many");
     Builder& build = call.build;
     const Ref sums =
-        build.add1("Pointwise", {build.reshape(call.in(0), {x[0], 1, x[1]}, 0)},
-                   {{"code", std::string("y0 = x0 - log(-log1p(-uniform(p0, 0, p1)))")},
-                    {"scalars", Doubles(random_keys(call))},
-                    {"shape", Ints{x[0], samples, x[1]}}});
+        build.pointwise_of({x[0], samples, x[1]}, "y0 = x0 - log(-log1p(-uniform(p0, 0, p1)))",
+                           {build.reshape(call.in(0), {x[0], 1, x[1]}, 0)}, {}, random_keys(call));
     const Ref top = build.pointwise("y0 = max[2](x0)", {sums});
-    const Ref place = build.pointwise("y0 = min[2](x0 == x1 ? index(2) : size(2) - 1)", {sums, top},
-                                      {}, name_of(dtype));
+    const Ref place =
+        build.pointwise("y0 = min[2](x0 == x1 ? index(2) : size(2) - 1)", {sums, top}, dtype);
     call.set(0, build.reshape(place, {x[0], samples}, 0));
 }
-
-const Rule random_table[] = {
-    {"RandomUniform", 1, by_shape<uniform>},
-    {"RandomUniformLike", 1, by_input<uniform>},
-    {"RandomNormal", 1, by_shape<normal>},
-    {"RandomNormalLike", 1, by_input<normal>},
-    {"Bernoulli", 15, bernoulli},
-    {"Multinomial", 7, multinomial},
-};
 
 }  // namespace
 
@@ -122,14 +96,22 @@ std::vector<double> random_keys(Call& call) {
 
 std::vector<Ref> random_dropout(Call& call, Ref x, Ref ratio) {
     return call.build.add("Pointwise", {x, call.build.reshape(ratio, {})},
-                          {{"code", std::string("keep = uniform(p0, 0, p1) >= x1;"
-                                                "y0 = keep ? x0 / (1 - x1) : 0; y1 = keep")},
+                          {{"code",
+                            "keep = uniform(p0, 0, p1) >= x1;"
+                            "y0 = keep ? x0 / (1 - x1) : 0; y1 = keep"},
                            {"scalars", Doubles(random_keys(call))},
                            {"dtypes", Strings{std::string(name_of(x->spec.dtype)), "bool"}}});
 }
 
-std::span<const Rule> random_rules() {
-    return random_table;
+std::vector<Rule> random_rules() {
+    return {
+        {"RandomUniform", 1, by_shape<uniform>},
+        {"RandomUniformLike", 1, by_input<uniform>},
+        {"RandomNormal", 1, by_shape<normal>},
+        {"RandomNormalLike", 1, by_input<normal>},
+        {"Bernoulli", 15, bernoulli},
+        {"Multinomial", 7, multinomial},
+    };
 }
 
 }  // namespace dlprim::onnx

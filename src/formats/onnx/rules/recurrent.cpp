@@ -35,16 +35,11 @@ struct Recurrent {
     std::vector<IntegerWeights> input_integers, hidden_integers;
 };
 
-Ref part(Builder& build, Ref value, std::int64_t dim, std::int64_t begin, std::int64_t end) {
-    if (begin == 0 && end == value->spec.shape[static_cast<int>(dim)]) return value;
-    return build.add1("Slice", {value}, {{"dim", dim}, {"begin", begin}, {"end", end}});
-}
-
 /// Direction `d` of an input [directions, ...], without that dimension.
 Ref direction_of(Builder& build, Ref value, int d) {
     Ints rest = value->spec.shape.to_vector();
     rest.erase(rest.begin());
-    return build.reshape(part(build, value, 0, d, d + 1), Shape(rest));
+    return build.reshape(build.slice(value, 0, d, d + 1), Shape(rest));
 }
 
 void check_shape(const Call& call, int input, const Shape& wanted) {
@@ -91,8 +86,8 @@ void read_weights(Call& call, Recurrent& node) {
         Weights weights{direction_of(build, call.in(1), i), direction_of(build, call.in(2), i)};
         if (call.has(3)) {
             const Ref both = direction_of(build, call.in(3), i);
-            weights.input_bias = part(build, both, 0, 0, rows);
-            weights.hidden_bias = part(build, both, 0, rows, 2 * rows);
+            weights.input_bias = build.slice(both, 0, 0, rows);
+            weights.hidden_bias = build.slice(both, 0, rows, 2 * rows);
         }
         node.weights.push_back(weights);
     }
@@ -151,7 +146,7 @@ Recurrent read_node(Call& call, Cell::Kind kind) {
         node.peepholes.emplace_back();
         for (std::int64_t i = 0; i < 3; ++i)
             node.peepholes.back().push_back(
-                part(call.build, all, 0, i * node.hidden, (i + 1) * node.hidden));
+                call.build.slice(all, 0, i * node.hidden, (i + 1) * node.hidden));
     }
     return node;
 }
@@ -255,10 +250,9 @@ std::vector<Ref> projections(Builder& build, const Recurrent& node, int d) {
         if (bias) inputs.push_back(bias);
         all = build.add1("MatMul", inputs, {{"transpose_b", true}, {"bias", bias != nullptr}});
     }
-    std::vector<Ref> steps =
-        node.steps == 1
-            ? std::vector<Ref>{all}
-            : build.add("Split", {all}, {{"dim", std::int64_t{0}}, {"parts", node.steps}});
+    std::vector<Ref> steps = node.steps == 1
+                                 ? std::vector<Ref>{all}
+                                 : build.add("Split", {all}, {{"dim", 0}, {"parts", node.steps}});
     for (Ref& step : steps) step = build.reshape(step, {node.batch, all->spec.shape[2]}, 0);
     return steps;
 }
@@ -292,8 +286,7 @@ DirectionResult run_direction(Builder& build, const Recurrent& node, int d) {
     const auto last = [&](Ref value) {
         return value ? build.reshape(value, {1, node.batch, node.hidden}, 1) : nullptr;
     };
-    const Ref y = outputs.size() == 1 ? outputs[0]
-                                      : build.add1("Concat", outputs, {{"dim", std::int64_t{0}}});
+    const Ref y = build.concat(outputs, 0);
     return {y, last(state.h), last(state.c)};
 }
 
@@ -306,7 +299,7 @@ std::vector<Ref> run_steps(Builder& build, const Recurrent& node) {
         c.push_back(one.c);
     }
     const auto joined = [&](const std::vector<Ref>& parts, std::int64_t dim) {
-        return parts.size() == 1 ? parts[0] : build.add1("Concat", parts, {{"dim", dim}});
+        return build.concat(parts, dim);
     };
     std::vector<Ref> made{joined(y, 1), joined(h, 0)};
     if (node.kind == Cell::Kind::lstm) made.push_back(joined(c, 0));
@@ -362,10 +355,7 @@ std::vector<IntegerWeights> integer_weights(Call& call, int i, int scale) {
 /// Zeros of the shape of such weights as ONNX's LSTM takes them: products read the integers alone.
 Ref stand_in(Call& call, int i) {
     const Shape& weights = call.shape(i);
-    return call.build.add1("Pointwise", {},
-                           {{"code", std::string("y0 = 0")},
-                            {"shape", Ints{weights[0], weights[2], weights[1]}},
-                            {"dtypes", Strings{"float"}}});
+    return call.build.pointwise_of({weights[0], weights[2], weights[1]}, "y0 = 0", {}, DType::f32);
 }
 
 /// LSTM whose products are those of integers: of the weights, and of the input and the state by
@@ -386,17 +376,15 @@ void dynamic_quantized_lstm(Call& call) {
         if (inner.results()[i]) call.set(static_cast<int>(i), *inner.results()[i]);
 }
 
-const Rule recurrent_table[] = {
-    {"RNN", 1, [](Call& call) { recurrent(call, Cell::Kind::rnn); }},
-    {"LSTM", 1, [](Call& call) { recurrent(call, Cell::Kind::lstm); }},
-    {"GRU", 1, [](Call& call) { recurrent(call, Cell::Kind::gru); }},
-    {"com.microsoft.DynamicQuantizeLSTM", 1, dynamic_quantized_lstm},
-};
-
 }  // namespace
 
-std::span<const Rule> recurrent_rules() {
-    return recurrent_table;
+std::vector<Rule> recurrent_rules() {
+    return {
+        {"RNN", 1, [](Call& call) { recurrent(call, Cell::Kind::rnn); }},
+        {"LSTM", 1, [](Call& call) { recurrent(call, Cell::Kind::lstm); }},
+        {"GRU", 1, [](Call& call) { recurrent(call, Cell::Kind::gru); }},
+        {"com.microsoft.DynamicQuantizeLSTM", 1, dynamic_quantized_lstm},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -67,9 +67,7 @@ struct Program {
     std::vector<std::string> parts(Builder& build, Ref value, int count) {
         if (count == 1) return {name(value)};
         std::vector<std::string> names;
-        for (const Ref part :
-             build.add("Split", {value},
-                       {{"dim", std::int64_t{1}}, {"parts", static_cast<std::int64_t>(count)}}))
+        for (const Ref part : build.add("Split", {value}, {{"dim", 1}, {"parts", count}}))
             names.push_back(name(part));
         return names;
     }
@@ -88,10 +86,6 @@ Ref product(Builder& build, Ref h, Ref weights, Ref bias = nullptr) {
 Ref gates_of(Builder& build, Ref projected, Ref h, Ref weights) {
     if (!h) return projected;
     return build.pointwise("y0 = x0 + x1", {product(build, h, weights), projected});
-}
-
-Ref rows(Builder& build, Ref value, std::int64_t begin, std::int64_t end) {
-    return build.add1("Slice", {value}, {{"dim", std::int64_t{0}}, {"begin", begin}, {"end", end}});
 }
 
 /// Runs the program, whose new states are `h` and perhaps `c`. `old_h` and `old_c` name the states
@@ -174,20 +168,18 @@ Ref gru_step(Builder& build, const Cell& cell, Ref projected, std::int64_t t, Ce
         if (state.h) old_h = program.name(state.h);
     } else {
         const auto columns = [&](std::int64_t begin, std::int64_t end) {
-            return build.add1("Slice", {projected},
-                              {{"dim", std::int64_t{1}}, {"begin", begin}, {"end", end}});
+            return build.slice(projected, 1, begin, end);
         };
         const Ref gates = gates_of(build, columns(0, two), state.h,
-                                   state.h ? rows(build, cell.weights, 0, two) : nullptr);
-        const std::vector<Ref> both =
-            build.add("Split", {gates}, {{"dim", std::int64_t{1}}, {"parts", std::int64_t{2}}});
+                                   state.h ? build.slice(cell.weights, 0, 0, two) : nullptr);
+        const std::vector<Ref> both = build.add("Split", {gates}, {{"dim", 1}, {"parts", 2}});
         program.line("sz", program.name(both[0]));
         Ref candidate = columns(two, 3 * cell.hidden);
         if (state.h) {
             const Ref reset = build.pointwise(
                 cat("s = x0; y0 = x1 * ", applied(cell.functions[0], "s")), {both[1], state.h});
-            candidate =
-                gates_of(build, candidate, reset, rows(build, cell.weights, two, 3 * cell.hidden));
+            candidate = gates_of(build, candidate, reset,
+                                 build.slice(cell.weights, 0, two, 3 * cell.hidden));
             old_h = program.name(state.h);
         }
         program.line("sh", program.name(candidate));

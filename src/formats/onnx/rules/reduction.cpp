@@ -51,10 +51,10 @@ struct Kind {
 
 void reduce(Call& call, const Kind& kind, bool by_input) {
     const Axes axes = read_axes(call, by_input);
-    const std::string_view dtype = name_of(call.dtype(0));
+    const DType dtype = call.dtype(0);
     Ref value = call.in(0);
     if (axes.reduced.empty()) {
-        if (!kind.alone.empty()) value = call.build.pointwise(kind.alone, {value}, {}, dtype);
+        if (!kind.alone.empty()) value = call.build.pointwise(kind.alone, {value}, dtype);
         return call.set(0, value);
     }
     if ((kind.type == "ReduceMean" || kind.type == "ReduceSum") && is_float(call.dtype(0))) {
@@ -76,8 +76,8 @@ void reduce(Call& call, const Kind& kind, bool by_input) {
         // The largest of no truth values is false, as their sum is.
         if (kind.type == "ReduceMax" && call.dtype(0) == DType::boolean) code = "y0 = sum@(x0)";
         code.replace(code.find('@'), 1, brackets(axes.reduced));
-        value = call.build.pointwise(code, {value}, {}, dtype);
-        if (!kind.behind.empty()) value = call.build.pointwise(kind.behind, {value}, {}, dtype);
+        value = call.build.pointwise(code, {value}, dtype);
+        if (!kind.behind.empty()) value = call.build.pointwise(kind.behind, {value}, dtype);
     }
     call.set(0, call.build.reshape(value, axes.output));
 }
@@ -97,15 +97,12 @@ const Kind kinds[] = {
 
 }  // namespace
 
-std::span<const Rule> reduction_rules() {
-    static const std::vector<Rule> rules = [] {
-        std::vector<Rule> made;
-        for (const Kind& kind : kinds)
-            for (const bool by_input : {false, true})
-                made.push_back({kind.type, by_input ? kind.input_since : 1,
-                                [&kind, by_input](Call& call) { reduce(call, kind, by_input); }});
-        return made;
-    }();
+std::vector<Rule> reduction_rules() {
+    std::vector<Rule> rules;
+    for (const Kind& kind : kinds)
+        for (const bool by_input : {false, true})
+            rules.push_back({kind.type, by_input ? kind.input_since : 1,
+                             [&kind, by_input](Call& call) { reduce(call, kind, by_input); }});
     return rules;
 }
 

@@ -24,10 +24,7 @@ struct RoiSide {
 };
 
 RoiSide side_of(Builder& build, Ref boxes, const RoiGrid& grid, bool vertical) {
-    const auto corner = [&](std::int64_t i) {
-        return build.add1("Slice", {boxes},
-                          {{"dim", std::int64_t{1}}, {"begin", i}, {"end", i + 1}});
-    };
+    const auto corner = [&](std::int64_t i) { return build.slice(boxes, 1, i, i + 1); };
     const std::int64_t cells = vertical ? grid.height : grid.width,
                        points = vertical ? grid.rows : grid.columns;
     const std::string size = cat("x1 * p0 - x0 * p0");
@@ -45,10 +42,9 @@ RoiSide side_of(Builder& build, Ref boxes, const RoiGrid& grid, bool vertical) {
 /// The coordinates of one dimension's points, [boxes, cells * points].
 Ref points_of(Builder& build, const RoiSide& side, std::int64_t cells, std::int64_t points) {
     const auto spread = [&](Ref x) { return build.reshape(x, {x->spec.shape[0], 1, 1}); };
-    const Ref at =
-        build.add1("Pointwise", {spread(side.begin), spread(side.cell), spread(side.points)},
-                   {{"code", std::string("y0 = x0 + (index(1) + (index(2) + 0.5) / x2) * x1")},
-                    {"shape", Ints{side.begin->spec.shape[0], cells, points}}});
+    const Ref at = build.pointwise_of({side.begin->spec.shape[0], cells, points},
+                                      "y0 = x0 + (index(1) + (index(2) + 0.5) / x2) * x1",
+                                      {spread(side.begin), spread(side.cell), spread(side.points)});
     return build.reshape(at, {side.begin->spec.shape[0], cells * points});
 }
 
@@ -77,12 +73,11 @@ Ref at_points(Call& call, Ref image, Ref batches, Ref y, Ref x, bool largest) {
         const auto [xi, xw] = neighbour("x1", shape[3], tap % 2 == 1);
         const std::string outside =
             cat("x0 < -1 || x0 > ", shape[2], " || x1 < -1 || x1 > ", shape[3]);
-        const Ref row = build.pointwise(cat("y0 = ", yi), {y}, {}, "int32"),
-                  column =
-                      build.pointwise(cat("y0 = ", neighbour("x0", shape[3], tap % 2 == 1).first),
-                                      {x}, {}, "int32");
+        const Ref row = build.pointwise(cat("y0 = ", yi), {y}, DType::i32),
+                  column = build.pointwise(
+                      cat("y0 = ", neighbour("x0", shape[3], tap % 2 == 1).first), {x}, DType::i32);
         const Ref at = build.pointwise(cat("y0 = (x0 * ", shape[2], " + x1) * ", shape[3], " + x2"),
-                                       {batches, row, column}, {}, "int64");
+                                       {batches, row, column}, DType::i64);
         const Ref weight = build.pointwise(cat("y0 = ", outside, " ? 0 : ", yw, " * ", xw), {y, x});
         const Ref value = build.add1(
             "Embedding", {build.reshape(at, {boxes, rows, columns})},
@@ -150,9 +145,7 @@ void roi_align(Call& call) {
         build.reshape(values, {boxes[0] * grid.height, grid.rows, grid.width, grid.columns, x[1]});
     // Points that a smaller box does not have do not count.
     const auto spread = [&](Ref count) {
-        const Ref all =
-            build.add1("Pointwise", {count},
-                       {{"code", std::string("y0 = x0")}, {"shape", Ints{boxes[0], grid.height}}});
+        const Ref all = build.pointwise_of({boxes[0], grid.height}, "y0 = x0", {count});
         return build.reshape(all, {boxes[0] * grid.height, 1, 1, 1, 1});
     };
     const std::string inside = "index(1) < x1 && index(3) < x2";
@@ -174,8 +167,7 @@ Ref crop_places(Builder& build, Ref boxes, std::int64_t side, std::int64_t cells
                                         : cat("s = (x1 - x0) * ", last, " / ", cells - 1,
                                               "; y0 = index(1) == ", cells - 1, " ? x1 * ", last,
                                               " : x0 * ", last, " + index(1) * s");
-    return build.add1("Pointwise", {begin, end},
-                      {{"code", code}, {"shape", Ints{boxes->spec.shape[0], cells}}});
+    return build.pointwise_of({boxes->spec.shape[0], cells}, code, {begin, end});
 }
 
 /// com.microsoft's: boxes in parts of the image, and a value for places outside of it.
@@ -233,8 +225,7 @@ void deformable_convolution(Call& call) {
     std::vector<Ref> places;
     for (std::int64_t d = 0; d < 2; ++d) {
         const auto i = static_cast<std::size_t>(d);
-        const Ref move =
-            build.add1("Slice", {moves}, {{"dim", std::int64_t{2}}, {"begin", d}, {"end", d + 1}});
+        const Ref move = build.slice(moves, 2, d, d + 1);
         const std::string element =
             d == 0 ? cat("floor((index(1) + 0.5) / ", w[3], ")")
                    : cat("(index(1) - floor((index(1) + 0.5) / ", w[3], ") * ", w[3], ")");
@@ -247,7 +238,7 @@ void deformable_convolution(Call& call) {
     Ref seen = build.transpose(sampled(call, image, places, {}), {0, 2, 1});
     if (call.has(4)) {
         const Ref mask = build.reshape(call.in(4), {x[0] * parts, 1, elements * rows * columns});
-        seen = build.pointwise("y0 = x0 * x1", {seen, mask}, {}, "float");
+        seen = build.pointwise("y0 = x0 * x1", {seen, mask}, DType::f32);
     }
     seen = build.reshape(seen, {x[0], x[1] * elements, rows, columns});
     std::vector<Ref> params{
@@ -263,14 +254,12 @@ void deformable_convolution(Call& call) {
     call.set(0, build.cast(y, call.dtype(0)));
 }
 
-const Rule region_table[] = {{"RoiAlign", 10, roi_align},
-                             {"DeformConv", 19, deformable_convolution},
-                             {"com.microsoft.CropAndResize", 1, crop_and_resize}};
-
 }  // namespace
 
-std::span<const Rule> region_rules() {
-    return region_table;
+std::vector<Rule> region_rules() {
+    return {{"RoiAlign", 10, roi_align},
+            {"DeformConv", 19, deformable_convolution},
+            {"com.microsoft.CropAndResize", 1, crop_and_resize}};
 }
 
 }  // namespace dlprim::onnx

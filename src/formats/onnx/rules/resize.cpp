@@ -2,8 +2,8 @@
 // Images in another size: the operator Resize where that has the way, otherwise products with a
 // matrix of weights along each axis.
 #include "formats/onnx/call.hpp"
-#include "formats/onnx/rules/gather.hpp"
 #include "formats/onnx/rules/resize_weights.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -104,14 +104,13 @@ Ref multiplied(Call& call, Ref value, const ResizeWay& way, const ResizeAxis& ax
             "", host_numbers({axis.out, axis.in, 1}, made.weights,
                              is_float(dtype) || way.mode == "nearest" ? dtype : DType::f32));
         y = build.pointwise("y0 = sum[2](x0 * x1)",
-                            {build.reshape(value, {outer, 1, axis.in, inner}), weights}, {},
-                            name_of(dtype));
+                            {build.reshape(value, {outer, 1, axis.in, inner}), weights}, dtype);
     }
     if (!made.added.empty())
         y = build.pointwise("y0 = x0 + x1",
                             {build.reshape(y, {outer, axis.out, inner}),
                              build.constant("", host_numbers({axis.out, 1}, made.added, dtype))},
-                            {}, name_of(dtype));
+                            dtype);
     return build.reshape(y, shape.with(axis.axis, axis.out));
 }
 
@@ -232,17 +231,15 @@ void resize(Call& call) {
     interpolate(call, way, axes);
 }
 
-const Rule resize_table[] = {
-    {"Upsample", 7, upsample},
-    {"Upsample", 9, [](Call& call) { upsample_by(call, call.known_numbers(1, "scales")); }},
-    {"Resize", 10, [](Call& call) { upsample_by(call, call.known_numbers(1, "scales")); }},
-    {"Resize", 11, resize},
-};
-
 }  // namespace
 
-std::span<const Rule> resize_rules() {
-    return resize_table;
+std::vector<Rule> resize_rules() {
+    return {
+        {"Upsample", 7, upsample},
+        {"Upsample", 9, [](Call& call) { upsample_by(call, call.known_numbers(1, "scales")); }},
+        {"Resize", 10, [](Call& call) { upsample_by(call, call.known_numbers(1, "scales")); }},
+        {"Resize", 11, resize},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RotaryEmbedding, which turns pairs of features by an angle that depends on the position: ONNX's
 // own and com.microsoft's.
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -22,11 +22,10 @@ Ref rotated(Builder& build, Ref x, Ref cosine, Ref sine, bool interleaved) {
     const std::vector<Ref> inputs{build.slice(x, rank - 1, 0, middle),
                                   build.slice(x, rank - 1, middle, 2 * middle), with_pairs(cosine),
                                   with_pairs(sine)};
-    const auto type = name_of(x->spec.dtype);
-    const Ref real = build.pointwise("y0 = x2 * x0 - x3 * x1", inputs, {}, type),
-              other = build.pointwise("y0 = x3 * x0 + x2 * x1", inputs, {}, type);
-    return build.reshape(
-        build.add1("Concat", {real, other}, {{"dim", static_cast<std::int64_t>(rank - 1)}}), shape);
+    const DType type = x->spec.dtype;
+    const Ref real = build.pointwise("y0 = x2 * x0 - x3 * x1", inputs, type),
+              other = build.pointwise("y0 = x3 * x0 + x2 * x1", inputs, type);
+    return build.reshape(build.concat({real, other}, rank - 1), shape);
 }
 
 void rotary_embedding(Call& call) {
@@ -56,8 +55,7 @@ void rotary_embedding(Call& call) {
     };
     const Ref cosine = angle(1), sine = angle(2);
     Ref y = rotated(build, build.slice(x, 3, 0, turned), cosine, sine, interleaved);
-    if (turned < size)
-        y = build.add1("Concat", {y, build.slice(x, 3, turned, size)}, {{"dim", std::int64_t{3}}});
+    if (turned < size) y = build.concat({y, build.slice(x, 3, turned, size)}, 3);
     call.set(0, build.reshape(y, given));
 }
 
@@ -71,10 +69,8 @@ Ref positions_of(Call& call, std::int64_t batch, std::int64_t length) {
         if (given->spec.shape.numel() == batch * length)
             return call.build.reshape(given, {batch, length});
     }
-    return call.build.add1("Pointwise", {call.build.reshape(given, {1, 1})},
-                           {{"code", std::string("y0 = x0 + index(1)")},
-                            {"shape", Ints{batch, length}},
-                            {"dtypes", Strings{std::string("int64")}}});
+    return call.build.pointwise_of({batch, length}, "y0 = x0 + index(1)",
+                                   {call.build.reshape(given, {1, 1})}, DType::i64);
 }
 
 /// com.microsoft's: positions stand before the caches, and heads may follow from the caches.
@@ -100,13 +96,11 @@ void packed_rotary_embedding(Call& call) {
                               {"rotary_embedding_dim", {turned}}})[0]);
 }
 
-const Rule rotary_table[] = {{"RotaryEmbedding", 23, rotary_embedding},
-                             {"com.microsoft.RotaryEmbedding", 1, packed_rotary_embedding}};
-
 }  // namespace
 
-std::span<const Rule> rotary_rules() {
-    return rotary_table;
+std::vector<Rule> rotary_rules() {
+    return {{"RotaryEmbedding", 23, rotary_embedding},
+            {"com.microsoft.RotaryEmbedding", 1, packed_rotary_embedding}};
 }
 
 }  // namespace dlprim::onnx

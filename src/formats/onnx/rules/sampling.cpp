@@ -2,7 +2,7 @@
 // Images at computed places; see sampling.hpp. GridSample and AffineGrid.
 #include "formats/onnx/rules/sampling.hpp"
 
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -82,11 +82,7 @@ void grid_sample(Call& call) {
     for (std::int64_t d = 0; d < dims; ++d) {
         const std::int64_t size = x[static_cast<int>(d) + 2];
         // The grid names the last dimension first.
-        const Ref n =
-            dims == 1 ? flat
-                      : build.add1(
-                            "Slice", {flat},
-                            {{"dim", std::int64_t{2}}, {"begin", dims - 1 - d}, {"end", dims - d}});
+        const Ref n = dims == 1 ? flat : build.slice(flat, 2, dims - 1 - d, dims - d);
         const std::string place = how.align_corners ? cat("(x0 + 1) * 0.5 * ", size - 1)
                                                     : cat("((x0 + 1) * ", size, " - 1) * 0.5");
         const bool nearest = how.kind == Sampling::Kind::nearest;
@@ -136,10 +132,6 @@ void affine_grid(Call& call) {
     sizes.push_back(dims);
     call.set(0, build.cast(build.reshape(y, Shape(sizes)), call.dtype(0)));
 }
-
-const Rule sampling_table[] = {{"GridSample", 16, grid_sample},
-                               {"com.microsoft.GridSample", 1, grid_sample},
-                               {"AffineGrid", 20, affine_grid}};
 
 }  // namespace
 
@@ -196,7 +188,7 @@ Ref sampled(Call& call, Ref image, const std::vector<Ref>& places, const Samplin
             indices.push_back(tap.index);
             factors.push_back(tap.weight);
         }
-        Ref at = build.pointwise(cat("y0 = ", position), indices, {}, "int64");
+        Ref at = build.pointwise(cat("y0 = ", position), indices, DType::i64);
         at = build.reshape(at, {at->spec.shape[0], at->spec.shape[1]});
         const Ref rows = gather_computed(call, table, at, 0);
         factors.insert(factors.begin(), rows);
@@ -206,8 +198,10 @@ Ref sampled(Call& call, Ref image, const std::vector<Ref>& places, const Samplin
     return sum;
 }
 
-std::span<const Rule> sampling_rules() {
-    return sampling_table;
+std::vector<Rule> sampling_rules() {
+    return {{"GridSample", 16, grid_sample},
+            {"com.microsoft.GridSample", 1, grid_sample},
+            {"AffineGrid", 20, affine_grid}};
 }
 
 }  // namespace dlprim::onnx

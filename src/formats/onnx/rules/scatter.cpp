@@ -18,7 +18,7 @@ void scatter(Call& call, Attrs options) {
 
 void scatter_elements(Call& call) {
     const int axis = call.axis(call.integer("axis", 0), call.shape(0).rank());
-    scatter(call, {{"mode", std::string("elements")}, {"dim", static_cast<std::int64_t>(axis)}});
+    scatter(call, {{"mode", "elements"}, {"dim", axis}});
 }
 
 void scatter_nd(Call& call) {
@@ -33,7 +33,7 @@ void scatter_nd(Call& call) {
         const Ref all = call.build.reshape(call.in(2), Shape(sizes));
         return call.set(0, call.build.reshape(call.build.slice(all, 0, count - 1, count), data));
     }
-    scatter(call, {{"mode", std::string("tuples")}});
+    scatter(call, {{"mode", "tuples"}});
 }
 
 /// Indices are positions among all elements of the tensor that was pooled. output_shape may add
@@ -70,7 +70,7 @@ void max_unpool(Call& call) {
     const Shape flat{x.numel()};
     const Ref placed =
         build.add1("Scatter", {build.reshape(indices, flat), build.reshape(maxima, flat)},
-                   {{"mode", std::string("elements")}, {"shape", Ints{pooled.numel()}}});
+                   {{"mode", "elements"}, {"shape", Ints{pooled.numel()}}});
     const Ref whole = build.reshape(placed, pooled);
     if (!call.has(2)) return call.set(0, whole);
     const Ints wanted = call.known_integers(2, "the output's shape");
@@ -85,20 +85,18 @@ void max_unpool(Call& call) {
         padding.push_back(size - pooled[i]);
     }
     if (Shape(wanted) == pooled) return call.set(0, whole);
-    call.set(0, build.add1("Pad", {whole}, {{"pads", padding}, {"mode", std::string("constant")}}));
+    call.set(0, build.add1("Pad", {whole}, {{"pads", padding}, {"mode", "constant"}}));
 }
-
-const Rule scatter_table[] = {
-    {"Scatter", 9, scatter_elements, Rule::Strings::moved, 0b101},
-    {"ScatterElements", 11, scatter_elements, Rule::Strings::moved, 0b101},
-    {"ScatterND", 11, scatter_nd, Rule::Strings::moved, 0b101},
-    {"MaxUnpool", 9, max_unpool},
-};
 
 }  // namespace
 
-std::span<const Rule> scatter_rules() {
-    return scatter_table;
+std::vector<Rule> scatter_rules() {
+    return {
+        {"Scatter", 9, scatter_elements, Rule::Strings::moved, 0b101},
+        {"ScatterElements", 11, scatter_elements, Rule::Strings::moved, 0b101},
+        {"ScatterND", 11, scatter_nd, Rule::Strings::moved, 0b101},
+        {"MaxUnpool", 9, max_unpool},
+    };
 }
 
 }  // namespace dlprim::onnx

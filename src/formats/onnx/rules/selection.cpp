@@ -39,14 +39,12 @@ void non_zero(Call& call) {
     });
 }
 
-const Rule selection_table[] = {
-    {"NonZero", 9, non_zero},
-};
-
 }  // namespace
 
-std::span<const Rule> selection_rules() {
-    return selection_table;
+std::vector<Rule> selection_rules() {
+    return {
+        {"NonZero", 9, non_zero},
+    };
 }
 
 }  // namespace dlprim::onnx

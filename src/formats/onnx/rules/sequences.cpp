@@ -123,9 +123,7 @@ void concat_from_sequence(Call& call) {
         if (part->spec.shape[axis] > 0 || elements.size() == 1) parts.push_back(part);
     }
     if (parts.empty()) parts.push_back(elements[0].tensor());
-    call.set(0, parts.size() == 1
-                    ? parts[0]
-                    : call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}}));
+    call.set(0, call.build.concat(parts, axis));
 }
 
 void optional(Call& call) {
@@ -143,24 +141,22 @@ void get_element(Call& call) {
     call.set(0, call.value(0));
 }
 
-const Rule sequence_table[] = {
-    {"SequenceConstruct", 11, construct, Rule::Strings::own},
-    {"SequenceEmpty", 11, empty, Rule::Strings::own},
-    {"SequenceAt", 11, at, Rule::Strings::own},
-    {"SequenceInsert", 11, insert, Rule::Strings::own},
-    {"SequenceErase", 11, erase, Rule::Strings::own},
-    {"SequenceLength", 11, length, Rule::Strings::own},
-    {"SplitToSequence", 11, split_to_sequence, Rule::Strings::moved},
-    {"ConcatFromSequence", 11, concat_from_sequence, Rule::Strings::moved},
-    {"Optional", 15, optional, Rule::Strings::own},
-    {"OptionalHasElement", 15, has_element, Rule::Strings::own},
-    {"OptionalGetElement", 15, get_element, Rule::Strings::own},
-};
-
 }  // namespace
 
-std::span<const Rule> sequence_rules() {
-    return sequence_table;
+std::vector<Rule> sequence_rules() {
+    return {
+        {"SequenceConstruct", 11, construct, Rule::Strings::own},
+        {"SequenceEmpty", 11, empty, Rule::Strings::own},
+        {"SequenceAt", 11, at, Rule::Strings::own},
+        {"SequenceInsert", 11, insert, Rule::Strings::own},
+        {"SequenceErase", 11, erase, Rule::Strings::own},
+        {"SequenceLength", 11, length, Rule::Strings::own},
+        {"SplitToSequence", 11, split_to_sequence, Rule::Strings::moved},
+        {"ConcatFromSequence", 11, concat_from_sequence, Rule::Strings::moved},
+        {"Optional", 15, optional, Rule::Strings::own},
+        {"OptionalHasElement", 15, has_element, Rule::Strings::own},
+        {"OptionalGetElement", 15, get_element, Rule::Strings::own},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Other shapes and orders of the same elements, other types, and repetition.
 #include "formats/onnx/call.hpp"
-#include "formats/onnx/rules/narrow_cast.hpp"
-#include "formats/onnx/rules/string_cast.hpp"
 #include "formats/onnx/types.hpp"
 #include "formats/onnx/wide_rank.hpp"
 
@@ -112,52 +110,6 @@ void transpose(Call& call) {
         call.set(0, call.build.transpose(call.in(0), order));
 }
 
-void cast_to(Call& call, DType dtype) {
-    const bool saturate = call.integer("saturate", 1) != 0;
-    const std::string rounding = call.text("round_mode", "up");
-    if (call.in(0)->strings) return call.set(0, cast_from_strings(call, dtype));
-    call.set(0, is_narrow(dtype) ? cast_to_narrow(call, dtype, saturate, rounding)
-                                 : call.build.cast(call.in(0), dtype));
-}
-
-void cast(Call& call) {
-    const std::int64_t to = call.integer("to", 0);
-    if (to == string_type) {
-        call.ignore("saturate");
-        call.ignore("round_mode");
-        return call.set(0, cast_to_strings(call));
-    }
-    const std::optional<DType> dtype = dtype_of(to);
-    if (!dtype) call.unsupported("a cast to ", type_name(to), " is not supported");
-    cast_to(call, *dtype);
-}
-
-/// The same bits in another type of the same size.
-void bit_cast(Call& call) {
-    const Ref x = call.in(0);
-    const std::int64_t to = call.integer("to", 0);
-    const std::optional<DType> dtype = dtype_of(to);
-    if (!dtype) call.unsupported("a cast to ", type_name(to), " is not supported");
-    call.check(stored_bits(*dtype) == stored_bits(x->spec.dtype), "elements of ",
-               name_of(x->spec.dtype), " and ", name_of(*dtype), " are not of the same size");
-    if (x->known) {
-        auto made = call.build.allocate(x->spec.shape, *dtype);
-        made->data = x->known->data;
-        return call.set(0, call.build.constant("", std::move(made)));
-    }
-    call.set(0, call.build.add1("Cast", {x},
-                                {{"dtype", std::string(name_of(*dtype))}, {"reinterpret", true}}));
-}
-
-void cast_like(Call& call) {
-    if (call.in(1)->strings) {
-        call.ignore("saturate");
-        call.ignore("round_mode");
-        return call.set(0, cast_to_strings(call));
-    }
-    cast_to(call, call.dtype(1));
-}
-
 Ref broadcast_to(Call& call, Ref value, const Shape& shape) {
     if (value->spec.shape == shape) return value;
     if (is_narrow(value->spec.dtype)) {  // programs move their bytes
@@ -167,10 +119,7 @@ Ref broadcast_to(Call& call, Ref value, const Shape& shape) {
         };
         return as(broadcast_to(call, as(value, DType::u8), shape), value->spec.dtype);
     }
-    return call.build.add1("Pointwise", {value},
-                           {{"code", std::string("y0 = x0")},
-                            {"shape", Ints(shape.to_vector())},
-                            {"dtypes", Strings{std::string(name_of(value->spec.dtype))}}});
+    return call.build.pointwise_of(shape, "y0 = x0", {value}, value->spec.dtype);
 }
 
 void expand(Call& call) {
@@ -212,9 +161,7 @@ void concat(Call& call) {
         if (call.shape(i).rank() != call.shape(0).rank() || call.shape(i)[axis] > 0)
             parts.push_back(call.in(i));
     if (parts.empty()) parts.push_back(call.in(0));
-    call.set(0, parts.size() == 1
-                    ? parts[0]
-                    : call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}}));
+    call.set(0, call.build.concat(parts, axis));
 }
 
 /// Blocks of an image as channels, or back: a transposition between two views.
@@ -250,33 +197,28 @@ void space_to_depth(Call& call) {
     call.set(0, build.reshape(value, {x[0], x[1] * block * block, x[2] / block, x[3] / block}));
 }
 
-const Rule shape_table[] = {
-    {"Identity", 1, identity, Rule::Strings::moved},
-    {"Reshape", 1, [](Call& call) { reshape_to(call, call.integers("shape")); },
-     Rule::Strings::moved},
-    {"Reshape", 5, reshape, Rule::Strings::moved},
-    {"Flatten", 1, flatten, Rule::Strings::moved},
-    {"Squeeze", 1, [](Call& call) { squeeze(call, false); }, Rule::Strings::moved},
-    {"Squeeze", 13, [](Call& call) { squeeze(call, true); }, Rule::Strings::moved},
-    {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }, Rule::Strings::moved},
-    {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }, Rule::Strings::moved},
-    {"com.microsoft.ExpandDims", 1, [](Call& call) { unsqueeze(call, true); },
-     Rule::Strings::moved},
-    {"Transpose", 1, transpose, Rule::Strings::moved},
-    {"Cast", 6, cast, Rule::Strings::own},
-    {"BitCast", 26, bit_cast},
-    {"CastLike", 15, cast_like, Rule::Strings::own},
-    {"Expand", 8, expand, Rule::Strings::moved},
-    {"Tile", 6, tile, Rule::Strings::moved},
-    {"Concat", 1, concat, Rule::Strings::moved, Rule::all_inputs},
-    {"DepthToSpace", 1, depth_to_space},
-    {"SpaceToDepth", 1, space_to_depth},
-};
-
 }  // namespace
 
-std::span<const Rule> shape_rules() {
-    return shape_table;
+std::vector<Rule> shape_rules() {
+    return {
+        {"Identity", 1, identity, Rule::Strings::moved},
+        {"Reshape", 1, [](Call& call) { reshape_to(call, call.integers("shape")); },
+         Rule::Strings::moved},
+        {"Reshape", 5, reshape, Rule::Strings::moved},
+        {"Flatten", 1, flatten, Rule::Strings::moved},
+        {"Squeeze", 1, [](Call& call) { squeeze(call, false); }, Rule::Strings::moved},
+        {"Squeeze", 13, [](Call& call) { squeeze(call, true); }, Rule::Strings::moved},
+        {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }, Rule::Strings::moved},
+        {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }, Rule::Strings::moved},
+        {"com.microsoft.ExpandDims", 1, [](Call& call) { unsqueeze(call, true); },
+         Rule::Strings::moved},
+        {"Transpose", 1, transpose, Rule::Strings::moved},
+        {"Expand", 8, expand, Rule::Strings::moved},
+        {"Tile", 6, tile, Rule::Strings::moved},
+        {"Concat", 1, concat, Rule::Strings::moved, Rule::all_inputs},
+        {"DepthToSpace", 1, depth_to_space},
+        {"SpaceToDepth", 1, space_to_depth},
+    };
 }
 
 }  // namespace dlprim::onnx

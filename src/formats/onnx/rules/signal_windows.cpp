@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Constants of signal processing: windows, and the matrix that turns a spectrum into mel bins.
 #include "formats/onnx/call.hpp"
-#include "formats/onnx/types.hpp"
 
 #include <cmath>
 
@@ -12,20 +11,13 @@ namespace {
 constexpr std::int64_t most_window_elements = 1 << 24;
 const double turn = 8 * std::atan(1.0);
 
-DType window_type(Call& call) {
-    const std::int64_t given = call.integer("output_datatype", 1);
-    const std::optional<DType> dtype = dtype_of(given);
-    if (!dtype) call.unsupported("type ", type_name(given), " is not supported");
-    return *dtype;
-}
-
 /// Cosines with these factors: of the constant, of one turn along the window, of two turns.
 Rule window(std::string_view type, double constant, double first, double second) {
     return {
         type, 17, [=](Call& call) {
             const std::int64_t size = call.known_integer(0, "the window's sizes");
             const bool periodic = call.integer("periodic", 1) != 0;
-            const DType dtype = window_type(call);
+            const DType dtype = call.type("output_datatype", DType::f32);
             call.check(size >= 0, "a window of ", size, " elements");
             call.supports(size <= most_window_elements, "a window of ", size,
                           " elements is too large");
@@ -61,7 +53,7 @@ void mel_weights(Call& call) {
                        rate = call.known_integer(2, "sample_rate");
     const double low = mel_of(single(call, 3, "lower_edge_hertz")),
                  high = mel_of(single(call, 4, "upper_edge_hertz"));
-    const DType dtype = window_type(call);
+    const DType dtype = call.type("output_datatype", DType::f32);
     call.check(bins >= 1 && length >= 1 && rate >= 1, "num_mel_bins is ", bins, ", dft_length ",
                length, ", sample_rate ", rate);
     const std::int64_t rows = length / 2 + 1;
@@ -94,17 +86,15 @@ void mel_weights(Call& call) {
     call.set(0, call.build.constant("", host_numbers({rows, bins}, values, dtype)));
 }
 
-const Rule signal_window_table[] = {
-    window("HannWindow", 0.5, -0.5, 0),
-    window("HammingWindow", 25.0 / 46, -21.0 / 46, 0),
-    window("BlackmanWindow", 0.42, -0.5, 0.08),
-    {"MelWeightMatrix", 17, mel_weights},
-};
-
 }  // namespace
 
-std::span<const Rule> signal_window_rules() {
-    return signal_window_table;
+std::vector<Rule> signal_window_rules() {
+    return {
+        window("HannWindow", 0.5, -0.5, 0),
+        window("HammingWindow", 25.0 / 46, -21.0 / 46, 0),
+        window("BlackmanWindow", 0.42, -0.5, 0.08),
+        {"MelWeightMatrix", 17, mel_weights},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -2,7 +2,7 @@
 // Normalisations of com.microsoft behind a sum: with a skip connection and a bias, or of
 // embeddings. SimplifiedLayerNormalization, which is RMSNormalization, stands in ONNX's own domain,
 // too.
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
@@ -26,7 +26,7 @@ Ref skip_sum(Call& call, int bias) {
     std::vector<Ref> inputs{call.in(0), call.in(1)};
     if (call.has(bias)) inputs.push_back(call.in(bias));
     const Ref sum = call.build.pointwise(inputs.size() == 2 ? "y0 = x0 + x1" : "y0 = x0 + x1 + x2",
-                                         inputs, {}, name_of(call.dtype(0)));
+                                         inputs, call.dtype(0));
     call.check(sum->spec.shape == call.shape(0), "a skip of shape ", call.shape(1).str(),
                " does not fit an input of shape ", call.shape(0).str());
     call.set(3, sum);
@@ -79,32 +79,30 @@ void embedding_norm(Call& call) {
     }
     if (call.has(4)) parts.push_back(gather_computed(call, call.in(4), call.in(1), 0));
     const Ref sum = build.pointwise(parts.size() == 2 ? "y0 = x0 + x1" : "y0 = x0 + x1 + x2", parts,
-                                    {}, name_of(call.dtype(2)));
+                                    call.dtype(2));
     call.set(0, call.made_by("LayerNormalization", 17, {sum, call.in(5), call.in(6)},
                              {{"epsilon", {call.number("epsilon", 1e-12f)}}})[0]);
     if (call.wants(1))  // how many words of each row count
         call.set(
             1,
             call.has(7)
-                ? build.reshape(build.pointwise("y0 = sum[1](x0 == 1)", {call.in(7)}, {}, "int32"),
+                ? build.reshape(build.pointwise("y0 = sum[1](x0 == 1)", {call.in(7)}, DType::i32),
                                 {ids[0]})
                 : build.constant("", host_integers({ids[0]}, Ints(static_cast<std::size_t>(ids[0])),
                                                    DType::i32)));
     call.set(2, sum);
 }
 
-const Rule skip_normalization_table[] = {
-    {"SimplifiedLayerNormalization", 1, rms_norm},
-    {"com.microsoft.SimplifiedLayerNormalization", 1, rms_norm},
-    {"com.microsoft.EmbedLayerNormalization", 1, embedding_norm},
-    {"com.microsoft.SkipLayerNormalization", 1, skip_layer_norm},
-    {"com.microsoft.SkipSimplifiedLayerNormalization", 1, skip_rms_norm},
-};
-
 }  // namespace
 
-std::span<const Rule> skip_normalization_rules() {
-    return skip_normalization_table;
+std::vector<Rule> skip_normalization_rules() {
+    return {
+        {"SimplifiedLayerNormalization", 1, rms_norm},
+        {"com.microsoft.SimplifiedLayerNormalization", 1, rms_norm},
+        {"com.microsoft.EmbedLayerNormalization", 1, embedding_norm},
+        {"com.microsoft.SkipLayerNormalization", 1, skip_layer_norm},
+        {"com.microsoft.SkipSimplifiedLayerNormalization", 1, skip_rms_norm},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Parts of tensors: slices, splits, gathered rows, and padding around them.
-#include "formats/onnx/rules/gather.hpp"
+#include "formats/onnx/rules/shared.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +52,7 @@ Ref take(Call& call, Ref value, int axis, const Ints& at) {
         i = next;
     }
     if (parts.size() == 1) return parts[0];
-    return call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
+    return call.build.concat(parts, axis);
 }
 
 /// One dimension's slice by numpy's rules.
@@ -252,28 +252,26 @@ void center(Call& call) {
         }
     }
     if (grows)
-        value = call.build.add1(
-            "Pad", {value}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+        value =
+            call.build.add1("Pad", {value}, {{"pads", pads}, {"mode", "constant"}, {"value", 0.0}});
     call.set(0, value);
 }
 
-const Rule slicing_table[] = {
-    {"CenterCropPad", 18, center},
-    {"Slice", 1, slice_by_attributes, Rule::Strings::moved},
-    {"Slice", 10, slice_by_inputs, Rule::Strings::moved},
-    {"Split", 1, split_by_attribute, Rule::Strings::moved},
-    {"Split", 13, split_by_input, Rule::Strings::moved},
-    {"Compress", 9, compress, Rule::Strings::moved},
-    {"Gather", 1, gather, Rule::Strings::moved},
-    {"Pad", 1, [](Call& call) { pad_by_attributes(call, "paddings"); }},
-    {"Pad", 2, [](Call& call) { pad_by_attributes(call, "pads"); }},
-    {"Pad", 11, pad_by_inputs},
-};
-
 }  // namespace
 
-std::span<const Rule> slicing_rules() {
-    return slicing_table;
+std::vector<Rule> slicing_rules() {
+    return {
+        {"CenterCropPad", 18, center},
+        {"Slice", 1, slice_by_attributes, Rule::Strings::moved},
+        {"Slice", 10, slice_by_inputs, Rule::Strings::moved},
+        {"Split", 1, split_by_attribute, Rule::Strings::moved},
+        {"Split", 13, split_by_input, Rule::Strings::moved},
+        {"Compress", 9, compress, Rule::Strings::moved},
+        {"Gather", 1, gather, Rule::Strings::moved},
+        {"Pad", 1, [](Call& call) { pad_by_attributes(call, "paddings"); }},
+        {"Pad", 2, [](Call& call) { pad_by_attributes(call, "pads"); }},
+        {"Pad", 11, pad_by_inputs},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -119,17 +119,15 @@ void match(Call& call) {
     call.set(0, call.build.constant("", host_integers(call.shape(0), matches, DType::boolean)));
 }
 
-const Rule string_table[] = {
-    {"StringNormalizer", 10, normalize, Rule::Strings::own},
-    {"StringConcat", 20, concat_strings, Rule::Strings::own},
-    {"StringSplit", 20, split_strings, Rule::Strings::own},
-    {"RegexFullMatch", 20, match, Rule::Strings::own},
-};
-
 }  // namespace
 
-std::span<const Rule> string_rules() {
-    return string_table;
+std::vector<Rule> string_rules() {
+    return {
+        {"StringNormalizer", 10, normalize, Rule::Strings::own},
+        {"StringConcat", 20, concat_strings, Rule::Strings::own},
+        {"StringSplit", 20, split_strings, Rule::Strings::own},
+        {"RegexFullMatch", 20, match, Rule::Strings::own},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -237,9 +237,8 @@ void classifier(Call& call) {
         "y0 = x0 + x1",
         {weighed(build, all, pairs.weights, pairs.count), floats(build, {pairs.count}, rho)});
     const auto votes_for = [&](const char* condition, const std::vector<double>& whom) {
-        return build.add1("MatMul",
-                          {build.pointwise(cat("y0 = ", condition), {scores}, {}, "float"),
-                           floats(build, {pairs.count, classes}, whom)});
+        return build.add1("MatMul", {build.pointwise(cat("y0 = ", condition), {scores}, DType::f32),
+                                     floats(build, {pairs.count, classes}, whom)});
     };
     const Ref votes = build.pointwise(
         "y0 = x0 + x1", {votes_for("x0 > 0", pairs.first), votes_for("!(x0 > 0)", pairs.other)});
@@ -255,19 +254,17 @@ void classifier(Call& call) {
     const bool logistic = transform == "LOGISTIC";
     const Ref first =
         build.pointwise(logistic || transform == "NONE" ? "y0 = -x0" : "y0 = 1 - x0", {scores});
-    const Ref both = build.add1("Concat", {first, scores}, {{"dim", std::int64_t{1}}});
+    const Ref both = build.concat({first, scores}, 1);
     call.set(1, logistic ? transformed_scores(call, both) : both);
 }
 
-const Rule svm_table[] = {
-    {"ai.onnx.ml.SVMClassifier", 1, classifier, Rule::Strings::own},
-    {"ai.onnx.ml.SVMRegressor", 1, regressor},
-};
-
 }  // namespace
 
-std::span<const Rule> svm_rules() {
-    return svm_table;
+std::vector<Rule> svm_rules() {
+    return {
+        {"ai.onnx.ml.SVMClassifier", 1, classifier, Rule::Strings::own},
+        {"ai.onnx.ml.SVMRegressor", 1, regressor},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -119,12 +119,10 @@ void vectorize(Call& call) {
     call.set(0, results[0]);
 }
 
-const Rule tfidf_table[] = {{"TfIdfVectorizer", 9, vectorize, Rule::Strings::own}};
-
 }  // namespace
 
-std::span<const Rule> tfidf_rules() {
-    return tfidf_table;
+std::vector<Rule> tfidf_rules() {
+    return {{"TfIdfVectorizer", 9, vectorize, Rule::Strings::own}};
 }
 
 }  // namespace dlprim::onnx

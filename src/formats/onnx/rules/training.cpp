@@ -62,16 +62,14 @@ void momentum(Call& call) {
            {call.number("alpha", 0), call.number("beta", 0), call.number("norm_coefficient", 0)});
 }
 
-const Rule training_table[] = {
-    {"ai.onnx.preview.training.Adagrad", 1, adagrad},
-    {"ai.onnx.preview.training.Adam", 1, adam},
-    {"ai.onnx.preview.training.Momentum", 1, momentum},
-};
-
 }  // namespace
 
-std::span<const Rule> training_rules() {
-    return training_table;
+std::vector<Rule> training_rules() {
+    return {
+        {"ai.onnx.preview.training.Adagrad", 1, adagrad},
+        {"ai.onnx.preview.training.Adam", 1, adam},
+        {"ai.onnx.preview.training.Momentum", 1, momentum},
+    };
 }
 
 }  // namespace dlprim::onnx

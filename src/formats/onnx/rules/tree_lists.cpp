@@ -162,7 +162,7 @@ void regressor(Call& call) {
 Ref scores_of_two(Call& call, Ref second, bool shares) {
     Builder& build = call.build;
     const Ref first = build.pointwise(shares ? "y0 = 1 - x0" : "y0 = -x0", {second});
-    return build.add1("Concat", {first, second}, {{"dim", std::int64_t{1}}});
+    return build.concat({first, second}, 1);
 }
 
 void classifier(Call& call) {
@@ -193,15 +193,13 @@ void classifier(Call& call) {
     call.ignore("post_transform");
 }
 
-const Rule tree_list_table[] = {
-    {"ai.onnx.ml.TreeEnsembleClassifier", 1, classifier, Rule::Strings::own},
-    {"ai.onnx.ml.TreeEnsembleRegressor", 1, regressor},
-};
-
 }  // namespace
 
-std::span<const Rule> tree_list_rules() {
-    return tree_list_table;
+std::vector<Rule> tree_list_rules() {
+    return {
+        {"ai.onnx.ml.TreeEnsembleClassifier", 1, classifier, Rule::Strings::own},
+        {"ai.onnx.ml.TreeEnsembleRegressor", 1, regressor},
+    };
 }
 
 }  // namespace dlprim::onnx

@@ -179,12 +179,10 @@ void tree_ensemble(Call& call) {
     call.set(0, trees::run(call, read_trees(call, x[1]), call.dtype(0)));
 }
 
-const Rule tree_table[] = {{"ai.onnx.ml.TreeEnsemble", 5, tree_ensemble}};
-
 }  // namespace
 
-std::span<const Rule> tree_rules() {
-    return tree_table;
+std::vector<Rule> tree_rules() {
+    return {{"ai.onnx.ml.TreeEnsemble", 5, tree_ensemble}};
 }
 
 }  // namespace dlprim::onnx

@@ -142,12 +142,10 @@ void unique(Call& call) {
     if (x->strings) call.build.as_strings(results[0]);
 }
 
-const Rule unique_table[] = {{"Unique", 11, unique, Rule::Strings::own}};
-
 }  // namespace
 
-std::span<const Rule> unique_rules() {
-    return unique_table;
+std::vector<Rule> unique_rules() {
+    return {{"Unique", 11, unique, Rule::Strings::own}};
 }
 
 }  // namespace dlprim::onnx

@@ -16,8 +16,7 @@ constexpr std::int64_t most_kernel_slices = 64, most_parts = 1024;
 Ref padded(Builder& build, Ref x, int dim, std::int64_t front, std::int64_t behind) {
     const auto cut = [&](std::int64_t begin, std::int64_t end) {
         if (begin == 0 && end == x->spec.shape[dim]) return;
-        x = build.add1("Slice", {x},
-                       {{"dim", static_cast<std::int64_t>(dim)}, {"begin", begin}, {"end", end}});
+        x = build.slice(x, dim, begin, end);
     };
     cut(std::max<std::int64_t>(-front, 0), x->spec.shape[dim] - std::max<std::int64_t>(-behind, 0));
     front = std::max<std::int64_t>(front, 0);
@@ -26,8 +25,7 @@ Ref padded(Builder& build, Ref x, int dim, std::int64_t front, std::int64_t behi
     Ints pads(2 * static_cast<std::size_t>(x->spec.shape.rank() - dim), 0);  // from the last on
     pads[pads.size() - 2] = front;
     pads[pads.size() - 1] = behind;
-    return build.add1("Pad", {x},
-                      {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+    return build.add1("Pad", {x}, {{"pads", pads}, {"mode", "constant"}, {"value", 0.0}});
 }
 
 /// Windows of the last two dimensions alone.
@@ -49,8 +47,8 @@ Ref finished(Builder& build, Ref y, Ref bias) {
     y = build.transpose(y, {0, 2, 1, 3, 4});
     if (!bias) return y;
     return build.pointwise("y0 = x0 + x1",
-                           {y, build.reshape(bias, {bias->spec.shape.numel(), 1, 1, 1})}, {},
-                           name_of(y->spec.dtype));
+                           {y, build.reshape(bias, {bias->spec.shape.numel(), 1, 1, 1})},
+                           y->spec.dtype);
 }
 
 }  // namespace
@@ -76,14 +74,11 @@ Ref volume_convolution(Call& call, Ref x, Ref weight, Ref bias, const Windows& w
         Ref part = padded(build, x, 2, -begin, begin + slices * stride - wanted);
         if (stride > 1) {
             part = build.reshape(part, {shape[0], shape[1], slices, stride, shape[3], shape[4]});
-            part = build.add1(
-                "Slice", {part},
-                {{"dim", std::int64_t{3}}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}});
+            part = build.slice(part, 3, 0, 1);
         }
         parts.push_back(build.reshape(part, {shape[0], shape[1], slices, 1, shape[3], shape[4]}));
     }
-    Ref seen =
-        parts.size() == 1 ? parts[0] : build.add1("Concat", parts, {{"dim", std::int64_t{3}}});
+    Ref seen = build.concat(parts, 3);
     seen = build.transpose(seen, {0, 2, 1, 3, 4, 5});
     seen = build.reshape(seen, {shape[0] * slices, shape[1] * kernel, shape[3], shape[4]});
     const Ref flat = build.reshape(weight, {w[0], w[1] * kernel, w[3], w[4]});
@@ -114,10 +109,7 @@ Ref volume_transposed_convolution(Call& call, Ref x, Ref weight, Ref bias, const
                               output_pad[0] - windows.pad[0] - windows.pad[3];
     Ref sum = nullptr;
     for (std::int64_t k = 0; k < kernel; ++k) {
-        Ref part = kernel == 1
-                       ? by_kernel
-                       : build.add1("Slice", {by_kernel},
-                                    {{"dim", std::int64_t{3}}, {"begin", k}, {"end", k + 1}});
+        Ref part = kernel == 1 ? by_kernel : build.slice(by_kernel, 3, k, k + 1);
         // Each slice is followed by the zeros of the stride, then the row is moved to its place.
         part = build.reshape(part, {shape[0], shape[2], 1, outputs, height, width});
         part = padded(build, part, 2, 0, stride - 1);

@@ -18,12 +18,10 @@ void zip_map(Call& call) {
     call.set(0, AnyValue::Maps{std::move(labels.texts), std::move(labels.numbers), rows});
 }
 
-const Rule zip_map_table[] = {{"ai.onnx.ml.ZipMap", 1, zip_map}};
-
 }  // namespace
 
-std::span<const Rule> zip_map_rules() {
-    return zip_map_table;
+std::vector<Rule> zip_map_rules() {
+    return {{"ai.onnx.ml.ZipMap", 1, zip_map}};
 }
 
 }  // namespace dlprim::onnx
