@@ -2,10 +2,12 @@
 // label_inputs(): follows labels from operators back to the network's inputs.
 #include "api/label_inputs.hpp"
 
+#include "base/number_types.hpp"
 #include "graph/operator.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace dlprim {
@@ -14,22 +16,15 @@ namespace {
 
 /// The number of non-negative values that an integer type can represent.
 std::int64_t count_of(DType dtype) {
-    switch (dtype) {
-        case DType::i8:
-            return std::int64_t{1} << 7;
-        case DType::u8:
-            return std::int64_t{1} << 8;
-        case DType::i16:
-            return std::int64_t{1} << 15;
-        case DType::u16:
-            return std::int64_t{1} << 16;
-        case DType::i32:
-            return std::int64_t{1} << 31;
-        case DType::u32:
-            return std::int64_t{1} << 32;
-        default:
-            return std::numeric_limits<std::int64_t>::max();
-    }
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    const auto count = [](auto zero) -> std::int64_t {
+        using T = decltype(zero);
+        if constexpr (std::is_integral_v<T> && sizeof(T) < 8)
+            return std::int64_t{std::numeric_limits<T>::max()} + 1;
+        else
+            return most;
+    };
+    return with_number_type(dtype, count, [] { return most; });
 }
 
 /// Whether the node does not change class numbers: it changes only the shape, or casts integers. A

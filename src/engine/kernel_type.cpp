@@ -2,34 +2,18 @@
 // kernel_type: a table.
 #include "engine/kernel_type.hpp"
 
+#include <cstddef>
+#include <iterator>
+
 namespace dlprim {
 
 const char* kernel_type(DType dtype) noexcept {
-    switch (dtype) {
-        case DType::f32:
-            return "float";
-        case DType::f16:
-            return "half";
-        case DType::f64:
-            return "double";
-        case DType::i8:
-            return "char";
-        case DType::i16:
-            return "short";
-        case DType::bf16:
-        case DType::u16:
-            return "ushort";
-        case DType::i32:
-            return "int";
-        case DType::u32:
-            return "uint";
-        case DType::i64:
-            return "long";
-        case DType::u64:
-            return "ulong";
-        default:  // bool, uint8 and narrow types
-            return "uchar";
-    }
+    // By the number of a DType; bool, uint8 and narrow types are bytes.
+    constexpr const char* names[] = {"float", "half",  "ushort", "double", "char",
+                                     "uchar", "short", "ushort", "int",    "uint",
+                                     "long",  "uchar", "ulong"};
+    const auto number = static_cast<std::size_t>(dtype);
+    return number < std::size(names) ? names[number] : "uchar";
 }
 
 }  // namespace dlprim

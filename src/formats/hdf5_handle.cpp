@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 namespace dlprim::hdf5 {
 
@@ -32,74 +33,38 @@ Handle bool_type() {
     return type;
 }
 
-Handle memory_type(DType dtype) {
-    const auto copy = [](hid_t type) { return Handle(H5Tcopy(type), H5Tclose); };
-    switch (dtype) {
-        case DType::f32:
-            return copy(H5T_NATIVE_FLOAT);
-        case DType::f64:
-            return copy(H5T_NATIVE_DOUBLE);
-        case DType::f16:
-            return half_type();
-        case DType::bf16:
-            return copy(H5T_NATIVE_UINT16);
-        case DType::i8:
-            return copy(H5T_NATIVE_INT8);
-        case DType::u8:
-            return copy(H5T_NATIVE_UINT8);
-        case DType::i16:
-            return copy(H5T_NATIVE_INT16);
-        case DType::u16:
-            return copy(H5T_NATIVE_UINT16);
-        case DType::i32:
-            return copy(H5T_NATIVE_INT32);
-        case DType::u32:
-            return copy(H5T_NATIVE_UINT32);
-        case DType::i64:
-            return copy(H5T_NATIVE_INT64);
-        case DType::u64:
-            return copy(H5T_NATIVE_UINT64);
-        case DType::boolean:
-            return bool_type();
-        default:
-            break;
-    }
+namespace {
+
+/// The types of a dtype in memory and, little-endian, in files. HDF5's names are calls.
+std::pair<hid_t, hid_t> types_of(DType dtype) {
+    const std::tuple<DType, hid_t, hid_t> rows[] = {{DType::f32, H5T_NATIVE_FLOAT, H5T_IEEE_F32LE},
+                                                    {DType::f64, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE},
+                                                    {DType::bf16, H5T_NATIVE_UINT16, H5T_STD_U16LE},
+                                                    {DType::i8, H5T_NATIVE_INT8, H5T_STD_I8LE},
+                                                    {DType::u8, H5T_NATIVE_UINT8, H5T_STD_U8LE},
+                                                    {DType::i16, H5T_NATIVE_INT16, H5T_STD_I16LE},
+                                                    {DType::u16, H5T_NATIVE_UINT16, H5T_STD_U16LE},
+                                                    {DType::i32, H5T_NATIVE_INT32, H5T_STD_I32LE},
+                                                    {DType::u32, H5T_NATIVE_UINT32, H5T_STD_U32LE},
+                                                    {DType::i64, H5T_NATIVE_INT64, H5T_STD_I64LE},
+                                                    {DType::u64, H5T_NATIVE_UINT64, H5T_STD_U64LE}};
+    for (const auto& [known, memory, file] : rows)
+        if (known == dtype) return {memory, file};
     fail(ErrorKind::invalid_argument, "a dtype that HDF5 files do not hold");
 }
 
+}  // namespace
+
+Handle memory_type(DType dtype) {
+    if (dtype == DType::f16) return half_type();
+    if (dtype == DType::boolean) return bool_type();
+    return {H5Tcopy(types_of(dtype).first), H5Tclose};
+}
+
 Handle file_type(DType dtype) {
-    const auto copy = [](hid_t type) { return Handle(H5Tcopy(type), H5Tclose); };
-    switch (dtype) {
-        case DType::f32:
-            return copy(H5T_IEEE_F32LE);
-        case DType::f64:
-            return copy(H5T_IEEE_F64LE);
-        case DType::f16:
-            return half_type();
-        case DType::bf16:
-            return copy(H5T_STD_U16LE);
-        case DType::i8:
-            return copy(H5T_STD_I8LE);
-        case DType::u8:
-            return copy(H5T_STD_U8LE);
-        case DType::i16:
-            return copy(H5T_STD_I16LE);
-        case DType::u16:
-            return copy(H5T_STD_U16LE);
-        case DType::i32:
-            return copy(H5T_STD_I32LE);
-        case DType::u32:
-            return copy(H5T_STD_U32LE);
-        case DType::i64:
-            return copy(H5T_STD_I64LE);
-        case DType::u64:
-            return copy(H5T_STD_U64LE);
-        case DType::boolean:
-            return bool_type();
-        default:
-            break;
-    }
-    fail(ErrorKind::invalid_argument, "a dtype that HDF5 files do not hold");
+    if (dtype == DType::f16) return half_type();
+    if (dtype == DType::boolean) return bool_type();
+    return {H5Tcopy(types_of(dtype).second), H5Tclose};
 }
 
 std::optional<DType> dtype_of(hid_t type) {

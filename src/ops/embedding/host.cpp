@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // embedding.host and embedding_backward.host: the operators on the host's threads.
+#include "base/number_types.hpp"
 #include "base/text.hpp"
 #include "engine/element.hpp"
 #include "ops/embedding/operators.hpp"

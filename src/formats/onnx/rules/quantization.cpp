@@ -3,7 +3,9 @@
 #include "formats/onnx/rules/quantization.hpp"
 
 #include "formats/onnx/rules/shared.hpp"
+#include "formats/onnx/types.hpp"
 
+#include <cmath>
 #include <optional>
 
 namespace dlprim::onnx {
@@ -164,26 +166,13 @@ Quantized dynamically_quantized(Builder& build, Ref x) {
 }
 
 std::pair<double, double> quantized_range(const Call& call, DType dtype) {
-    switch (dtype) {
-        case DType::u8:
-            return {0, 255};
-        case DType::i8:
-            return {-128, 127};
-        case DType::u16:
-            return {0, 65535};
-        case DType::i16:
-            return {-32768, 32767};
-        case DType::i4:
-            return {-8, 7};
-        case DType::u4:
-            return {0, 15};
-        case DType::i2:
-            return {-2, 1};
-        case DType::u2:
-            return {0, 3};
-        default:
-            call.unsupported("a quantised tensor of ", name_of(dtype), " is not supported");
-    }
+    const bool is_signed =
+        dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i4 || dtype == DType::i2;
+    call.supports(is_signed || dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u4 ||
+                      dtype == DType::u2,
+                  "a quantised tensor of ", name_of(dtype), " is not supported");
+    const double numbers = std::exp2(stored_bits(dtype));
+    return is_signed ? std::pair(-numbers / 2, numbers / 2 - 1) : std::pair(0.0, numbers - 1);
 }
 
 std::vector<Rule> quantization_rules() {
