@@ -37,6 +37,44 @@ bool is_one(const ExprPtr& e) {
     return e->kind == Expr::Kind::constant && e->value == 1;
 }
 
+/// The derivative of a function y of one argument a: that of a, times or divided by an expression.
+struct Derivative {
+    Op op;
+    const char* text;
+    bool divides = false;
+};
+
+constexpr Derivative derivatives[] = {
+    {Op::exp, "y"},
+    {Op::log, "a", true},
+    {Op::log1p, "1 + a", true},
+    {Op::expm1, "exp(a)"},
+    {Op::sqrt, "0.5 / y"},
+    {Op::rsqrt, "-0.5 * (y * (y * y))"},
+    {Op::abs, "sign(a)"},
+    {Op::sin, "cos(a)"},
+    {Op::cos, "-sin(a)"},
+    {Op::tan, "1 + y * y"},
+    {Op::asin, "rsqrt(1 - a * a)"},
+    {Op::acos, "-rsqrt(1 - a * a)"},
+    {Op::atan, "1 + a * a", true},
+    {Op::sinh, "cosh(a)"},
+    {Op::cosh, "sinh(a)"},
+    {Op::tanh, "1 - y * y"},
+    {Op::asinh, "rsqrt(a * a + 1)"},
+    {Op::acosh, "rsqrt(a * a - 1)"},
+    {Op::atanh, "1 - a * a", true},
+    {Op::erf, "1.1283791670955126 * exp(-(a * a))"},
+    {Op::erfc, "-1.1283791670955126 * exp(-(a * a))"},
+    {Op::erfinv, "0.8862269254527580 * exp(y * y)"},
+    {Op::exp2, "0.6931471805599453 * y"},
+    {Op::log2, "0.6931471805599453 * a", true},
+    {Op::log10, "2.302585092994046 * a", true},
+    {Op::lgamma, "digamma(a)"},
+    {Op::digamma, "trigamma(a)"},
+    {Op::sigmoid, "y * (1 - y)"},
+};
+
 struct Differentiator {
     int number;
     std::unordered_map<const Expr*, ExprPtr> done;
@@ -153,70 +191,14 @@ struct Differentiator {
 
     /// The derivative of y, a function of one argument a. The derivative of a is da.
     static ExprPtr of_one(Op op, const ExprPtr& y, const ExprPtr& a, const ExprPtr& da) {
-        switch (op) {
-            case Op::exp:
-                return product(y, da);
-            case Op::log:
-                return div(da, a);
-            case Op::log1p:
-                return div(da, add(one(), a));
-            case Op::expm1:
-                return product(make("exp", {a}), da);
-            case Op::sqrt:
-                return product(div(constant(0.5), y), da);
-            case Op::rsqrt:
-                return product(mul(constant(-0.5), mul(y, mul(y, y))), da);
-            case Op::abs:
-                return product(make("sign", {a}), da);
-            case Op::sin:
-                return product(make("cos", {a}), da);
-            case Op::cos:
-                return product(neg(make("sin", {a})), da);
-            case Op::tan:
-                return product(add(one(), mul(y, y)), da);
-            case Op::asin:
-                return product(make("rsqrt", {sub(one(), mul(a, a))}), da);
-            case Op::acos:
-                return product(neg(make("rsqrt", {sub(one(), mul(a, a))})), da);
-            case Op::atan:
-                return div(da, add(one(), mul(a, a)));
-            case Op::sinh:
-                return product(make("cosh", {a}), da);
-            case Op::cosh:
-                return product(make("sinh", {a}), da);
-            case Op::tanh:
-                return product(sub(one(), mul(y, y)), da);
-            case Op::asinh:
-                return product(make("rsqrt", {add(mul(a, a), one())}), da);
-            case Op::acosh:
-                return product(make("rsqrt", {sub(mul(a, a), one())}), da);
-            case Op::atanh:
-                return div(da, sub(one(), mul(a, a)));
-            case Op::erf:
-                return product(mul(constant(1.1283791670955126), make("exp", {neg(mul(a, a))})),
-                               da);
-            case Op::erfc:
-                return product(mul(constant(-1.1283791670955126), make("exp", {neg(mul(a, a))})),
-                               da);
-            case Op::erfinv:
-                return product(mul(constant(0.8862269254527580), make("exp", {mul(y, y)})), da);
-            case Op::exp2:
-                return product(mul(constant(0.6931471805599453), y), da);
-            case Op::log2:
-                return div(da, mul(constant(0.6931471805599453), a));
-            case Op::log10:
-                return div(da, mul(constant(2.302585092994046), a));
-            case Op::lgamma:
-                return product(make("digamma", {a}), da);
-            case Op::digamma:
-                return product(make("trigamma", {a}), da);
-            case Op::trigamma:
-                fail(ErrorKind::unsupported, "trigamma() has no gradient");
-            case Op::sigmoid:
-                return product(mul(y, sub(one(), y)), da);
-            default:
-                return nullptr;
+        if (op == Op::trigamma) fail(ErrorKind::unsupported, "trigamma() has no gradient");
+        for (const Derivative& row : derivatives) {
+            if (row.op != op) continue;
+            const Program program = parse(cat("a = x0; y = x1; y0 = ", row.text));
+            const ExprPtr with = substitute(program.outputs[0].value, {a, y}, {});
+            return row.divides ? div(da, with) : product(with, da);
         }
+        return nullptr;
     }
 };
 

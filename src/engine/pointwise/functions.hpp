@@ -100,9 +100,15 @@ struct Function {
     std::string_view name;  ///< as stored in Expr::function
     Op op;
     int arity;
-    bool callable;          ///< may be written as NAME(...), which operators may not
-    bool integral;          ///< integer operands give an integer result
+    bool callable;  ///< may be written as NAME(...), which operators may not
+    bool integral;  ///< integer operands give an integer result
+    /// What it costs, if it gives the same bits in every kernel, whatever its vector width; else 0.
+    /// So a comparison of values that are computed again has the result of one of stored values.
+    int operations;
     std::string_view text;  ///< for operators: as written in programs
+    /// The value in double; null for those of bits, and random numbers.
+    using Value = double (*)(double a, double b, double c);
+    Value value = nullptr;
 };
 
 /// Returns nullptr if there is no such function.

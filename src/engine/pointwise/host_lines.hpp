@@ -146,43 +146,33 @@ template <typename T>
 void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
     if constexpr (std::is_same_v<T, float>)
         if (vector_lines().compute(op, a, b, c, y, n)) return;
+    const auto one = [&](auto of) { map1(a, y, n, of); };
+    const auto two = [&](auto of) { map2(a, b, y, n, of); };
     switch (op) {
         case Op::add:
-            map2(a, b, y, n, [](T p, T q) { return p + q; });
-            return;
+            return two([](T p, T q) { return p + q; });
         case Op::sub:
-            map2(a, b, y, n, [](T p, T q) { return p - q; });
-            return;
+            return two([](T p, T q) { return p - q; });
         case Op::mul:
-            map2(a, b, y, n, [](T p, T q) { return p * q; });
-            return;
+            return two([](T p, T q) { return p * q; });
         case Op::less:
-            map2(a, b, y, n, [](T p, T q) { return p < q ? T(1) : T(0); });
-            return;
+            return two([](T p, T q) { return p < q ? T(1) : T(0); });
         case Op::less_equal:
-            map2(a, b, y, n, [](T p, T q) { return p <= q ? T(1) : T(0); });
-            return;
+            return two([](T p, T q) { return p <= q ? T(1) : T(0); });
         case Op::greater:
-            map2(a, b, y, n, [](T p, T q) { return p > q ? T(1) : T(0); });
-            return;
+            return two([](T p, T q) { return p > q ? T(1) : T(0); });
         case Op::greater_equal:
-            map2(a, b, y, n, [](T p, T q) { return p >= q ? T(1) : T(0); });
-            return;
+            return two([](T p, T q) { return p >= q ? T(1) : T(0); });
         case Op::equal:
-            map2(a, b, y, n, [](T p, T q) { return p == q ? T(1) : T(0); });
-            return;
+            return two([](T p, T q) { return p == q ? T(1) : T(0); });
         case Op::not_equal:
-            map2(a, b, y, n, [](T p, T q) { return p != q ? T(1) : T(0); });
-            return;
+            return two([](T p, T q) { return p != q ? T(1) : T(0); });
         case Op::neg:
-            map1(a, y, n, [](T p) { return static_cast<T>(-p); });
-            return;
+            return one([](T p) { return static_cast<T>(-p); });
         case Op::max:
-            map2(a, b, y, n, [](T p, T q) { return p > q || is_nan(p) ? p : q; });
-            return;
+            return two([](T p, T q) { return p > q || is_nan(p) ? p : q; });
         case Op::min:
-            map2(a, b, y, n, [](T p, T q) { return p < q || is_nan(p) ? p : q; });
-            return;
+            return two([](T p, T q) { return p < q || is_nan(p) ? p : q; });
         case Op::select:
             for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] != 0 ? b[j] : c[j];
             return;
@@ -193,8 +183,7 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
                 for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] * b[j] + c[j];
             return;
         case Op::abs:
-            map1(a, y, n, [](T p) { return p < 0 ? static_cast<T>(-p) : p; });
-            return;
+            return one([](T p) { return p < 0 ? static_cast<T>(-p) : p; });
         default:
             break;
     }
@@ -215,20 +204,15 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
     if constexpr (std::is_floating_point_v<T>) {
         switch (op) {
             case Op::div:
-                map2(a, b, y, n, [](T p, T q) { return p / q; });
-                return;
+                return two([](T p, T q) { return p / q; });
             case Op::sqrt:
-                map1(a, y, n, [](T p) { return std::sqrt(p); });
-                return;
+                return one([](T p) { return std::sqrt(p); });
             case Op::rsqrt:
-                map1(a, y, n, [](T p) { return T(1) / std::sqrt(p); });
-                return;
+                return one([](T p) { return T(1) / std::sqrt(p); });
             case Op::pow:
-                map2(a, b, y, n, [](T p, T q) { return std::pow(p, q); });
-                return;
+                return two([](T p, T q) { return std::pow(p, q); });
             case Op::nextafter:
-                map2(a, b, y, n, [](T p, T q) { return std::nextafter(p, q); });
-                return;
+                return two([](T p, T q) { return std::nextafter(p, q); });
             default:
                 break;
         }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -19,6 +20,20 @@ constexpr int max_depth = 200;
 constexpr int max_nodes = 10000;
 constexpr int max_inputs = 64;
 constexpr int max_scalars = 256;
+
+/// Operators between two values, by precedence from the lowest on; all of them associate to the
+/// left. Of those of one level the longer ones come first.
+struct Infix {
+    std::string_view symbol, function;
+};
+constexpr Infix infix_levels[][4] = {
+    {{"||", "or"}},
+    {{"&&", "and"}},
+    {{"==", "equal"}, {"!=", "not_equal"}},
+    {{"<=", "less_equal"}, {">=", "greater_equal"}, {"<", "less"}, {">", "greater"}},
+    {{"+", "add"}, {"-", "sub"}},
+    {{"*", "mul"}, {"/", "div"}},
+};
 
 bool letter(char c) {
     return ascii::is_letter(c) || c == '_';
@@ -199,7 +214,7 @@ class Parser {
     ExprPtr expression() {
         if (++depth_ > max_depth)
             error(cat("the program is nested deeper than ", max_depth, " levels"));
-        ExprPtr condition = logical_or();
+        ExprPtr condition = infix();
         if (take("?")) {
             ExprPtr yes = expression();
             expect(":");
@@ -209,62 +224,17 @@ class Parser {
         --depth_;
         return condition;
     }
-    ExprPtr logical_or() {
-        ExprPtr left = logical_and();
-        while (take("||")) left = make("or", {left, logical_and()});
-        return left;
-    }
-    ExprPtr logical_and() {
-        ExprPtr left = equality();
-        while (take("&&")) left = make("and", {left, equality()});
-        return left;
-    }
-    ExprPtr equality() {
-        ExprPtr left = relation();
+    /// Operators between values from this level of precedence on, and what binds more tightly.
+    ExprPtr infix(std::size_t level = 0) {
+        if (level == std::size(infix_levels)) return unary();
+        ExprPtr left = infix(level + 1);
         for (;;) {
-            if (take("=="))
-                left = make("equal", {left, relation()});
-            else if (take("!="))
-                left = make("not_equal", {left, relation()});
-            else
-                return left;
-        }
-    }
-    ExprPtr relation() {
-        ExprPtr left = sum();
-        for (;;) {
-            if (take("<="))
-                left = make("less_equal", {left, sum()});
-            else if (take(">="))
-                left = make("greater_equal", {left, sum()});
-            else if (take("<"))
-                left = make("less", {left, sum()});
-            else if (take(">"))
-                left = make("greater", {left, sum()});
-            else
-                return left;
-        }
-    }
-    ExprPtr sum() {
-        ExprPtr left = product();
-        for (;;) {
-            if (take("+"))
-                left = make("add", {left, product()});
-            else if (take("-"))
-                left = make("sub", {left, product()});
-            else
-                return left;
-        }
-    }
-    ExprPtr product() {
-        ExprPtr left = unary();
-        for (;;) {
-            if (take("*"))
-                left = make("mul", {left, unary()});
-            else if (take("/"))
-                left = make("div", {left, unary()});
-            else
-                return left;
+            const auto& operators = infix_levels[level];
+            const auto found = std::find_if(
+                std::begin(operators), std::end(operators),
+                [&](const Infix& each) { return !each.symbol.empty() && take(each.symbol); });
+            if (found == std::end(operators)) return left;
+            left = make(found->function, {left, infix(level + 1)});
         }
     }
     ExprPtr prefixed() {

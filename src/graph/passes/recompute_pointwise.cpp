@@ -10,6 +10,7 @@
 //
 // The rules work together. The gradient of a ReLU that follows a BatchNorm dissolves into the two
 // passes of the BatchNorm's gradient. Those then read the ReLU's result, and swap it for x.
+#include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/job.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
@@ -26,43 +27,9 @@ namespace {
 using pointwise::Instruction;
 using pointwise::Op;
 
-/// The cost of an instruction in operations, or 0 if it must not be computed twice. Instructions
-/// with a cost give the same bits in every kernel, whatever its vector width. So a comparison of
-/// recomputed values has the same result as one of stored values.
+/// The cost of an instruction, or 0 if it must not be computed twice (Function::operations).
 int operations(Op op) {
-    switch (op) {
-        case Op::div:
-            return 4;
-        case Op::min:
-        case Op::max:
-            return 3;
-        case Op::add:
-        case Op::sub:
-        case Op::mul:
-        case Op::neg:
-        case Op::less:
-        case Op::less_equal:
-        case Op::greater:
-        case Op::greater_equal:
-        case Op::equal:
-        case Op::not_equal:
-        case Op::logical_and:
-        case Op::logical_or:
-        case Op::logical_not:
-        case Op::select:
-        case Op::fma:
-        case Op::abs:
-        case Op::sign:
-        case Op::floor:
-        case Op::ceil:
-        case Op::round:
-        case Op::trunc:
-        case Op::isnan:
-        case Op::isinf:
-            return 1;
-        default:
-            return 0;
-    }
+    return op < Op::add ? 0 : pointwise::function_of(op).operations;
 }
 
 bool is_leaf(Op op) {
