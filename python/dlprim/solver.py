@@ -65,27 +65,10 @@ class Solver(_core.Solver):
         average: float = 0,
         guard_loss: bool = False,
     ) -> None:
+        options = {name: value for name, value in locals().items() if name not in ("self", "net", "__class__")}
         if not isinstance(net, Net):
             raise TypeError(f"a solver is made on a dlprim.Net, not on a {type(net).__name__}")
-        super().__init__(
-            net,
-            kind,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            nesterov=nesterov,
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-            weight_decay=weight_decay,
-            clip_norm=clip_norm,
-            clip_value=clip_value,
-            accumulate=accumulate,
-            shards=shards,
-            loss_scale=loss_scale,
-            loss_scale_steps=loss_scale_steps,
-            average=average,
-            guard_loss=guard_loss,
-        )
+        super().__init__(net, options)
         self._net = net
 
     @property

@@ -41,12 +41,13 @@ void bind_placed(nb::module_& module);
 
 // Locks and forks (lock.cpp).
 
-/// Releases the interpreter's lock and holds the lock of a context during its lifetime. Meanwhile
-/// Python may be used only with GilAcquire. Throws Error(device) in a child of fork() if the
-/// context belongs to the parent.
+/// Releases the interpreter's lock and holds the lock of a context during its lifetime, or those of
+/// several, which are taken in an order that all threads have. Meanwhile Python may be used only
+/// with GilAcquire. Throws Error(device) in a child of fork() if a context belongs to the parent.
 class ContextLock {
   public:
     explicit ContextLock(const Context& context);
+    explicit ContextLock(const std::vector<Context>& contexts);
     /// Only tries to lock; is_held() returns whether it succeeded.
     ContextLock(const Context& context, std::try_to_lock_t);
     ~ContextLock();
@@ -56,21 +57,11 @@ class ContextLock {
     bool is_held() const { return lock_.owns_lock(); }
 
   private:
+    using Lock = std::unique_lock<std::recursive_mutex>;
     GilRelease release_;
-    std::unique_lock<std::recursive_mutex> lock_;  ///< released before Python's lock is taken
-};
-
-/// The same with the locks of several contexts, which are taken in an order that all threads have.
-class ContextLocks {
-  public:
-    explicit ContextLocks(const std::vector<Context>& contexts);
-    ~ContextLocks();
-    ContextLocks(const ContextLocks&) = delete;
-    ContextLocks& operator=(const ContextLocks&) = delete;
-
-  private:
-    GilRelease release_;
-    std::vector<std::unique_lock<std::recursive_mutex>> locks_;
+    // They are released before Python's lock is taken.
+    Lock lock_;
+    std::vector<Lock> others_;
 };
 
 /// Takes the lock of a context for a Python "with" block, and releases the interpreter's lock while

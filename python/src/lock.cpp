@@ -72,18 +72,16 @@ ContextLock::ContextLock(const Context& context) : lock_(mutex_of(context)) {}
 ContextLock::ContextLock(const Context& context, std::try_to_lock_t)
     : lock_(mutex_of(context), std::try_to_lock) {}
 
-ContextLock::~ContextLock() = default;
-
-ContextLocks::ContextLocks(const std::vector<Context>& contexts) {
+ContextLock::ContextLock(const std::vector<Context>& contexts) {
     std::vector<std::recursive_mutex*> mutexes;
     mutexes.reserve(contexts.size());
     for (const Context& context : contexts) mutexes.push_back(&mutex_of(context));
     std::sort(mutexes.begin(), mutexes.end(), std::less<>());
     mutexes.erase(std::unique(mutexes.begin(), mutexes.end()), mutexes.end());
-    for (std::recursive_mutex* const mutex : mutexes) locks_.emplace_back(*mutex);
+    for (std::recursive_mutex* const mutex : mutexes) others_.emplace_back(*mutex);
 }
 
-ContextLocks::~ContextLocks() = default;
+ContextLock::~ContextLock() = default;
 
 void enter_context_lock(const Context& context) {
     const GilRelease release;

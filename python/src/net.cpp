@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Net: include/dlprim/net.hpp for Python. The class dlprim.Net derives from this one and adds what
 // is easier to read in Python (python/dlprim/net.py).
-#include "net_options.hpp"
+#include "net_classes.hpp"
 #include "net_parts.hpp"
-#include "net_values.hpp"
-#include "owned.hpp"
-
-#include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
-
-#include <filesystem>
-#include <map>
-#include <memory>
 
 namespace dlprim::python {
 namespace {
-
-namespace fs = std::filesystem;
 
 using OwnedNet = Owned<Net>;
 
@@ -33,27 +19,6 @@ void make_net(OwnedNet* self, nb::handle on, const std::string& text, bool is_pa
                                          ? Net::from_onnx_file(context, text, options)
                                          : Net::from_json_file(context, text, options));
     });
-}
-
-void set_input(const OwnedNet& net, const std::string& name, nb::handle values) {
-    const HostArray array = to_host_array(values);
-    const ContextLock lock(net.context());
-    const Shape wanted = net->input_shape(name);
-    if (array.shape != wanted)
-        throw Error(ErrorKind::invalid_argument, "input '" + name + "' takes an array of shape " +
-                                                     wanted.str() + ", got " + array.shape.str());
-    const DType dtype = net->input_dtype(name);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(wanted.numel()) * size_of(dtype);
-    if (array.dtype == dtype) return net->set_input(name, array.data, bytes);
-    net->set_input(name, converted(array, dtype, "the array for input '" + name + "'").data(),
-                   bytes);
-}
-
-nb::dict weights(const OwnedNet& net) {
-    nb::dict result;
-    for (const std::string& name : locked (&Net::param_names)(net))
-        result[name.c_str()] = to_array(locked(&Net::read_param)(net, name));
-    return result;
 }
 
 void set_weights(const OwnedNet& net, nb::handle given, bool missing_ok) {
@@ -127,42 +92,17 @@ void bind_facts(NetClass& net) {
             "precision",
             [](const OwnedNet& self) { return std::string(name_of(self->options().precision)); },
             "What operators without a precision of their own compute in.")
-        .def_prop_ro("input_names", locked(&Net::input_names), "In declared order.")
-        .def_prop_ro("output_names", locked(&Net::output_names), "In declared order.")
-        .def_prop_ro("loss_names", locked(&Net::loss_names), "Outputs that are losses.")
         .def_prop_ro("loss_weights", locked(&Net::loss_weights), "Losses and their weights.")
-        .def_prop_ro("param_names", locked(&Net::param_names), "Trained and not.")
         .def_prop_ro("has_loss", locked(&Net::has_loss), "Whether an output is a loss.")
-        .def("is_trainable", locked(&Net::is_trainable), nb::arg("param"),
-             "Whether a solver changes the parameter; False for names that there are not.")
         .def("label_classes", locked(&Net::label_classes), nb::arg("input"),
              "How many classes an input of class numbers has; 0 for other inputs. Plans the net.")
-        .def(
-            "input_shape",
-            [](const OwnedNet& self, const std::string& name) {
-                return to_tuple(locked(&Net::input_shape)(self, name));
-            },
-            nb::arg("name"), nb::sig("def input_shape(self, name: str) -> tuple[int, ...]"),
-            "The input's sizes, slowest dimension first. Raises NotFoundError.")
-        .def(
-            "input_dtype",
-            [](const OwnedNet& self, const std::string& name) {
-                return dtype_name(locked(&Net::input_dtype)(self, name));
-            },
-            nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
-        .def(
-            "param_shape",
-            [](const OwnedNet& self, const std::string& name) {
-                return to_tuple(locked(&Net::param_shape)(self, name));
-            },
-            nb::arg("name"), nb::sig("def param_shape(self, name: str) -> tuple[int, ...]"),
-            "The parameter's sizes, slowest dimension first. Raises NotFoundError.")
-        .def(
-            "param_dtype",
-            [](const OwnedNet& self, const std::string& name) {
-                return dtype_name(locked(&Net::param_dtype)(self, name));
-            },
-            nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
+        .def("input_dtype", locked_as<dtype_name>(&Net::input_dtype), nb::arg("name"),
+             "E.g. 'float32'. Raises NotFoundError.")
+        .def("param_shape", locked_as<to_tuple>(&Net::param_shape), nb::arg("name"),
+             nb::sig("def param_shape(self, name: str) -> tuple[int, ...]"),
+             "The parameter's sizes, slowest dimension first. Raises NotFoundError.")
+        .def("param_dtype", locked_as<dtype_name>(&Net::param_dtype), nb::arg("name"),
+             "E.g. 'float32'. Raises NotFoundError.")
         .def(
             "describe",
             [](const OwnedNet& self) {
@@ -193,66 +133,17 @@ void bind_tensors(NetClass& net) {
         .def("output_gradient_names", locked(&Net::output_gradient_names),
              "What output_gradient() knows.")
         .def("changed_by_forward", locked(&Net::changed_by_forward),
-             "Parameters that a training forward changes: running statistics.")
-        .def("set_input", set_input, nb::arg("name"), nb::arg("array"),
-             nb::sig("def set_input(self, name: str, array: numpy.typing.ArrayLike) -> None"),
-             "Copies an array into an input.\n\n"
-             "The array has the input's shape. One of the input's dtype, C-ordered and of native "
-             "byte order, is read where it lies; others are converted. May be changed as soon as "
-             "this returns. Raises InvalidArgumentError on another shape, on labels that are no "
-             "class numbers, and on numbers that an integer input does not hold; TypeError on "
-             "arrays that hold no numbers.");
+             "Parameters that a training forward changes: running statistics.");
 }
 
-void bind_weights(NetClass& net) {
+void bind_shapes_and_weights(NetClass& net) {
     net.def(
-           "load_weights",
-           [](const OwnedNet& self, const fs::path& path, bool missing_ok) {
+           "reshape",
+           [](const OwnedNet& self, std::int64_t batch) {
                const ContextLock lock(self.context());
-               self->load_weights(path.string(), missing_ok);
+               self->reshape(batch);
            },
-           nb::arg("path"), nb::arg("missing_ok") = false,
-           "Every parameter from an HDF5 file. missing_ok: those that the file lacks are "
-           "initialised. Raises FileError, FormatError, NotFoundError naming the parameter; then "
-           "nothing has changed.")
-        .def(
-            "save_weights",
-            [](const OwnedNet& self, const fs::path& path) {
-                const ContextLock lock(self.context());
-                self->save_weights(path.string());
-            },
-            nb::arg("path"), "Writes every parameter to an HDF5 file, whole or not at all.")
-        .def("weights", weights,
-             nb::sig("def weights(self) -> dict[str, numpy.typing.NDArray[typing.Any]]"),
-             "Copies of all parameters as numpy arrays, by name. The dict can be pickled. Raises "
-             "InvalidArgumentError where parameters have no values yet.")
-        .def("set_weights", set_weights, nb::arg("weights"), nb::arg("missing_ok") = false,
-             nb::sig("def set_weights(self, weights: collections.abc.Mapping[str, "
-                     "numpy.typing.ArrayLike], missing_ok: bool = False) -> None"),
-             "Every parameter from a dict of arrays of its shape. missing_ok: those that the dict "
-             "lacks are initialised. Raises NotFoundError on a name that is missing or that the "
-             "net has not, InvalidArgumentError on a wrong shape; then nothing has changed.")
-        .def("initialize", locked(&Net::initialize), nb::arg("method") = "default",
-             "Gives all parameters their first values: 'default', 'he' or 'xavier'.")
-        .def("params_changed", locked(&Net::params_changed),
-             "To be called after writing to param() tensors.");
-}
-
-void bind_runs(NetClass& net) {
-    net.def("prepare", locked(&Net::prepare),
-            "Plans, compiles and allocates, as forward() does where it has not been done.")
-        .def("enqueue_forward", locked(&Net::forward),
-             "What forward() does without setting inputs or returning outputs.")
-        .def("backward", locked(&Net::backward),
-             "Enqueues the gradients of the last forward(). Raises InvalidArgumentError where "
-             "there was none of these shapes, or in inference.")
-        .def(
-            "reshape",
-            [](const OwnedNet& self, std::int64_t batch) {
-                const ContextLock lock(self.context());
-                self->reshape(batch);
-            },
-            nb::arg("batch"), "A new first dimension for every input.")
+           nb::arg("batch"), "A new first dimension for every input.")
         .def(
             "reshape",
             [](const OwnedNet& self, const nb::dict& input_shapes) {
@@ -265,7 +156,13 @@ void bind_runs(NetClass& net) {
             nb::arg("input_shapes"),
             nb::sig("def reshape(self, input_shapes: dict[str, collections.abc.Sequence[int]]) -> "
                     "None"),
-            "New shapes for the inputs that are named; others keep theirs.");
+            "New shapes for the inputs that are named; others keep theirs.")
+        .def("set_weights", set_weights, nb::arg("weights"), nb::arg("missing_ok") = false,
+             nb::sig("def set_weights(self, weights: collections.abc.Mapping[str, "
+                     "numpy.typing.ArrayLike], missing_ok: bool = False) -> None"),
+             "Every parameter from a dict of arrays of its shape. missing_ok: those that the dict "
+             "lacks are initialised. Raises NotFoundError on a name that is missing or that the "
+             "net has not, InvalidArgumentError on a wrong shape; then nothing has changed.");
 }
 
 void bind_plans(NetClass& net) {
@@ -279,10 +176,7 @@ void bind_plans(NetClass& net) {
              "Runs one batch with every launch timed, and returns a NodeReport per node.\n\n"
              "whole_step: backward and update, too. Waits. Parameters, solver state and gradients "
              "are afterwards as they were. Ctrl-C ends it between nodes.")
-        .def("notes", locked(&Net::notes), "Remarks of the planner and on a loaded checkpoint.")
-        .def("first_nan", locked(&Net::first_nan),
-             "Runs forward node by node; the name of the first operator whose output holds a NaN "
-             "or an infinity, or ''.");
+        .def("notes", locked(&Net::notes), "Remarks of the planner and on a loaded checkpoint.");
 }
 
 }  // namespace
@@ -296,11 +190,11 @@ void bind_net(nb::module_& module) {
             nb::sig("def __init__(self, context: Context, text: str, is_path: bool, options: "
                     "dict[str, typing.Any]) -> None"),
             "dlprim.Net says what the options are.");
+    bind_any_net<Net>(net);
     bind_facts(net);
     bind_lock(net);
     bind_tensors(net);
-    bind_weights(net);
-    bind_runs(net);
+    bind_shapes_and_weights(net);
     bind_plans(net);
 }
 

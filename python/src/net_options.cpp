@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// net_options(): one line per field.
+// net_options() and solver_options(): one line per field.
 #include "net_options.hpp"
 
 #include "callback.hpp"
@@ -38,13 +38,16 @@ Field field(T NetOptions::*member, const char* takes) {
 }
 
 /// Accepts Python's True and False, and numpy's.
+bool set_flag(nb::handle value, bool& flag) {
+    const bool known = PyBool_Check(value.ptr()) ||
+                       nb::isinstance(value, nb::module_::import_("numpy").attr("bool_"));
+    if (known) flag = PyObject_IsTrue(value.ptr()) == 1;
+    return known;
+}
+
 Field flag(bool NetOptions::*member) {
     return {"a bool", [=](NetOptions& options, nb::handle value) {
-                const bool known =
-                    PyBool_Check(value.ptr()) ||
-                    nb::isinstance(value, nb::module_::import_("numpy").attr("bool_"));
-                if (known) options.*member = PyObject_IsTrue(value.ptr()) == 1;
-                return known;
+                return set_flag(value, options.*member);
             }};
 }
 
@@ -107,6 +110,64 @@ std::string shown(nb::handle value) {
     return kind_of(value) + ": " + (text.size() > most ? text.substr(0, most) + "..." : text);
 }
 
+[[noreturn]] void wrong_value(const std::string& name, const char* takes, nb::handle value) {
+    throw nb::type_error((name + " takes " + takes + ", not " + shown(value)).c_str());
+}
+
+[[noreturn]] void unknown(const char* whose, const std::string& name,
+                          const std::vector<std::string>& names) {
+    throw nb::type_error(
+        (whose + (" has no option '" + name + "'") + name_hint(name, names)).c_str());
+}
+
+// Of SolverOptions.
+
+const std::map<std::string, SolverOptions::Kind>& solver_kinds() {
+    using Kind = SolverOptions::Kind;
+    static const std::map<std::string, Kind> known{
+        {"sgd", Kind::sgd}, {"adam", Kind::adam}, {"adamw", Kind::adamw}};
+    return known;
+}
+
+SolverOptions::Kind to_kind(nb::handle value) {
+    std::string name;
+    if (!nb::try_cast(value, name)) wrong_value("kind", "a string", value);
+    if (const auto found = solver_kinds().find(name); found != solver_kinds().end())
+        return found->second;
+    throw Error(ErrorKind::invalid_argument,
+                "solver '" + name + "' is none of 'sgd', 'adam' and 'adamw'");
+}
+
+/// Calls use(name, field) for each but the kind.
+template <typename Options, typename Use>
+void each_field(Options& o, const Use& use) {
+    use("learning_rate", o.learning_rate);
+    use("momentum", o.momentum);
+    use("nesterov", o.nesterov);
+    use("beta1", o.beta1);
+    use("beta2", o.beta2);
+    use("epsilon", o.epsilon);
+    use("weight_decay", o.weight_decay);
+    use("clip_norm", o.clip_norm);
+    use("clip_value", o.clip_value);
+    use("accumulate", o.accumulate);
+    use("shards", o.shards);
+    use("loss_scale", o.loss_scale);
+    use("loss_scale_steps", o.loss_scale_steps);
+    use("average", o.average);
+    use("guard_loss", o.guard_loss);
+}
+
+template <typename T>
+void set(const std::string& name, nb::handle value, T& member) {
+    if constexpr (std::is_same_v<T, bool>) {
+        if (!set_flag(value, member)) wrong_value(name, "a bool", value);
+    } else {
+        if (!nb::try_cast(value, member))
+            wrong_value(name, std::is_integral_v<T> ? "an int" : "a number", value);
+    }
+}
+
 }  // namespace
 
 bool to_pairs(nb::handle object, std::vector<std::pair<std::string, std::string>>& pairs) {
@@ -143,25 +204,46 @@ bool to_shapes(nb::handle object, std::map<std::string, Shape>& shapes) {
 }
 
 NetOptions net_options(nb::handle keywords) {
-    const auto keys_of = [](const auto& all) {
-        std::vector<std::string> names;
-        for (const auto& [name, field] : all) names.emplace_back(name);
-        return names;
-    };
     NetOptions options;
     options.mode = Mode::training;
     options.progress = Callback(nb::none());  // only checks for Ctrl-C
     for (const auto [key, value] : nb::borrow<nb::dict>(keywords)) {
         const auto name = nb::cast<std::string>(key);
         const auto found = fields().find(name);
-        if (found == fields().end())
-            throw nb::type_error(
-                ("Net has no option '" + name + "'" + name_hint(name, keys_of(fields()))).c_str());
-        if (!found->second.set(options, value))
-            throw nb::type_error(
-                (name + " takes " + found->second.takes + ", not " + shown(value)).c_str());
+        if (found == fields().end()) {
+            std::vector<std::string> names;
+            for (const auto& [known, field] : fields()) names.emplace_back(known);
+            unknown("Net", name, names);
+        }
+        if (!found->second.set(options, value)) wrong_value(name, found->second.takes, value);
     }
     return options;
+}
+
+SolverOptions solver_options(nb::handle keywords) {
+    SolverOptions options;
+    for (const auto [key, value] : nb::borrow<nb::dict>(keywords)) {
+        const auto name = nb::cast<std::string>(key);
+        std::vector<std::string> names{"kind"};
+        bool is_known = name == "kind";
+        if (is_known) options.kind = to_kind(value);
+        each_field(options, [&](const char* field, auto& member) {
+            names.emplace_back(field);
+            if (name != field) return;
+            is_known = true;
+            set(name, value, member);
+        });
+        if (!is_known) unknown("a solver", name, names);
+    }
+    return options;
+}
+
+nb::dict dict_of(const SolverOptions& options) {
+    nb::dict made;
+    for (const auto& [name, kind] : solver_kinds())
+        if (kind == options.kind) made["kind"] = name;
+    each_field(options, [&](const char* name, auto member) { made[name] = member; });
+    return made;
 }
 
 }  // namespace dlprim::python

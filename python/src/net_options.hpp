@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NetOptions from keyword arguments.
+// NetOptions and SolverOptions from keyword arguments.
 #pragma once
 
 #include "bind.hpp"
@@ -14,6 +14,9 @@ namespace dlprim::python {
 /// Converts a dict whose keys are fields of NetOptions. Throws nb::type_error on another key or a
 /// value of a wrong type, and Error(invalid_argument) on a name that does not exist.
 NetOptions net_options(nb::handle keywords);
+/// The same of SolverOptions, and back.
+SolverOptions solver_options(nb::handle keywords);
+nb::dict dict_of(const SolverOptions& options);
 
 // These functions set their last argument, or return false if the object has another type.
 

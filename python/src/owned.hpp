@@ -1,52 +1,70 @@
 // SPDX-License-Identifier: MIT
-// Nets and Solvers as Python holds them: made, called and destroyed while their context's lock is
-// held.
+// Nets and Solvers as Python holds them: made, called and destroyed while the lock of their context
+// is held, or the locks of their contexts.
 #pragma once
 
 #include "bind.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <type_traits>
 
 namespace dlprim::python {
 
+/// What an object is on: a context, or several.
+template <typename T>
+struct Place {
+    using Type = Context;
+};
+template <>
+struct Place<PlacedNet> {
+    using Type = std::vector<Context>;
+};
+template <>
+struct Place<PlacedSolver> : Place<PlacedNet> {};
+
 template <typename T>
 class Owned {
   public:
     using Object = T;
+    using Contexts = typename Place<T>::Type;
 
     /// `make()` returns a std::unique_ptr<T>. It is called with the lock held.
     template <typename Make>
-    Owned(const Context& context, Make&& make) : context_(context) {
-        const ContextLock lock(context_);
+    Owned(const Contexts& contexts, Make&& make) : contexts_(contexts) {
+        const ContextLock lock(contexts_);
         object_ = make();
     }
-    /// Another thread may be in the middle of a call on a net of the same context. When Python
-    /// ends, that thread may hold the lock forever. Then the end of the process frees the memory.
     ~Owned() {
         try {
-            if (is_ending()) {
-                const ContextLock lock(context_, std::try_to_lock);
-                if (lock.is_held()) object_.reset();
-            } else {
-                const ContextLock lock(context_);
-                object_.reset();
-            }
+            release();
         } catch (const Error&) {
-            // In a child of fork(), the device's memory belongs to the parent.
+            // In a child of fork(), the devices' memory belongs to the parent.
         }
         static_cast<void>(object_.release());
     }
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;
 
-    const Context& context() const { return context_; }
+    const Contexts& context() const { return contexts_; }
     /// The caller holds a ContextLock.
     T& operator*() const { return *object_; }
     T* operator->() const { return object_.get(); }
 
   private:
-    Context context_;
+    /// Another thread may be in the middle of a call on a net of the same context. When Python
+    /// ends, that thread may hold the lock forever. Then the end of the process frees the memory.
+    void release() {
+        if (!is_ending()) {
+            const ContextLock lock(contexts_);
+            object_.reset();
+        } else if constexpr (std::is_same_v<Contexts, Context>) {
+            const ContextLock lock(contexts_, std::try_to_lock);
+            if (lock.is_held()) object_.reset();
+        }
+    }
+
+    Contexts contexts_;
     std::unique_ptr<T> object_;
 };
 
@@ -63,6 +81,24 @@ auto locked(Result (T::*call)(Args...) const) {
     return [call](const Owned<T>& self, std::decay_t<Args>... args) -> Result {
         const ContextLock lock(self.context());
         return ((*self).*call)(args...);
+    };
+}
+
+/// The same of one that takes a file's path first.
+template <typename T, typename Result, typename... Args>
+auto locked_file(Result (T::*call)(const std::string&, Args...)) {
+    return [call](const Owned<T>& self, const std::filesystem::path& path,
+                  std::decay_t<Args>... args) -> Result {
+        const ContextLock lock(self.context());
+        return ((*self).*call)(path.string(), args...);
+    };
+}
+
+/// The same of one whose result `convert` makes into what Python gets.
+template <auto convert, typename T, typename Result>
+auto locked_as(Result (T::*call)(const std::string&) const) {
+    return [call](const Owned<T>& self, const std::string& name) {
+        return convert(locked(call)(self, name));
     };
 }
 
