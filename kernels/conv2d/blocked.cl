@@ -42,36 +42,6 @@
 #include "common/vectors.clh"
 #include "conv2d/blocked_sums.clh"
 
-#define DECLARE_O(o, p) VEC acc_##o##_##p;
-#define START_O(o, p) acc_##o##_##p = bias_##o;
-#define START_P(p, _) REPEAT_B(O, START_O, p)
-#define BIAS_READ(o) \
-    (has_bias && vector0 + o < out_vectors ? read_lanes(bias + group * group_out, vector0 + o, group_out) : (VEC)(0.0f))
-#define BIAS_O(o, _) const VEC bias_##o = BIAS_READ(o);
-#define PLACE(o, p) (tile_at + VECTOR_AT(o) + (ulong)((p) * y_column_step * B))
-#define ZERO_O(o, p) acc_##o##_##p = (VEC)(0.0f);
-#define ZERO_P(p, _) REPEAT_B(O, ZERO_O, p)
-#define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * S * B + l]); REPEAT_B(O, FMA_O, p) }
-#define PREFETCH_P(p, at) prefetch_line((at) + (p) * S * B);
-#define PREFETCH_FAR_P(p, at) prefetch_line_far((at) + (p) * S * B);
-#define STORE_O(o, p) if (vector0 + o < out_vectors) AT(y + PLACE(o, p)) = acc_##o##_##p;
-#define STORE_P(p, _) if (p >= skip) { REPEAT_B(O, STORE_O, p) }
-#define ADD_O(o, p) if (vector0 + o < out_vectors) acc_##o##_##p += vec_at(y + PLACE(o, p));
-#define ADD_P(p, _) if (p >= skip) { REPEAT_B(O, ADD_O, p) }
-#define MASK(o) if ((vector0 + o + 1) * V > group_out) v = keep_lanes(v, group_out - (vector0 + o) * V);
-#define FINISH_O(o, p) if (vector0 + o < out_vectors) { \
-    const ulong at = PLACE(o, p); VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
-#define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) PAD(p) }
-
-// Where vector o of the slab lies in an image of y, and what fills a last block of which the slab has only the first half.
-#if V < B
-#define VECTOR_AT(o) ((ulong)((vector0 + o) * V / B) * y_plane + (vector0 + o) * V % B)
-#define PAD(p) if (pads) AT(y + PLACE(out_vectors - vector0, p)) = (VEC)(0.0f);
-#else
-#define VECTOR_AT(o) ((ulong)(vector0 + o) * y_plane)
-#define PAD(p)
-#endif
-
 // The first lane that a slab reads of input block c, the number of these lanes, and that of the lanes before block c.
 #if ACROSS
 #include "conv2d/blocked_reach.clh"
@@ -91,31 +61,68 @@ INLINE void copy_piece(global const float* from, int before, int until, int span
     for (int i = until * B; i < span * B; i += V) *(VEC*)(piece + i) = (VEC)(0.0f);
 }
 
-// One kernel position: multiplies `lanes` lanes of the input block from xp by lanes*O*V weights at wp.
+// Where vector o of a slab and pixel p of a tile lie in y, from the first of both.
+INLINE ulong place_at(int vector, int p, ulong y_plane, int y_column_step) {
+    return (ulong)(vector * V / B) * y_plane + vector * V % B + (ulong)(p * y_column_step * B);
+}
+
+// Prefetches the P pixels of a tile's row of x.
+INLINE void prefetch_pixels(global const float* at) {
+#pragma unroll
+    for (int p = 0; p < P; ++p) prefetch_line(at + p * S * B);
+}
+// Pixels that the next tile is the first to read.
+INLINE void prefetch_next_tile(global const float* at) {
+#pragma unroll
+    for (int p = 0; p < P; ++p) prefetch_line_far(at + p * S * B);
+    if (S == 1) return;
+#pragma unroll
+    for (int p = 0; p < P; ++p) prefetch_line_far(at + B + p * S * B);
+}
+
+// The biases of a slab, zero from vector `vectors` on.
+INLINE void read_bias(global const float* bias, int vector0, int vectors, int count, VEC* to) {
+#pragma unroll
+    for (int o = 0; o < O; ++o) to[o] = vector0 + o < vectors ? read_lanes(bias, vector0 + o, count) : (VEC)(0.0f);
+}
+
+// One kernel position: multiplies `lanes` lanes of the input block from xp by lanes*O*V weights at wp. It is a macro since xp may be
+// a global or a private pointer.
 #define POSITION \
     for (int line = 0; line < ahead_lines && ahead < ahead_end; line++) { \
         prefetch_line_far(ahead); \
         ahead += LINE_FLOATS; \
     } \
     for (int lane = 0; lane < lanes; lane += LANE_STEP) { \
-        REPEAT_C(LANE_STEP, LANE, 0) \
+        _Pragma("unroll") for (int l = 0; l < LANE_STEP; ++l) { \
+            VEC w_l[O]; \
+            read_vectors(wp + l * O * V, V, w_l); \
+            _Pragma("unroll") for (int p = 0; p < P; ++p) \
+                add_products(acc + p, P, w_l, xp[p * S * B + l]); \
+        } \
         xp += LANE_STEP; \
         wp += LANE_STEP * O * V; \
     }
 
-// Prefetches pixels of a row of x: those of the next input block, or those that the next tile is the first to read.
-#define FETCH_ROW \
-    if (kernel_h == 1) { \
-        REPEAT_A(P, PREFETCH_P, from + (ulong)x_h * x_w * B) \
-    } else if (kh + stride_h >= kernel_h) { \
-        REPEAT_A(P, PREFETCH_FAR_P, from + ahead_x) \
-        if (S > 1) { REPEAT_A(P, PREFETCH_FAR_P, from + ahead_x + B) } \
-    }
-
-// Adds the sums of the chunks before, and stores the sum or, after the last chunk, the output.
+// Adds the sums of the chunks before, and stores the sum or, after the last chunk, the output. The second half of a last block of
+// which the slab has only the first becomes zero. It is a macro since the epilogue reads parameters of the kernel.
+#define SUM_AT(o, p) (tile_at + place_at(vector0 + o, p, y_plane, y_column_step))
 #define END_CHUNK \
-    if (c0 != first_block) { REPEAT_A(P, ADD_P, 0) } \
-    if (c1 < end_block) { REPEAT_A(P, STORE_P, 0) } else { REPEAT_A(P, FINISH_P, 0) }
+    if (c0 != first_block) { \
+        FOR_SUMS(p, P) if (p >= skip && vector0 + o < out_vectors) acc[o * P + p] += vec_at(y + SUM_AT(o, p)); \
+    } \
+    if (c1 < end_block) { \
+        FOR_SUMS(p, P) if (p >= skip && vector0 + o < out_vectors) AT(y + SUM_AT(o, p)) = acc[o * P + p]; \
+        continue; \
+    } \
+    FOR_SUMS(p, P) if (p >= skip && vector0 + o < out_vectors) { \
+        const ulong at = SUM_AT(o, p); \
+        VEC v = acc[o * P + p]; \
+        EPILOGUE(v, at); \
+        if ((vector0 + o + 1) * V > group_out) v = keep_lanes(v, group_out - (vector0 + o) * V); \
+        AT(y + at) = v; \
+    } \
+    for (int p = pads ? skip : P; p < P; p++) AT(y + SUM_AT(out_vectors - vector0, p)) = (VEC)(0.0f);
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
@@ -146,10 +153,9 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
     w += w_offset + (ulong)slab * slab_lanes * kernel_h * kernel_w * (O * V);
     bias += bias_offset;
     y += y_offset;
-#if V < B
-    const int pads = group_out % B > 0 && vector0 + O == out_vectors;
-#endif
-    REPEAT_B(O, BIAS_O, 0)
+    const int pads = V < B && group_out % B > 0 && vector0 + O == out_vectors;
+    VEC start[O];
+    read_bias(bias + group * group_out, vector0, has_bias ? out_vectors : 0, group_out, start);
     for (int c0 = first_block; c0 < end_block; c0 += chunk) {
         const int c1 = min(c0 + chunk, end_block);
         global const float* ahead = w + (ulong)LANES_BEFORE(c1) * kernel_h * kernel_w * (O * V);
@@ -162,11 +168,11 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             const int skip = wanted - column;
             const ulong tile_at = (((ulong)n * y_blocks + (ulong)group * out_vectors) * y_h +
                                    y_row0 + oh * y_row_step) * y_w * B + (ulong)(y_column0 + column * y_column_step) * B;
-            REPEAT_A(P, DECLARE_P, 0)
+            VEC acc[O * P];
             if (c0 == first_block) {
-                REPEAT_A(P, START_P, 0)
+                FOR_SUMS(p, P) acc[o * P + p] = start[o];
             } else {
-                REPEAT_A(P, ZERO_P, 0)
+                FOR_SUMS(p, P) acc[o * P + p] = (VEC)(0.0f);
             }
             global const float* image = x + ((ulong)n * x_blocks + (ulong)group * in_blocks) * x_h * x_w * B;
 #if DIRECT
@@ -176,7 +182,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                 const int lanes = LANE_COUNT(c);
                 global const float* xp = from + LANE0(c);
                 from += (ulong)x_h * x_w * B;
-                REPEAT_A(P, PREFETCH_P, from)
+                prefetch_pixels(from);
                 POSITION
             }
 #else
@@ -194,7 +200,8 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                     global const float* from = image + (((long)c * x_h + h) * x_w + at_w) * B;
                     global const float* wp = w +
                         ((ulong)LANES_BEFORE(c) * kernel_h + kh * lanes) * kernel_w * (O * V);
-                    FETCH_ROW
+                    if (kernel_h == 1) prefetch_pixels(from + (ulong)x_h * x_w * B);
+                    else if (kh + stride_h >= kernel_h) prefetch_next_tile(from + ahead_x);
                     if (before == 0 && until == span) {
                         for (int kw = 0; kw < kernel_w; kw++) {
                             global const float* xp = from + kw * dilate_w * B + LANE0(c);

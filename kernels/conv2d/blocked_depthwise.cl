@@ -17,11 +17,15 @@
 // Work-item: `rows_per_item` rows of one block of one image. Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
-#define START_P(p, _) VEC acc_##p = start;
-#define FMA_P(p, _) acc_##p = fma(weight, vec_at(xp + (p) * S * V), acc_##p);
-#define MASK if ((block + 1) * V > channels) v = keep_lanes(v, channels - block * V);
-#define FINISH_P(p, _) if (p >= skip) { \
-    const ulong at = tile_at + (ulong)((p) * y_column_step * V); VEC v = acc_##p; EPILOGUE(v, at); MASK AT(y + at) = v; }
+// Not a function, since the epilogue reads parameters of the kernel.
+#define FINISH(sum, place) \
+    do { \
+        const ulong at = place; \
+        VEC v = sum; \
+        EPILOGUE(v, at); \
+        if ((block + 1) * V > channels) v = keep_lanes(v, channels - block * V); \
+        AT(y + at) = v; \
+    } while (0)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void depthwise(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
@@ -44,7 +48,9 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
         const ulong row_at = (((ulong)plane * y_h + y_row0 + row * y_row_step) * y_w + y_column0) * V;
         for (int wanted = inner0; wanted < inner1; wanted += P) {
             const int column = min(wanted, inner1 - P), skip = wanted - column;
-            REPEAT_A(P, START_P, 0)
+            VEC acc[P];
+#pragma unroll
+            for (int p = 0; p < P; ++p) acc[p] = start;
             for (int kh = 0; kh < kernel_h; kh++) {
                 const int h = h0 + kh * dilate_h;
                 if (h < 0 || h >= x_h) continue;
@@ -52,26 +58,28 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
                 global const float* wp = w + kh * kernel_w * V;
                 for (int kw = 0; kw < kernel_w; kw++, wp += V, xp += dilate_w * V) {
                     const VEC weight = vec_at(wp);
-                    REPEAT_A(P, FMA_P, 0)
+#pragma unroll
+                    for (int p = 0; p < P; ++p) acc[p] = fma(weight, vec_at(xp + p * S * V), acc[p]);
                 }
             }
             const ulong tile_at = row_at + (ulong)(column * y_column_step) * V;
-            REPEAT_A(P, FINISH_P, 0)
+#pragma unroll
+            for (int p = 0; p < P; ++p)
+                if (p >= skip) FINISH(acc[p], tile_at + (ulong)(p * y_column_step * V));
         }
         for (int column = inner0 > 0 ? 0 : inner1; column < out_w; column = column + 1 == inner0 ? inner1 : column + 1) {
-            const int skip = 0, w0 = column * stride_w - pad_w;
-            VEC acc_0 = start;
+            const int w0 = column * stride_w - pad_w;
+            VEC acc = start;
             for (int kh = 0; kh < kernel_h; kh++) {
                 const int h = h0 + kh * dilate_h;
                 if (h < 0 || h >= x_h) continue;
                 for (int kw = 0; kw < kernel_w; kw++) {
                     const int c = w0 + kw * dilate_w;
                     if (c >= 0 && c < x_w)
-                        acc_0 = fma(vec_at(w + (kh * kernel_w + kw) * V), vec_at(x + ((ulong)h * x_w + c) * V), acc_0);
+                        acc = fma(vec_at(w + (kh * kernel_w + kw) * V), vec_at(x + ((ulong)h * x_w + c) * V), acc);
                 }
             }
-            const ulong tile_at = row_at + (ulong)(column * y_column_step) * V;
-            FINISH_P(0, 0)
+            FINISH(acc, row_at + (ulong)(column * y_column_step) * V);
         }
     }
 }

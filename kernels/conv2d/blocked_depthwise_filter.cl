@@ -15,12 +15,15 @@
 // Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
-#define ZERO_K(k, u) VEC acc_##u##_##k = (VEC)(0.0f);
-#define FMA_K(k, u) acc_##u##_##k = fma(d##u, vec_at(xp + (u * stride_w + k * dilate_w) * V), acc_##u##_##k);
-#define EDGE_K(k, _) { const int c = col * stride_w - pad_w + k * dilate_w; \
-    if (c >= 0 && c < x_w) acc_0_##k = fma(d0, vec_at(from + (long)c * V), acc_0_##k); }
-#define ADD_K(k, _) AT(to + (k) * V) += acc_0_##k + acc_1_##k;
-#define EDGE { const VEC d0 = vec_at(dp + col * V); REPEAT_A(K, EDGE_K, 0) }
+/// Adds the products of a column of dy, of which some inputs, the first of them `column`, may be outside the image.
+INLINE void add_edge(VEC* acc, global const float* dp, global const float* from, int col, int column, int x_w, int dilate_w) {
+    const VEC d = vec_at(dp + col * V);
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        const int c = column + k * dilate_w;
+        if (c >= 0 && c < x_w) acc[k] = fma(d, vec_at(from + (long)c * V), acc[k]);
+    }
+}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void depthwise_filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset,
@@ -45,25 +48,31 @@ void depthwise_filter(global const float* x, ulong x_offset, global const float*
         global const float* x_plane = x + ((ulong)n * blocks + block) * x_h * x_w * V;
         global const float* dy_plane = dy + ((ulong)n * blocks + block) * out_h * out_w * V;
         for (int kh = 0; kh < kernel_h; kh++) {
-            REPEAT_A(K, ZERO_K, 0)
-            REPEAT_A(K, ZERO_K, 1)
+            VEC acc[2][K];
+#pragma unroll
+            for (int k = 0; k < K; ++k) acc[0][k] = acc[1][k] = (VEC)(0.0f);
             for (int row = r0; row < r1; row++) {
                 const int h = row * stride_h - pad_h + kh * dilate_h;
                 if (h < 0 || h >= x_h) continue;
                 global const float* from = x_plane + (ulong)h * x_w * V;
                 global const float* dp = dy_plane + (ulong)row * out_w * V;
                 int col = 0;
-                for (; col < in0; col++) EDGE
+                for (; col < in0; col++) add_edge(acc[0], dp, from, col, col * stride_w - pad_w, x_w, dilate_w);
                 for (; col + 2 <= in1; col += 2) {
                     global const float* xp = from + (long)(col * stride_w - pad_w) * V;
-                    const VEC d0 = vec_at(dp + col * V), d1 = vec_at(dp + (col + 1) * V);
-                    REPEAT_A(K, FMA_K, 0)
-                    REPEAT_A(K, FMA_K, 1)
+#pragma unroll
+                    for (int u = 0; u < 2; ++u) {
+                        const VEC d = vec_at(dp + (col + u) * V);
+#pragma unroll
+                        for (int k = 0; k < K; ++k)
+                            acc[u][k] = fma(d, vec_at(xp + (u * stride_w + k * dilate_w) * V), acc[u][k]);
+                    }
                 }
-                for (; col < out_w; col++) EDGE
+                for (; col < out_w; col++) add_edge(acc[0], dp, from, col, col * stride_w - pad_w, x_w, dilate_w);
             }
             global float* to = sums + kh * (K * V);
-            REPEAT_A(K, ADD_K, 0)
+#pragma unroll
+            for (int k = 0; k < K; ++k) AT(to + k * V) += acc[0][k] + acc[1][k];
         }
     }
 }

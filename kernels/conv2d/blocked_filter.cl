@@ -28,15 +28,10 @@
 // Work-group: one work-item. Local memory: none.
 #include "common/inline.clh"
 #include "common/vectors.clh"
-#define DY_AT(o) dy_at_##o
-#include "conv2d/blocked_filter_tile.clh"
+#include "conv2d/blocked_sums.clh"
 #if ACROSS
 #include "conv2d/blocked_reach.clh"
 #endif
-
-#define PLACE_O(o, _) const ulong dy_at_##o = place(dy_first + min(b + o, b1 - 1), dy_plane);
-#define ADD_O(o, i) if (b + o < b1) AT(to + (o) * out_step + (i) * V) += acc_##o##_##i;
-#define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
 
 // Where the channels of a vector begin in an image.
 INLINE ulong place(int vector, ulong plane) { return vector * V / B * plane + vector * V % B; }
@@ -87,7 +82,9 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
         global const float* dy_next = dy + next_n * dy_blocks * dy_plane + next_row * dy_row;
         // Vectors of dy are in the outer loop, because they are then read repeatedly from the L1 cache.
         for (int b = b0; b < b1; b += O) {
-            REPEAT_A(O, PLACE_O, 0)
+            ulong dy_at[O];
+#pragma unroll
+            for (int o = 0; o < O; ++o) dy_at[o] = place(dy_first + min(b + o, b1 - 1), dy_plane);
             for (int c = c0; c < c1; c++) {
                 const ulong x_at = place(x_first + c, x_plane);
                 for (int tap = 0; tap < taps; tap++) {
@@ -107,7 +104,8 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                         global const float* const dy_ahead =
                             dy_next + place(dy_first + min(b + dy_pass, b1 - 1), dy_plane);
                         const int x_step = fetch_x ? B : 0, dy_step = fetch_dy ? B : 0;
-                        REPEAT_A(I, ZERO_I, 0)
+                        VEC acc[O * I];
+                        FOR_SUMS(i, I) acc[o * I + i] = (VEC)(0.0f);
                         for (int row = row0; row < row1; row++) {
                             global const float* xp = x_image + x_at +
                                 (row * stride_h + h) * x_row + (long)(col0 * stride_w + w) * B + lane;
@@ -116,7 +114,11 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                             global const float* ahead_dy = fetch_dy ? dy_ahead + (row - row0) * dy_row : dy_next;
                             global const float* const end = dp + (col1 - col0) * B;
                             for (; dp < end; dp += B, xp += stride_w * B) {
-                                PIXEL
+                                VEC dy_now[O];
+#pragma unroll
+                                for (int o = 0; o < O; ++o) dy_now[o] = vec_at(dp + dy_at[o]);
+#pragma unroll
+                                for (int i = 0; i < I; ++i) add_products(acc + i, I, dy_now, xp[i]);
                                 prefetch_line_far(ahead_x);
                                 prefetch_line_far(ahead_dy);
                                 ahead_x += x_step;
@@ -124,7 +126,7 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                             }
                         }
                         global float* to = sums + b * out_step + ((ulong)((c - sums_vector) * taps + tap) * V + lane) * V;
-                        REPEAT_A(I, ADD_I, 0)
+                        FOR_SUMS(i, I) if (b + o < b1) AT(to + o * out_step + i * V) += acc[o * I + i];
                     }
                 }
             }

@@ -20,17 +20,8 @@
 // padding, to its part of `scratch` ([channels * kernel rows, row_length]).
 // Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
+#include "conv2d/blocked_first_rows.clh"
 #include "conv2d/blocked_sums.clh"
-
-#define DECLARE_O(o, p) VEC acc_##o##_##p = bias_##o;
-#define BIAS_O(o, _) \
-    const VEC bias_##o = has_bias && block0 + o < out_blocks ? read_lanes(bias, block0 + o, out) : (VEC)(0.0f);
-#define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * STRIDE]); REPEAT_B(O, FMA_O, p) }
-#define MASK(o) if ((block0 + o + 1) * V > out) v = keep_lanes(v, out - (block0 + o) * V);
-#define FINISH_O(o, p) if (block0 + o < out_blocks) { \
-    const ulong at = row_at + (ulong)(o) * y_plane + (ulong)(column + p) * V; \
-    VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
-#define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv_first(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
@@ -50,37 +41,39 @@ void conv_first(global const float* x, ulong x_offset, global const float* w, ul
     global float* mine = scratch + scratch_offset + (ulong)id * channels * kernel_h * row_length;
     for (int row = id * row_items; row < min((id + 1) * row_items, rows); row++) {
         const int n = row / out_h, oh = row % out_h;
-        for (int c = 0; c < channels; c++)
-            for (int kh = 0; kh < kernel_h; kh++) {
-                global float* to = mine + (c * kernel_h + kh) * row_length;
-                const int h = oh * stride_h - pad_h + kh * dilate_h;
-                const int inside = h >= 0 && h < x_h;
-                global const float* from = x + (((ulong)n * channels + c) * x_h + (inside ? h : 0)) * x_w;
-                const int first = min(pad_w, row_length), last = inside ? min(pad_w + x_w, row_length) : first;
-                int i = 0;
-                for (; i < first; i++) to[i] = 0.0f;
-                for (; i + V <= last; i += V) JOIN(vstore, V)(JOIN(vload, V)(0, from + (i - pad_w)), 0, to + i);
-                for (; i < last; i++) to[i] = from[i - pad_w];
-                for (; i < row_length; i++) to[i] = 0.0f;
-            }
+        copy_rows(x + (ulong)n * channels * x_h * x_w, oh * stride_h - pad_h, channels, kernel_h, x_h, x_w, pad_w, dilate_h,
+                  row_length, mine);
         for (int block0 = 0; block0 < out_blocks; block0 += O) {
             const ulong row_at = (((ulong)n * out_blocks + block0) * out_h + oh) * out_w * V;
             global const float* slab = w + (ulong)block0 * V * taps;
-            REPEAT_B(O, BIAS_O, 0)
+            VEC start[O];
+#pragma unroll
+            for (int o = 0; o < O; ++o)
+                start[o] = has_bias && block0 + o < out_blocks ? read_lanes(bias, block0 + o, out) : (VEC)(0.0f);
             for (int wanted = 0; wanted < out_w; wanted += P) {
                 const int column = min(wanted, out_w - P);
                 const int skip = wanted - column;
-                REPEAT_A(P, DECLARE_P, 0)
+                VEC acc[O * P];
+                FOR_SUMS(p, P) acc[o * P + p] = start[o];
                 global const float* wp = slab;
                 for (int r = 0; r < channels * kernel_h; r++) {
                     global const float* xp = mine + r * row_length + column * STRIDE;
                     for (int kw = 0; kw < kernel_w; kw++) {
-                        LANE(0, 0)
+                        VEC w_l[O];
+                        read_vectors(wp, V, w_l);
+#pragma unroll
+                        for (int p = 0; p < P; ++p) add_products(acc + p, P, w_l, xp[p * STRIDE]);
                         xp += dilate_w;
                         wp += O * V;
                     }
                 }
-                REPEAT_A(P, FINISH_P, 0)
+                FOR_SUMS(p, P) if (p >= skip && block0 + o < out_blocks) {
+                    const ulong at = row_at + (ulong)(o) * y_plane + (ulong)(column + p) * V;
+                    VEC v = acc[o * P + p];
+                    EPILOGUE(v, at);
+                    if ((block0 + o + 1) * V > out) v = keep_lanes(v, out - (block0 + o) * V);
+                    AT(y + at) = v;
+                }
             }
         }
     }

@@ -18,12 +18,8 @@
 // [split, slab of O output blocks, tap, O*V]. Then first_filter_sum adds the splits and writes plain weights.
 // Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
-#include "conv2d/blocked_filter_tile.clh"
-
-#define FROM_T(t, _) global const float* x_##t = taps_at(mine, min(t0 + t, taps - 1), kernel_w, row_length, dilate_w);
-#define FMA_T(t, _) { const VEC s = (VEC)(x_##t[at]); REPEAT_B(O, FMA_O, t) }
-#define ADD_O(o, t) AT(to + ((t) * O + o) * V) += acc_##o##_##t;
-#define ADD_T(t, _) if (t0 + t < taps) { REPEAT_B(O, ADD_O, t) }
+#include "conv2d/blocked_first_rows.clh"
+#include "conv2d/blocked_sums.clh"
 
 global const float* taps_at(global const float* rows, int tap, int kernel_w, int row_length, int dilate_w) {
     return rows + tap / kernel_w * row_length + tap % kernel_w * dilate_w;
@@ -48,32 +44,33 @@ void first_filter(global const float* x, ulong x_offset, global const float* dy,
     const int first_row = (int)((long)rows * split / splits), last_row = (int)((long)rows * (split + 1) / splits);
     for (int row = first_row; row < last_row; row++) {
         const int n = row / out_h, oh = row % out_h;
-        for (int c = 0; c < channels; c++)
-            for (int kh = 0; kh < kernel_h; kh++) {
-                global float* to = mine + (c * kernel_h + kh) * row_length;
-                const int h = oh * stride_h - pad_h + kh * dilate_h;
-                const int inside = h >= 0 && h < x_h;
-                global const float* from = x + (((ulong)n * channels + c) * x_h + (inside ? h : 0)) * x_w;
-                const int first = min(pad_w, row_length), last = inside ? min(pad_w + x_w, row_length) : first;
-                int i = 0;
-                for (; i < first; i++) to[i] = 0.0f;
-                for (; i + V <= last; i += V) JOIN(vstore, V)(JOIN(vload, V)(0, from + (i - pad_w)), 0, to + i);
-                for (; i < last; i++) to[i] = from[i - pad_w];
-                for (; i < row_length; i++) to[i] = 0.0f;
-            }
+        copy_rows(x + (ulong)n * channels * x_h * x_w, oh * stride_h - pad_h, channels, kernel_h, x_h, x_w, pad_w, dilate_h,
+                  row_length, mine);
         for (int slab = 0; slab < slabs; slab++) {
             global const float* const dy_row = dy + (((ulong)n * out_blocks + slab * O) * out_h + oh) * out_w * V;
             const ulong dy_next = slab * O + O <= out_blocks ? dy_plane : 0;
             for (int t0 = 0; t0 < taps; t0 += T) {
-                REPEAT_A(T, FROM_T, 0)
-                REPEAT_A(T, ZERO_I, 0)
+                global const float* from[T];
+                VEC acc[O * T];
+#pragma unroll
+                for (int t = 0; t < T; ++t) {
+                    from[t] = taps_at(mine, min(t0 + t, taps - 1), kernel_w, row_length, dilate_w);
+#pragma unroll
+                    for (int o = 0; o < O; ++o) acc[o * T + t] = (VEC)(0.0f);
+                }
                 global const float* dp = dy_row;
                 for (int at = 0; at < out_w * stride_w; at += stride_w, dp += V) {
-                    REPEAT_B(O, DY_O, 0)
-                    REPEAT_A(T, FMA_T, 0)
+                    VEC dy_now[O];
+                    read_vectors(dp, dy_next, dy_now);
+#pragma unroll
+                    for (int t = 0; t < T; ++t) add_products(acc + t, T, dy_now, from[t][at]);
                 }
                 global float* to = sums + (ulong)(slab * taps + t0) * (O * V);
-                REPEAT_A(T, ADD_T, 0)
+#pragma unroll
+                for (int t = 0; t < T; ++t)
+                    if (t0 + t < taps)
+#pragma unroll
+                        for (int o = 0; o < O; ++o) AT(to + (t * O + o) * V) += acc[o * T + t];
             }
         }
     }

@@ -32,23 +32,26 @@
 
 #define POINTS (SPAN_H * SPAN_W)
 
-#define DECLARE_O(o, p) VEC acc_##o##_##p = (VEC)(0.0f);
-#define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * V + l]); REPEAT_B(O, FMA_O, p) }
-#define STORE_O(o, p) AT(to + ((ulong)(o) * group_tiles + p) * V) = acc_##o##_##p;
-#define STORE_P(p, _) REPEAT_B(O, STORE_O, p)
-#define ADD_O(o, p) acc_##o##_##p += vec_at(to + ((ulong)(o) * group_tiles + p) * V);
-#define ADD_P(p, _) REPEAT_B(O, ADD_O, p)
 #define LANE_STEP 4
 // Blocks of input channels that are summed separately. The error of a sum grows with its length. A single sum over all
 // blocks would be the largest error here, twice that of the transformations.
 #define RUN (64 / V)
 
-// Products: columns are transformed to t[row][point column], then rows of t to pixels.
-#define PRODUCT(i, c) d[i] = vec_at(m_from + (ulong)((i) * SPAN_W + (c)) * m_row);
-#define OUT_COLUMN(c, _) { VEC d[SPAN_H], f[ROWS]; REPEAT_B(SPAN_H, PRODUCT, c) \
-    JOIN(winograd_output_, ROWS)(d, 1, f); REPEAT_B(ROWS, KEEP, c) }
-#define PIXEL(j, i) pixels[(i) * COLUMNS + (j)] = f[j];
-#define OUT_ROW(i, _) { VEC f[COLUMNS]; JOIN(winograd_output_, COLUMNS)(t + (i) * SPAN_W, 1, f); REPEAT_B(COLUMNS, PIXEL, i) }
+/// The pixels of a tile from the products of its points, which are `row_step` floats apart.
+INLINE void transform_products(global const float* from, ulong row_step, VEC* pixels) {
+    VEC t[ROWS * SPAN_W];  // columns that are transformed
+#pragma unroll
+    for (int c = 0; c < SPAN_W; ++c) {
+        VEC d[SPAN_H], f[ROWS];
+#pragma unroll
+        for (int i = 0; i < SPAN_H; ++i) d[i] = vec_at(from + (ulong)(i * SPAN_W + c) * row_step);
+        JOIN(winograd_output_, ROWS)(d, 1, f);
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i) t[i * SPAN_W + c] = f[i];
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) JOIN(winograd_output_, COLUMNS)(t + i * SPAN_W, 1, pixels + i * COLUMNS);
+}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void winograd(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
@@ -79,8 +82,6 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                     global const float* const image = x + ((ulong)(row / tile_rows) * in_blocks + c) * ((ulong)x_h * x_w * V);
                     global const float* from = image + ((long)h0 * x_w + w0) * V;
                     global float* const to = v + (((ulong)(tile / P) * in_blocks + c) * P + tile % P) * V;
-                    const ulong row_step = v_row;
-                    VEC t[POINTS];
                     int stride = x_w * V;
                     if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
                         // A tile at an edge is copied, with zeros around it, to m, whose contents are no longer needed.
@@ -88,8 +89,7 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                         from = m;
                         stride = SPAN_W * V;
                     }
-                    REPEAT_A(SPAN_W, COLUMN, 0)
-                    REPEAT_A(SPAN_H, ROW, 0)
+                    transform_tile(from, stride, to, v_row);
                 }
         }
         const int panels = (count + P - 1) / P;
@@ -103,19 +103,26 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                     global float* const to = m + (ulong)point * m_row + panel * (P * V);
                     for (int c0 = 0; c0 < in_blocks; c0 += RUN) {
                         const int c1 = min(c0 + RUN, in_blocks);
-                        REPEAT_A(P, DECLARE_P, 0)
+                        VEC acc[O * P];
+                        FOR_SUMS(p, P) acc[o * P + p] = (VEC)(0.0f);
                         for (int c = c0; c < c1; c++) {
                             for (int lane = 0; lane < V; lane += LANE_STEP) {
-                                REPEAT_C(LANE_STEP, LANE, 0)
+#pragma unroll
+                                for (int l = 0; l < LANE_STEP; ++l) {
+                                    VEC w_l[O];
+                                    read_vectors(wp + l * O * V, V, w_l);
+#pragma unroll
+                                    for (int p = 0; p < P; ++p) add_products(acc + p, P, w_l, xp[p * V + l]);
+                                }
                                 xp += LANE_STEP;
                                 wp += LANE_STEP * O * V;
                             }
                             xp += (P - 1) * V;
                         }
-                        if (c0 != 0) {
-                            REPEAT_A(P, ADD_P, 0)
+                        FOR_SUMS(p, P) {
+                            global float* const sum = to + ((ulong)o * group_tiles + p) * V;
+                            AT(sum) = c0 != 0 ? acc[o * P + p] + vec_at(sum) : acc[o * P + p];
                         }
-                        REPEAT_A(P, STORE_P, 0)
                     }
                 }
             }
@@ -125,9 +132,8 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                 const VEC start = has_bias ? read_lanes(bias, block, out) : (VEC)(0.0f);
                 for (int tile = 0; tile < count; tile++) {
                     global const float* const m_from = m + ((ulong)o * group_tiles + tile) * V;
-                    VEC t[ROWS * SPAN_W], pixels[ROWS * COLUMNS];
-                    REPEAT_A(SPAN_W, OUT_COLUMN, 0)
-                    REPEAT_A(ROWS, OUT_ROW, 0)
+                    VEC pixels[ROWS * COLUMNS];
+                    transform_products(m_from, m_row, pixels);
                     const int column = (tile0 + tile) % tile_columns * COLUMNS, row = (tile0 + tile) / tile_columns;
                     const int h0 = row % tile_rows * ROWS;
                     const int rows = min(ROWS, y_h - h0), columns = min(COLUMNS, y_w - column);

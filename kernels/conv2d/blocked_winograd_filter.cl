@@ -32,23 +32,29 @@
 #define SPAN_H 6
 #define SPAN_W 6
 #define POINTS (SPAN_H * SPAN_W)
-#include "conv2d/blocked_filter_tile.clh"
+#include "conv2d/blocked_sums.clh"
 #include "conv2d/blocked_winograd_tile.clh"
 
-// Tiles of dy, like those of x: columns are transformed to t[point row][column of 4].
-#define DY_COLUMN(c, _) { VEC d[4], f[6]; REPEAT_B(4, LOAD, c) winograd_gradient_4(d, 1, f); REPEAT_B(6, KEEP, c) }
-#define DY_ROW(i, _) { VEC f[6]; winograd_gradient_4(t + (i) * SPAN_W, 1, f); REPEAT_B(6, WRITE, i) }
-
-#define STORE_O(o, i) if (b + o < outs) AT(to + (o) * m_next + (i) * V) = acc_##o##_##i;
-#define STORE_I(i, _) REPEAT_B(O, STORE_O, i)
-#define ADD_O(o, i) acc_##o##_##i += vec_at(to + (b + o < outs ? (o) * m_next : 0) + (i) * V);
-#define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
-
-// Sums: columns are transformed to t[tap row][column], then rows of t to taps.
-#define SUM_LOAD(i, c) d[i] = point_sum(from + (ulong)((i) * SPAN_W + (c)) * m_row, split_step, splits);
-#define SUM_COLUMN(c, _) { VEC d[6], f[3]; REPEAT_B(6, SUM_LOAD, c) winograd_taps_4(d, 1, f); REPEAT_B(3, KEEP, c) }
-#define TAP(j, i) taps[(i) * 3 + (j)] = f[j];
-#define SUM_ROW(i, _) { VEC f[3]; winograd_taps_4(t + (i) * SPAN_W, 1, f); REPEAT_B(3, TAP, i) }
+/// Writes the points of the 4x4 tile of dy at `from`, whose rows are `stride` floats apart, to `to`, `row_step` floats apart.
+INLINE void transform_gradient(global const float* from, int stride, global float* to, ulong row_step) {
+    VEC t[SPAN_H * 4];  // columns that are transformed
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+        VEC d[4], f[SPAN_H];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) d[i] = vec_at(from + i * stride + c * V);
+        winograd_gradient_4(d, 1, f);
+#pragma unroll
+        for (int i = 0; i < SPAN_H; ++i) t[i * 4 + c] = f[i];
+    }
+#pragma unroll
+    for (int i = 0; i < SPAN_H; ++i) {
+        VEC f[SPAN_W];
+        winograd_gradient_4(t + i * 4, 1, f);
+#pragma unroll
+        for (int c = 0; c < SPAN_W; ++c) AT(to + (ulong)(i * SPAN_W + c) * row_step) = f[c];
+    }
+}
 
 VEC point_sum(global const float* from, ulong split_step, int splits)
 {
@@ -61,10 +67,19 @@ VEC point_sum(global const float* from, ulong split_step, int splits)
 // m.
 void write_weights(global const float* from, int m_row, ulong split_step, int splits, global float* dw, int outs, int in)
 {
-    VEC t[3 * SPAN_W];
+    VEC t[3 * SPAN_W];  // columns that are transformed
     VEC taps[9];
-    REPEAT_A(6, SUM_COLUMN, 0)
-    REPEAT_A(3, SUM_ROW, 0)
+#pragma unroll
+    for (int c = 0; c < SPAN_W; ++c) {
+        VEC d[SPAN_H], f[3];
+#pragma unroll
+        for (int i = 0; i < SPAN_H; ++i) d[i] = point_sum(from + (ulong)(i * SPAN_W + c) * m_row, split_step, splits);
+        winograd_taps_4(d, 1, f);
+#pragma unroll
+        for (int i = 0; i < 3; ++i) t[i * SPAN_W + c] = f[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 3; ++i) winograd_taps_4(t + i * SPAN_W, 1, taps + i * 3);
     const float* lanes = (const float*)taps;
     for (int o = 0; o < outs; o++)
         for (int k = 0; k < 9; k++) dw[(ulong)o * in * 9 + k] = lanes[k * V + o];
@@ -102,16 +117,13 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
                     global const float* const image = dy + ((ulong)(row / tile_rows) * out_blocks + b0 + b) * y_plane;
                     global const float* from = image + ((ulong)h0 * y_w + w0) * V;
                     global float* const to = u + ((ulong)b * group_tiles + tile) * V;
-                    const ulong row_step = u_row;
                     int stride = y_w * V;
                     if (h0 + 4 > y_h || w0 + 4 > y_w) {
                         copy_tile(image, h0, w0, y_h, y_w, 4, 4, edge);
                         from = edge;
                         stride = 4 * V;
                     }
-                    VEC t[POINTS];
-                    REPEAT_A(4, DY_COLUMN, 0)
-                    REPEAT_A(6, DY_ROW, 0)
+                    transform_gradient(from, stride, to, u_row);
                 }
             for (int c = 0; c < ins; c++)
                 for (int tile = 0; tile < count; tile++) {
@@ -120,16 +132,13 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
                     global const float* const image = x + ((ulong)(row / tile_rows) * in_blocks + c0 + c) * x_plane;
                     global const float* from = image + ((long)h0 * x_w + w0) * V;
                     global float* const to = v + ((ulong)c * group_tiles + tile) * V;
-                    const ulong row_step = v_row;
                     int stride = x_w * V;
                     if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
                         copy_tile(image, h0, w0, x_h, x_w, SPAN_H, SPAN_W, edge);
                         from = edge;
                         stride = SPAN_W * V;
                     }
-                    VEC t[POINTS];
-                    REPEAT_A(6, COLUMN, 0)
-                    REPEAT_A(6, ROW, 0)
+                    transform_tile(from, stride, to, v_row);
                 }
             for (int point = 0; point < POINTS; point++)
                 for (int b = 0; b < outs; b += O) {
@@ -139,12 +148,18 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
                         global const float* const end_dp = dp + (ulong)count * V;
                         global const float* xp = v + (ulong)point * v_row + (ulong)(lane / V) * group_tiles * V + lane % V;
                         global float* const to = m + (ulong)point * m_row + b * m_next + (ulong)lane * V;
-                        REPEAT_A(I, ZERO_I, 0)
-                        for (; dp < end_dp; dp += V, xp += V) PIXEL
-                        if (tile0 != begin) {
-                            REPEAT_A(I, ADD_I, 0)
+                        VEC acc[O * I];
+                        FOR_SUMS(i, I) acc[o * I + i] = (VEC)(0.0f);
+                        for (; dp < end_dp; dp += V, xp += V) {
+                            VEC dy_now[O];
+                            read_vectors(dp, dy_next, dy_now);
+#pragma unroll
+                            for (int i = 0; i < I; ++i) add_products(acc + i, I, dy_now, xp[i]);
                         }
-                        REPEAT_A(I, STORE_I, 0)
+                        FOR_SUMS(i, I) if (b + o < outs) {
+                            global float* const sum = to + o * m_next + i * V;
+                            AT(sum) = tile0 != begin ? acc[o * I + i] + vec_at(sum) : acc[o * I + i];
+                        }
                     }
                 }
         }

@@ -15,10 +15,24 @@
 #define VALUE VEC
 #include "common/winograd.clh"
 
-#define KEEP(i, c) t[(i) * 3 + (c)] = f[i];
-#define COLUMN(c, _) { VEC f[SPAN_H]; JOIN(winograd_weights_, ROWS)(g + c, 3, f); REPEAT_B(SPAN_H, KEEP, c) }
-#define WRITE(c, i) AT(to + (ulong)((i) * SPAN_W + (c)) * step) = f[c];
-#define ROW(i, _) { VEC f[SPAN_W]; JOIN(winograd_weights_, COLUMNS)(t + (i) * 3, 1, f); REPEAT_B(SPAN_W, WRITE, i) }
+/// Transforms the taps [3][3] at g, and writes points `step` floats apart.
+INLINE void transform_taps(const VEC* g, global float* to, ulong step) {
+    VEC t[SPAN_H * 3];  // columns that are transformed
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        VEC f[SPAN_H];
+        JOIN(winograd_weights_, ROWS)(g + c, 3, f);
+#pragma unroll
+        for (int i = 0; i < SPAN_H; ++i) t[i * 3 + c] = f[i];
+    }
+#pragma unroll
+    for (int i = 0; i < SPAN_H; ++i) {
+        VEC f[SPAN_W];
+        JOIN(winograd_weights_, COLUMNS)(t + i * 3, 1, f);
+#pragma unroll
+        for (int c = 0; c < SPAN_W; ++c) AT(to + (ulong)(i * SPAN_W + c) * step) = f[c];
+    }
+}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void winograd_pack(global const float* w, ulong w_offset, global float* packed, ulong packed_offset, int in_blocks,
@@ -39,10 +53,6 @@ void winograd_pack(global const float* w, ulong w_offset, global float* packed, 
                 for (int h = 0; h < 3; h++)
                     for (int c = 0; c < 3; c++)
                         taps[(h * 3 + c) * V + l] = l < outs ? from[(ulong)l * stride_out + h * h_step + c * w_step] : 0.0f;
-            const VEC* g = (const VEC*)taps;
-            VEC t[SPAN_H * 3];
-            global float* const to = packed + (ulong)(i * O + o) * V;
-            REPEAT_A(3, COLUMN, 0)
-            REPEAT_A(SPAN_H, ROW, 0)
+            transform_taps((const VEC*)taps, packed + (ulong)(i * O + o) * V, step);
         }
 }

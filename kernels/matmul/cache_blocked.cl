@@ -60,79 +60,20 @@ INLINE void put(vec v, float alpha, int has_bias, global float* c, global const 
     }
 }
 
-// Transposes 4 steps of 4 lines. `step` is the distance of steps in `to`.
-INLINE void pack_four(global const float* from, long line_step, local float* to, int step) {
-    const float4 a = vload4(0, from), b = vload4(0, from + line_step), c = vload4(0, from + 2 * line_step),
-                 d = vload4(0, from + 3 * line_step);
-    vstore4((float4)(a.s0, b.s0, c.s0, d.s0), 0, to);
-    vstore4((float4)(a.s1, b.s1, c.s1, d.s1), 0, to + step);
-    vstore4((float4)(a.s2, b.s2, c.s2, d.s2), 0, to + 2 * step);
-    vstore4((float4)(a.s3, b.s3, c.s3, d.s3), 0, to + 3 * step);
+#define PANEL local
+#include "matmul/pack.clh"
+
+INLINE void read_panel(local const float* from, vec* to) {
+#pragma unroll
+    for (int v = 0; v < NV; ++v) to[v] = *(local const vec_any*)(from + v * W);
 }
 
-// Packs `steps` steps of `lines` lines as [step][width], with zeros from `lines` on. Lines are line_step apart and their
-// steps are neighbours.
-INLINE void pack_along(global const float* from, long line_step, int lines, int steps, int width, local float* to) {
-    for (int begin = 0; begin < steps; begin += LINE_FLOATS) {
-        const int end = min(begin + LINE_FLOATS, steps);
-        int i = 0;
-        for (; i + 4 <= lines; i += 4) {
-            global const float* source = from + i * line_step;
-            for (int l = 0; l < 4; ++l) prefetch_line(source + l * line_step + begin + 4 * LINE_FLOATS);
-            int p = begin;
-            for (; p + 4 <= end; p += 4) pack_four(source + p, line_step, to + p * width + i, width);
-            for (; p < end; ++p)
-                for (int l = 0; l < 4; ++l) to[p * width + i + l] = source[l * line_step + p];
-        }
-        for (; i < lines; ++i)
-            for (int p = begin; p < end; ++p) to[p * width + i] = from[i * line_step + p];
-        for (; i < width; ++i)
-            for (int p = begin; p < end; ++p) to[p * width + i] = 0.0f;
-    }
-}
-
-// The same where lines are neighbours, and steps k_step apart.
-INLINE void pack_across(global const float* from, long k_step, int lines, int steps, int width, local float* to) {
-    if (lines == width) {
-        for (int p = 0; p < steps; ++p, from += k_step, to += width) {
-            int i = 0;
-#if W >= 16
-            for (; i + 16 <= width; i += 16) *(local vec_any*)(to + i) = *(global const vec_any*)(from + i);
-#endif
-            for (; i + 4 <= width; i += 4) vstore4(vload4(0, from + i), 0, to + i);
-            for (; i < width; ++i) to[i] = from[i];
-        }
-        return;
-    }
-    for (int p = 0; p < steps; ++p, from += k_step, to += width) {
-        int i = 0;
-        for (; i + 4 <= lines; i += 4) vstore4(vload4(0, from + i), 0, to + i);
-        for (; i < lines; ++i) to[i] = from[i];
-        for (; i < width; ++i) to[i] = 0.0f;
-    }
-}
-
-#define DECLARE_V(v, r) vec c##r##_##v = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
-#define LOAD_B(v, r) const vec b##v = *(local const vec_any*)(pb + v * W);
+// Step p of row r of a tile of A.
 #if A_FLOATS > 1
-#define ROW(r, _)
-#define MUL(r, _)                     \
-    const vec x##r = (vec)(pa[r]); \
-    REPEAT_B(NV, MUL_V, r)
+#define A_NOW pa[r]
 #else
-#define ROW(r, _) global const float* pa##r = pa + min(r, rows - 1) * a_row;
-#define MUL(r, _)                        \
-    const vec x##r = (vec)(pa##r[p]); \
-    REPEAT_B(NV, MUL_V, r)
+#define A_NOW lines[r][p]
 #endif
-#define SPILL_V(v, r) *(global vec_any*)(tile_sums + (r * NV + v) * W) = c##r##_##v;
-#define PUT_V(v, r)                                                                                                  \
-    put(c##r##_##v, alpha, has_bias, c + at + v * W, bias + column + v * W, residual + at + v * W, n - column - v * W);
-#define PUT(r, _)                                      \
-    if (r < rows) {                                 \
-        const long at = (long)(row + r) * n + column; \
-        REPEAT_B(NV, PUT_V, r)                              \
-    }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
@@ -161,30 +102,31 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
         for (int tile = first_tile; tile < last_tile; ++tile) {
             global const float* from = a + tile * MR * a_row + k0 * a_k;
             local float* to = a_block + (tile - first_tile) * MR * steps;
-            if (A_STEPS) pack_along(from, a_row, min(MR, m - tile * MR), steps, MR, to);
+            if (A_STEPS) pack_along(from, a_row, 1, min(MR, m - tile * MR), steps, MR, to);
             else pack_across(from, a_k, min(MR, m - tile * MR), steps, MR, to);
         }
 #endif
         for (int panel = first_panel; panel < last_panel; ++panel) {
             const int column = panel * NR;
             global const float* b_from = b + column * b_column + k0 * b_k;
-            if (B_STEPS) pack_along(b_from, b_column, min(NR, n - column), steps, NR, b_panel);
+            if (B_STEPS) pack_along(b_from, b_column, 1, min(NR, n - column), steps, NR, b_panel);
             else pack_across(b_from, b_k, min(NR, n - column), steps, NR, b_panel);
-            const int at_end = panel + 1 == last_panel;
-            global const float* b_next = b_from + NR * b_column;
-            if (at_end) b_next = b + first_panel * NR * b_column + (k0 + steps) * b_k;
+            global const float* b_next = panel + 1 == last_panel ? b + first_panel * NR * b_column + (k0 + steps) * b_k
+                                                                 : b_from + NR * b_column;
             for (int tile = first_tile; tile < last_tile; ++tile) {
                 const int row = tile * MR, rows = min(MR, m - row);
                 global float* tile_sums = sums + ((long)panel * tiles + tile) * (MR * NR);
                 if (finish) fetch_ends(c + column, residual + column, row, row + rows, n);
-                REPEAT_A(MR, DECLARE, 0)
+                vec acc[MR][NV];
+                FOR_SUMS acc[r][v] = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
                 local const float* pb = b_panel;
 #if A_FLOATS > 1
                 local const float* pa = a_block + (tile - first_tile) * MR * steps;
 #else
-                global const float* pa = a + row * a_row + k0;
+                global const float* lines[MR];
+#pragma unroll
+                for (int r = 0; r < MR; ++r) lines[r] = a + row * a_row + k0 + min(r, rows - 1) * a_row;
 #endif
-                REPEAT_A(MR, ROW, 0)
                 // What is packed next is prefetched, a line of each operand a step. `b_next` is where the panel comes from.
                 global const float* next_a = b;
                 long next_a_step = 0;
@@ -205,8 +147,10 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                     const long next_b_step = turn < NR / LINE_FLOATS ? b_k : 0;
 #endif
                     for (int p = from; p < to; ++p) {
-                        REPEAT_B(NV, LOAD_B, 0)
-                        REPEAT_A(MR, MUL, 0)
+                        vec b_now[NV];
+                        read_panel(pb, b_now);
+#pragma unroll
+                        for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(A_NOW), b_now);
 #if A_FLOATS > 1
                         pa += MR;
 #endif
@@ -220,9 +164,12 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                     }
                 }
                 if (finish) {
-                    REPEAT_A(MR, PUT, 0)
+                    FOR_SUMS if (r < rows) {
+                        const long at = (long)(row + r) * n + column + v * W;
+                        put(acc[r][v], alpha, has_bias, c + at, bias + column + v * W, residual + at, n - column - v * W);
+                    }
                 } else {
-                    REPEAT_A(MR, SPILL, 0)
+                    FOR_SUMS *(global vec_any*)(tile_sums + (r * NV + v) * W) = acc[r][v];
                 }
             }
         }

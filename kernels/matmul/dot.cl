@@ -51,22 +51,6 @@ inline void put(float v, int row, int column, int n, int has_bias, global float*
     c[at] = v;
 }
 
-#define DECLARE_C(v, r) vec c##r##_##v = (vec)(0.0f); float t##r##_##v = 0.0f;
-#define DECLARE_ROW(r, _)                                                          \
-    global const float* pa##r = a + (long)min(row + r, m - 1) * k; \
-    REPEAT_B(NV, DECLARE_C, r)
-#define DECLARE_B(v, r) global const float* pb##v = b + (long)min(column + v, n - 1) * k;
-#define LOAD_B(v, r) const vec b##v = VLOAD(0, pb##v + p);
-#define MUL(r, _)                                 \
-    const vec x##r = VLOAD(0, pa##r + p); \
-    REPEAT_B(NV, MUL_V, r)
-#define TAIL_V(v, r) t##r##_##v += pa##r[p] * pb##v[p];
-#define TAIL(r, _) REPEAT_B(NV, TAIL_V, r)
-// By way of memory, so that sums across, bias and epilogue are compiled once and not MR * NV times.
-#define SPILL_V(v, r)                            \
-    VSTORE(c##r##_##v, r * NV + v, lanes); \
-    tails[r * NV + v] = t##r##_##v;
-
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
@@ -80,19 +64,36 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     bias += bias_offset;
     residual += residual_offset + (ulong)batch * m * n;
     for (int column = first; column < last; column += NV) {
-        REPEAT_A(MR, DECLARE_ROW, 0)
-        REPEAT_B(NV, DECLARE_B, 0)
+        global const float *pa[MR], *pb[NV];
+        vec acc[MR][NV];
+        float tails[MR][NV];
+#pragma unroll
+        for (int r = 0; r < MR; ++r) {
+            pa[r] = a + (long)min(row + r, m - 1) * k;
+#pragma unroll
+            for (int v = 0; v < NV; ++v) acc[r][v] = (vec)(0.0f), tails[r][v] = 0.0f;
+        }
+#pragma unroll
+        for (int v = 0; v < NV; ++v) pb[v] = b + (long)min(column + v, n - 1) * k;
         int p = 0;
         for (; p + W <= k; p += W) {
-            REPEAT_B(NV, LOAD_B, 0)
-            REPEAT_A(MR, MUL, 0)
+            vec b_now[NV];
+#pragma unroll
+            for (int v = 0; v < NV; ++v) b_now[v] = VLOAD(0, pb[v] + p);
+#pragma unroll
+            for (int r = 0; r < MR; ++r) add_products(acc[r], VLOAD(0, pa[r] + p), b_now);
         }
-        for (; p < k; ++p) { REPEAT_A(MR, TAIL, 0) }
-        float lanes[MR * NV * W], tails[MR * NV];
-        REPEAT_A(MR, SPILL, 0)
+        for (; p < k; ++p)
+            FOR_SUMS tails[r][v] += pa[r][p] * pb[v][p];
+        // By way of memory, so that sums across, bias and epilogue are compiled once and not MR * NV times.
+        float lanes[MR * NV * W], ends[MR * NV];
+        FOR_SUMS {
+                VSTORE(acc[r][v], r * NV + v, lanes);
+                ends[r * NV + v] = tails[r][v];
+            }
         for (int r = 0; r < MR && row + r < m; ++r)
             for (int v = 0; v < NV && column + v < n; ++v)
-                put(alpha * (across(VLOAD(r * NV + v, lanes)) + tails[r * NV + v]), row + r, column + v, n, has_bias, c, bias,
+                put(alpha * (across(VLOAD(r * NV + v, lanes)) + ends[r * NV + v]), row + r, column + v, n, has_bias, c, bias,
                     residual);
     }
 }

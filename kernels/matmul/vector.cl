@@ -9,7 +9,7 @@
 //              [ c1_0 c1_1 ]
 //
 // B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], with zeros beyond column n. A is read in
-// place, or with A_PACKED in tiles of [k][MR]. OpenCL compilers for CPUs do not unroll loops, so macros do it.
+// place, or with A_PACKED in tiles of [k][MR].
 //
 // In the last block of k, the lines of C and of the residual that a tile's epilogue touches are prefetched, because they
 // are short pieces of rows.
@@ -31,12 +31,6 @@
 #include "matmul/vector_tile.clh"
 
 #define AHEAD_LINES 64
-#if MR == 1
-#define FETCH_B(v, r) \
-    if (v * W % LINE_FLOATS == 0) prefetch_line_far(pb + AHEAD_LINES * LINE_FLOATS + v * W);
-#else
-#define FETCH_B(v, r)
-#endif
 
 // Bias, epilogue and store of W elements of a row, of which `columns` exist.
 inline void put(const float* lanes, float alpha, int has_bias, global float* c, global const float* bias,
@@ -62,21 +56,10 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
     }
 }
 
-#define DECLARE_V(v, r) vec c##r##_##v = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
-#define LOAD_B(v, r) const vec b##v = VLOAD(v, pb);
-#if A_PACKED
-#define ROW(r, _)
-#define MUL(r, _)                                \
-    const vec x##r = (vec)(pa[r]); \
-    REPEAT_B(NV, MUL_V, r)
-#else
-#define ROW(r, _) global const float* pa##r = a_tile + min(r, rows - 1) * a_row;
-#define MUL(r, _)                                 \
-    const vec x##r = (vec)(pa##r[at]); \
-    REPEAT_B(NV, MUL_V, r)
-#endif
-// By way of memory, so that bias, epilogue and edges are compiled once and not MR * NV times.
-#define SPILL_V(v, r) VSTORE(c##r##_##v, r * NV + v, lanes);
+INLINE void read_vectors(global const float* from, vec* to) {
+#pragma unroll
+    for (int v = 0; v < NV; ++v) to[v] = VLOAD(v, from);
+}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
@@ -98,29 +81,40 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
             float* lanes = sums + (tile - first) * MR * NR;
             global const float* pb = b + (long)k0 * NR;
             if (k0 + steps >= k) fetch_ends(c, residual, tile * MR, min(tile * MR + MR, m), n);
-            REPEAT_A(MR, DECLARE, 0)
+            vec acc[MR][NV];
+            FOR_SUMS acc[r][v] = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
 #if A_PACKED
             global const float* pa = a + (long)tile * MR * k + (long)k0 * MR;
             for (int p = 0; p < steps; ++p) {
-                REPEAT_B(NV, LOAD_B, 0)
-                REPEAT_A(MR, MUL, 0)
+                vec b_now[NV];
+                read_vectors(pb, b_now);
+#pragma unroll
+                for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(pa[r]), b_now);
                 pa += MR;
                 pb += NR;
             }
 #else
             const int rows = min(MR, m - tile * MR);
             global const float* a_tile = a + (long)tile * MR * a_row + k0 * a_k;
-            REPEAT_A(MR, ROW, 0)
+            global const float* lines[MR];
+#pragma unroll
+            for (int r = 0; r < MR; ++r) lines[r] = a_tile + min(r, rows - 1) * a_row;
             long at = 0;
             for (int p = 0; p < steps; ++p) {
-                REPEAT_B(NV, FETCH_B, 0)
-                REPEAT_B(NV, LOAD_B, 0)
-                REPEAT_A(MR, MUL, 0)
+#if MR == 1
+#pragma unroll
+                for (int v = 0; v < NR; v += LINE_FLOATS) prefetch_line_far(pb + AHEAD_LINES * LINE_FLOATS + v);
+#endif
+                vec b_now[NV];
+                read_vectors(pb, b_now);
+#pragma unroll
+                for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(lines[r][at]), b_now);
                 at += a_k;
                 pb += NR;
             }
 #endif
-            REPEAT_A(MR, SPILL, 0)
+            // By way of memory, so that bias, epilogue and edges are compiled once and not MR * NV times.
+            FOR_SUMS VSTORE(acc[r][v], r * NV + v, lanes);
             if (k0 + steps < k) continue;
             const int ends = min(MR, m - tile * MR);
             for (int r = 0; r < ends; ++r) {

@@ -24,11 +24,8 @@
 //
 // Local memory: reorder_tiles uses CHANNELS * PITCH elements, reorder_rows none.
 #include "common/inline.clh"
-#include "common/repeat.clh"
 
 #ifdef BLOCK
-#define MOVE(l, _) to[(l) * (ulong)(Y_LANE)] = from[(l) * (ulong)(X_LANE)];
-
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void reorder_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset, int channels, int y_channels,
                   int pixels, int segment, int segments, int blocks, int x_block, int y_block, long x_image,
@@ -45,7 +42,8 @@ void reorder_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset
                    p0 * (Y_PIXEL);
     if (c0 + BLOCK <= channels) {
         for (int p = p0; p < p1; p++, from += X_PIXEL, to += Y_PIXEL) {
-            REPEAT_A(BLOCK, MOVE, 0)
+#pragma unroll
+            for (int l = 0; l < BLOCK; ++l) to[l * (ulong)(Y_LANE)] = from[l * (ulong)(X_LANE)];
         }
         return;
     }
