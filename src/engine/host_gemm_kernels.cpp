@@ -19,57 +19,48 @@ namespace dlprim {
 
 namespace {
 
-// A tile is ROWS x 2 vectors of WIDTH floats. dot() has 64 partial sums at every width, so that it
-// gives the same bits.
+// The body of a function that multiplies a tile of ROWS x 2 vectors V of WIDTH sums, which it
+// stores as vectors F of floats. The statements behind NEXT add row i of a step, whose columns are
+// b0 and b1, to sum[i]; NEXT goes to the next step of a.
+#define DLPRIM_GEMM_TILE(WIDTH, ROWS, NEXT, ...)                                         \
+    V sum[ROWS][2];                                                                      \
+    _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{}; \
+    for (std::int64_t p = 0; p < depth; ++p) {                                           \
+        V b0, b1;                                                                        \
+        std::memcpy(&b0, b, sizeof(V));                                                  \
+        std::memcpy(&b1, b + WIDTH, sizeof(V));                                          \
+        __builtin_prefetch(b + 16 * WIDTH);                                              \
+        _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                        \
+            __VA_ARGS__;                                                                 \
+        }                                                                                \
+        NEXT;                                                                            \
+        b += 2 * WIDTH;                                                                  \
+    }                                                                                    \
+    _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                            \
+        const F f0 = __builtin_convertvector(sum[i][0], F),                              \
+                f1 = __builtin_convertvector(sum[i][1], F);                              \
+        std::memcpy(tile + i * 2 * WIDTH, &f0, sizeof(F));                               \
+        std::memcpy(tile + i * 2 * WIDTH + WIDTH, &f1, sizeof(F));                       \
+    }
+
+// dot() has 64 partial sums at every width, so that it gives the same bits.
 #define DLPRIM_GEMM_KERNELS(NAME, TARGET, WIDTH, ROWS)                                             \
     struct NAME {                                                                                  \
         typedef float V __attribute__((vector_size(WIDTH * sizeof(float))));                       \
-        typedef float U                                                                            \
-            __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));            \
+        typedef V F;                                                                               \
         TARGET static void multiply(std::int64_t depth, const float* a, const float* b,            \
                                     float* tile) {                                                 \
-            V sum[ROWS][2];                                                                        \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{};   \
-            for (std::int64_t p = 0; p < depth; ++p) {                                             \
-                V b0, b1;                                                                          \
-                std::memcpy(&b0, b, sizeof(V));                                                    \
-                std::memcpy(&b1, b + WIDTH, sizeof(V));                                            \
-                __builtin_prefetch(b + 16 * WIDTH);                                                \
-                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                          \
-                    sum[i][0] += a[i] * b0;                                                        \
-                    sum[i][1] += a[i] * b1;                                                        \
-                }                                                                                  \
-                a += ROWS;                                                                         \
-                b += 2 * WIDTH;                                                                    \
-            }                                                                                      \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                              \
-                std::memcpy(tile + i * 2 * WIDTH, &sum[i][0], sizeof(V));                          \
-                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &sum[i][1], sizeof(V));                  \
-            }                                                                                      \
+            DLPRIM_GEMM_TILE(WIDTH, ROWS, a += ROWS, sum[i][0] += a[i] * b0;                       \
+                             sum[i][1] += a[i] * b1)                                               \
         }                                                                                          \
         TARGET static void multiply_rows(std::int64_t depth, const float* a, std::int64_t stride,  \
                                          const float* b, float* tile) {                            \
-            V sum[ROWS][2];                                                                        \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{};   \
             const float *a0 = a, *a3 = a + 3 * stride, *a6 = a + 6 * stride, *a9 = a + 9 * stride; \
-            for (std::int64_t p = 0; p < depth; ++p) {                                             \
-                V b0, b1;                                                                          \
-                std::memcpy(&b0, b, sizeof(V));                                                    \
-                std::memcpy(&b1, b + WIDTH, sizeof(V));                                            \
-                __builtin_prefetch(b + 16 * WIDTH);                                                \
-                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                          \
-                    const float* const from = i < 3 ? a0 : i < 6 ? a3 : i < 9 ? a6 : a9;           \
-                    const float factor = from[i % 3 * stride];                                     \
-                    sum[i][0] += factor * b0;                                                      \
-                    sum[i][1] += factor * b1;                                                      \
-                }                                                                                  \
-                ++a0, ++a3, ++a6, ++a9;                                                            \
-                b += 2 * WIDTH;                                                                    \
-            }                                                                                      \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                              \
-                std::memcpy(tile + i * 2 * WIDTH, &sum[i][0], sizeof(V));                          \
-                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &sum[i][1], sizeof(V));                  \
-            }                                                                                      \
+            DLPRIM_GEMM_TILE(                                                                      \
+                WIDTH, ROWS, (++a0, ++a3, ++a6, ++a9),                                             \
+                const float* const from = i < 6 ? (i < 3 ? a0 : a3) : (i < 9 ? a6 : a9);           \
+                const float factor = from[i % 3 * stride]; sum[i][0] += factor * b0;               \
+                sum[i][1] += factor * b1)                                                          \
         }                                                                                          \
         TARGET static float dot(std::int64_t count, const float* a, const float* b) {              \
             V sum[64 / WIDTH];                                                                     \
@@ -100,37 +91,18 @@ DLPRIM_GEMM_KERNELS(Baseline, , 4, 6)
 
 // A tile of 16-bit integers, as above: MULTIPLY_ADD(sum, a, b) adds the products of both halves of
 // each word.
-#define DLPRIM_PAIR_TILES(NAME, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                               \
-    struct NAME {                                                                                \
-        typedef std::int32_t V __attribute__((vector_size(WIDTH * sizeof(float))));              \
-        typedef float F __attribute__((vector_size(WIDTH * sizeof(float))));                     \
-        TARGET static void multiply(std::int64_t depth, const float* a, const float* b,          \
-                                    float* tile) {                                               \
-            V sum[ROWS][2];                                                                      \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) sum[i][0] = sum[i][1] = V{}; \
-            for (std::int64_t p = 0; p < depth; ++p) {                                           \
-                V b0, b1;                                                                        \
-                std::memcpy(&b0, b, sizeof(V));                                                  \
-                std::memcpy(&b1, b + WIDTH, sizeof(V));                                          \
-                __builtin_prefetch(b + 16 * WIDTH);                                              \
-                _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                        \
-                    std::int32_t word;                                                           \
-                    std::memcpy(&word, a + i, sizeof word);                                      \
-                    const V factor = V{} + word;                                                 \
-                    sum[i][0] = MULTIPLY_ADD(sum[i][0], factor, b0);                             \
-                    sum[i][1] = MULTIPLY_ADD(sum[i][1], factor, b1);                             \
-                }                                                                                \
-                a += ROWS;                                                                       \
-                b += 2 * WIDTH;                                                                  \
-            }                                                                                    \
-            _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) {                            \
-                const F f0 = __builtin_convertvector(sum[i][0], F),                              \
-                        f1 = __builtin_convertvector(sum[i][1], F);                              \
-                std::memcpy(tile + i * 2 * WIDTH, &f0, sizeof(F));                               \
-                std::memcpy(tile + i * 2 * WIDTH + WIDTH, &f1, sizeof(F));                       \
-            }                                                                                    \
-        }                                                                                        \
-        static constexpr HostGemmKernels table{ROWS, 2 * WIDTH, multiply, nullptr, nullptr};     \
+#define DLPRIM_PAIR_TILES(NAME, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                                \
+    struct NAME {                                                                                 \
+        typedef std::int32_t V __attribute__((vector_size(WIDTH * sizeof(float))));               \
+        typedef float F __attribute__((vector_size(WIDTH * sizeof(float))));                      \
+        TARGET static void multiply(std::int64_t depth, const float* a, const float* b,           \
+                                    float* tile) {                                                \
+            DLPRIM_GEMM_TILE(WIDTH, ROWS, a += ROWS, std::int32_t word;                           \
+                             std::memcpy(&word, a + i, sizeof word); const V factor = V{} + word; \
+                             sum[i][0] = MULTIPLY_ADD(sum[i][0], factor, b0);                     \
+                             sum[i][1] = MULTIPLY_ADD(sum[i][1], factor, b1))                     \
+        }                                                                                         \
+        static constexpr HostGemmKernels table{ROWS, 2 * WIDTH, multiply, nullptr, nullptr};      \
     };
 #define DLPRIM_PAIR_KERNELS(NAME, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                          \
     DLPRIM_PAIR_TILES(NAME##Tiles, TARGET, WIDTH, ROWS, MULTIPLY_ADD)                         \
