@@ -50,8 +50,7 @@ std::string LayoutChoice::name() const {
 }
 
 std::vector<LayoutChoice> Engine::layouts(const Traits&, const Problem& problem) const {
-    return {
-        {std::vector<Layout>(problem.inputs.size()), std::vector<Layout>(problem.outputs.size())}};
+    return {LayoutChoice::all(problem)};
 }
 
 std::uint64_t Engine::workspace_bytes(const Traits&, const Problem&, const Tuning&) const {

@@ -34,6 +34,12 @@ struct LayoutChoice {
     /// Distinguishes several ways of packing: "4x4".
     std::string variant = {};
 
+    /// All operands in the same layout.
+    static LayoutChoice all(const Problem& problem, const Layout& layout = Layout::plain()) {
+        return {std::vector(problem.inputs.size(), layout),
+                std::vector(problem.outputs.size(), layout)};
+    }
+
     /// The name in databases: "nchw, packed 4x4 -> nchw". The names of an engine's choices for a
     /// problem are distinct.
     std::string name() const;

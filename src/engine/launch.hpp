@@ -14,9 +14,11 @@
 #include <dlprim/scalar.hpp>
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -62,6 +64,14 @@ class KernelCall {
     KernelCall& scalar(std::string_view name, std::int32_t value);
     KernelCall& scalar(std::string_view name, std::int64_t value);
     KernelCall& scalar(std::string_view name, float value);
+    /// A parameter of type int, and several of them.
+    KernelCall& size(std::string_view name, std::int64_t value) {
+        return scalar(name, static_cast<std::int32_t>(value));
+    }
+    KernelCall& sizes(std::initializer_list<std::pair<const char*, std::int64_t>> all) {
+        for (const auto& [name, value] : all) size(name, value);
+        return *this;
+    }
     /// The parameter gets scalar `number` of the run as f32, f64 or i64; 0 until it is set.
     KernelCall& argument(std::string_view name, int number, DType as);
     void set_scalars(std::span<const Scalar> values);
@@ -127,6 +137,9 @@ const char* count_type(std::uint64_t count);
 /// A sequence of kernel calls.
 class KernelLaunch : public Launch {
   public:
+    KernelLaunch() = default;
+    explicit KernelLaunch(KernelCall call) { add(std::move(call)); }
+    /// Throws like KernelCall::check().
     KernelLaunch& add(KernelCall call);
     void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
     std::span<const KernelCall> calls() const override { return calls_; }

@@ -18,14 +18,6 @@ std::int64_t SplitSize::tiles_n() const {
     return ceil_div(columns, split_columns);
 }
 
-SplitSize most_work(const std::vector<SplitSize>& sizes) {
-    const auto work = [](const SplitSize& s) {
-        return static_cast<double>(s.rows * s.columns) * static_cast<double>(s.steps);
-    };
-    return *std::max_element(sizes.begin(), sizes.end(),
-                             [&](const auto& a, const auto& b) { return work(a) < work(b); });
-}
-
 std::int64_t most_split_rows(MatrixUnit unit, const Traits& device, int products,
                              std::int64_t stages, std::int64_t more) {
     const std::int64_t planes = products == 1 ? 1 : 2;

@@ -48,8 +48,6 @@ struct SplitSize {
     std::int64_t tiles_m(std::int64_t wm) const;
     std::int64_t tiles_n() const;
 };
-/// Returns the size with the most work. `sizes` must not be empty.
-SplitSize most_work(const std::vector<SplitSize>& sizes);
 /// Seconds of the multiplication, with tiles of 64 * wm rows and K in `splits` parts.
 double split_seconds(const Traits& device, const SplitSize& size, std::int64_t wm,
                      std::int64_t splits);

@@ -28,6 +28,20 @@ double output_bytes(const Problem& problem) {
     return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
 }
 
+LayoutChoice channels_last_choice(const Problem& problem) {
+    LayoutChoice choice = LayoutChoice::all(problem);
+    choice.inputs[0] = choice.outputs[0] = Layout::channels_last();
+    for (const EpilogueStage& stage : problem.epilogue)
+        if (stage.kind == EpilogueStage::Kind::add)
+            choice.inputs[static_cast<std::size_t>(stage.operand)] = Layout::channels_last();
+    return choice;
+}
+
+std::uint64_t split_bytes(const Problem& problem, std::int64_t splits) {
+    if (splits <= 1) return 0;
+    return static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+}
+
 std::string image_options(const Problem& problem, bool split) {
     const bool filter = problem.op == backward_filter_type;
     return storage_options({{'A', problem.inputs[0].dtype},
@@ -80,6 +94,14 @@ void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& pr
     add_parts_sum(launch, context, problem, {splits, bias ? 2 : -1, parts_at, first_pixel});
 }
 
+void bind_filter(KernelCall& call, const Geometry& g, std::int64_t steps, std::int64_t part,
+                 std::int64_t tiles_m, std::int64_t tiles_n) {
+    call.sizes({{"pixels", g.n * g.oh * g.ow}, {"channels_in", g.in}, {"channels_out", g.out}});
+    call.sizes({{"pt", g.pt}, {"pl", g.pl}, {"dh", g.dh}, {"dw", g.dw}});
+    call.sizes(
+        {{"steps", steps}, {"steps_part", part}, {"tiles_m", tiles_m}, {"tiles_n", tiles_n}});
+}
+
 bool has_empty_phase(const std::vector<DenseJob>& jobs) {
     return std::any_of(jobs.begin(), jobs.end(), is_empty);
 }
@@ -93,7 +115,6 @@ void add_phase_fill(KernelLaunch& launch, ContextImpl& context, const Problem& p
     call.tensor("y", static_cast<int>(problem.inputs.size()), size_of(problem.outputs[0].dtype))
         .scalar("count", count);
     bind_epilogue(call, problem);
-    call.check();
     launch.add(std::move(call));
 }
 

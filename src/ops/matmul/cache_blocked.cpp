@@ -96,19 +96,12 @@ class CacheBlocked : public MatMulEngine {
         call.tensor("a", g.a).tensor("b", g.b).tensor("sums", kept ? g.workspace : g.c);
         bind_output(call, problem, g);
         bind_batch(call, g);
-        call.scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("k_block", static_cast<std::int32_t>(cut.k_block))
-            .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
-            .scalar("row_tiles", static_cast<std::int32_t>(cut.row_tiles))
-            .scalar("column_panels", static_cast<std::int32_t>(cut.column_panels))
-            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
-            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
-            .scalar("b_k", g.transpose_b ? std::int64_t{1} : g.n)
-            .scalar("b_column", g.transpose_b ? g.k : std::int64_t{1})
+        bind_strides(bind_sizes(call, g), g)
+            .size("k_block", cut.k_block)
+            .size("k_part", cut.k_part)
+            .size("row_tiles", cut.row_tiles)
+            .size("column_panels", cut.column_panels)
             .scalar("alpha", g.alpha);
-        call.check();
         launch->add(std::move(call));
         if (cut.parts == 1) return launch;
         range.global = {static_cast<std::size_t>(cut.panels), static_cast<std::size_t>(cut.tiles),
@@ -116,10 +109,7 @@ class CacheBlocked : public MatMulEngine {
         KernelCall finish(program, "matmul_cache_blocked_finish", range);
         finish.tensor("sums", g.workspace);
         bind_output(finish, problem, g);
-        finish.scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("alpha", g.alpha);
-        finish.check();
+        finish.size("m", g.m).size("n", g.n).scalar("alpha", g.alpha);
         launch->add(std::move(finish));
         return launch;
     }

@@ -100,15 +100,8 @@ class Dot : public MatMulEngine {
         call.tensor("a", g.a).tensor("b", g.b);
         bind_output(call, problem, g);
         bind_batch(call, g);
-        call.scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("columns", static_cast<std::int32_t>(per_item * columns))
-            .scalar("alpha", g.alpha);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        bind_sizes(call, g).size("columns", per_item * columns).scalar("alpha", g.alpha);
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:

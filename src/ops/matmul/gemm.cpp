@@ -231,6 +231,17 @@ std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split) {
           residual ? problem.inputs[static_cast<std::size_t>(gemm.residual)].dtype : DType::f32}});
 }
 
+KernelCall& bind_sizes(KernelCall& call, const Gemm& g) {
+    return call.sizes({{"m", g.m}, {"n", g.n}, {"k", g.k}});
+}
+
+KernelCall& bind_strides(KernelCall& call, const Gemm& g) {
+    return call.scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
+        .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
+        .scalar("b_k", g.transpose_b ? std::int64_t{1} : g.n)
+        .scalar("b_column", g.transpose_b ? g.k : std::int64_t{1});
+}
+
 void bind_factors(KernelCall& call, const Problem& problem, const Gemm& gemm) {
     call.tensor("a", gemm.a, size_of(problem.inputs[0].dtype));
     call.tensor("b", gemm.b, size_of(problem.inputs[1].dtype));

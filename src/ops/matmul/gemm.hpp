@@ -88,6 +88,10 @@ std::string batch_defines(const BatchOffsets& offsets);
 /// Returns the compiler options for the storage types of A, B, C and the residual R. With `split`,
 /// C holds parts of sums, which are float and have no residual.
 std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split = false);
+/// Binds m, n and k.
+KernelCall& bind_sizes(KernelCall& call, const Gemm& gemm);
+/// Binds a_row, a_k, b_k and b_column: the distances of neighbouring elements of A and B.
+KernelCall& bind_strides(KernelCall& call, const Gemm& gemm);
 /// Binds the operands a and b.
 void bind_factors(KernelCall& call, const Problem& problem, const Gemm& gemm);
 

@@ -86,16 +86,11 @@ class Gemv : public MatMulEngine {
         bind_factors(call, problem, g);
         bind_output(call, problem, g);
         bind_batch(call, g);
-        call.scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("blocks_m", static_cast<std::int32_t>(blocks_m))
-            .scalar("blocks_n", static_cast<std::int32_t>(blocks_n))
+        bind_sizes(call, g)
+            .size("blocks_m", blocks_m)
+            .size("blocks_n", blocks_n)
             .scalar("alpha", g.alpha);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 

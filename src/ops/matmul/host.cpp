@@ -124,9 +124,7 @@ class HostIntegers : public Host, public ReachedBy {
         return roofline_seconds(device, problem, gemm_of(problem).flops(), 1.2);
     }
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.outputs.assign(1, Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         const Gemm g = gemm_of(problem);
         if (g.constant_b && g.batches == 1) {
             const PairPanels panels = panels_of(g);

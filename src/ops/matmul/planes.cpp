@@ -169,13 +169,12 @@ class PlanesEngine : public MatMulEngine {
                         group_range(places.a.groups() + places.b.groups(), split_items));
         bind_factors(call, problem, g);
         call.tensor("planes", g.workspace, 1)
-            .scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("blocks", static_cast<std::int32_t>(places.a.blocks))
-            .scalar("a_groups", static_cast<std::int32_t>(places.a.groups()));
+            .size("m", g.m)
+            .size("n", g.n)
+            .size("k", g.k)
+            .size("blocks", places.a.blocks)
+            .size("a_groups", places.a.groups());
         bind_places(call, places);
-        call.check();
         launch.add(std::move(call));
     }
 
@@ -205,17 +204,15 @@ class PlanesEngine : public MatMulEngine {
         }
         // Work-groups that run beside each other share a tile of the larger operand, and go through
         // the tiles of the smaller one, which stays in the cache.
-        const std::pair<const char*, std::int64_t> sizes[] = {{"m", g.m},
-                                                              {"n", g.n},
-                                                              {"blocks", places.a.blocks},
-                                                              {"blocks_part", cut.blocks_part},
-                                                              {"tiles_m", cut.tiles_m},
-                                                              {"tiles_n", cut.tiles_n},
-                                                              {"rows_first", g.m <= g.n}};
-        for (const auto& [name, value] : sizes) call.scalar(name, static_cast<std::int32_t>(value));
+        call.sizes({{"m", g.m},
+                    {"n", g.n},
+                    {"blocks", places.a.blocks},
+                    {"blocks_part", cut.blocks_part},
+                    {"tiles_m", cut.tiles_m},
+                    {"tiles_n", cut.tiles_n},
+                    {"rows_first", g.m <= g.n}});
         bind_places(call, places);
         call.scalar("alpha", split ? 1.0f : g.alpha);
-        call.check();
         launch.add(std::move(call));
     }
 

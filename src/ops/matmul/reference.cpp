@@ -39,19 +39,8 @@ class Reference : public MatMulEngine {
         bind_factors(call, problem, g);
         bind_output(call, problem, g);
         bind_batch(call, g);
-        call.scalar("count", count)
-            .scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
-            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
-            .scalar("b_k", g.transpose_b ? std::int64_t{1} : g.n)
-            .scalar("b_column", g.transpose_b ? g.k : std::int64_t{1})
-            .scalar("alpha", g.alpha);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        bind_strides(bind_sizes(call, g), g).scalar("count", count).scalar("alpha", g.alpha);
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 

@@ -82,9 +82,7 @@ class Stored16WeightsEngine : public MatMulEngine {
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.outputs.assign(1, Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         const Gemm g = gemm_of(problem);
         choice.inputs[1] =
             Layout::packed(cat("matmul.wgmma_half:", stored16_kind(problem.inputs[0].dtype), ';',

@@ -16,10 +16,9 @@ void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& probl
     finish.tensor_at("parts", g.workspace, parts_at);
     bind_output(finish, problem, g);
     finish.scalar("count", g.batches * g.m * g.n)
-        .scalar("n", static_cast<std::int32_t>(g.n))
-        .scalar("splits", static_cast<std::int32_t>(splits))
+        .size("n", g.n)
+        .size("splits", splits)
         .scalar("alpha", g.alpha);
-    finish.check();
     launch.add(std::move(finish));
 }
 
@@ -45,15 +44,12 @@ std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& proble
     else
         bind_output(call, problem, g);
     bind_batch(call, g);
-    call.scalar("m", static_cast<std::int32_t>(g.m))
-        .scalar("n", static_cast<std::int32_t>(g.n))
-        .scalar("k", static_cast<std::int32_t>(g.k))
-        .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
-        .scalar("tiles_m", static_cast<std::int32_t>(cut.tiles_m))
-        .scalar("tiles_n", static_cast<std::int32_t>(cut.tiles_n))
-        .scalar("batches", static_cast<std::int32_t>(g.batches))
+    bind_sizes(call, g)
+        .size("k_part", cut.k_part)
+        .size("tiles_m", cut.tiles_m)
+        .size("tiles_n", cut.tiles_n)
+        .size("batches", g.batches)
         .scalar("alpha", split ? 1.0f : g.alpha);
-    call.check();
     auto launch = std::make_unique<KernelLaunch>();
     launch->add(std::move(call));
     if (split) add_finish(*launch, context, problem, g, cut.splits);

@@ -108,12 +108,11 @@ class Vector : public MatMulEngine {
         if (cut.pack_a) {
             KernelCall call = pack_call(context, g, 'A', cut.tiles, copies_of_a(g));
             call.tensor("from", g.a).tensor_at("to", g.workspace, b_bytes);
-            call.scalar("count", static_cast<std::int32_t>(g.m));
-            call.scalar("width", static_cast<std::int32_t>(cut.rows));
+            call.size("count", g.m);
+            call.size("width", cut.rows);
             call.scalar("line_step", g.transpose_a ? std::int64_t{1} : g.k);
             call.scalar("k_step", g.transpose_a ? g.m : std::int64_t{1});
             bind_batch(call, g);
-            call.check();
             launch->add(std::move(call));
         }
 
@@ -143,16 +142,15 @@ class Vector : public MatMulEngine {
         const std::int64_t a_packed = g.shared_a() ? 0 : cut.tiles * cut.rows * g.k;
         call.scalar("a_batch", cut.pack_a ? a_packed : a_plain)
             .scalar("b_batch", g.shared_b() ? std::int64_t{0} : cut.panels * cut.panel_floats(g.k))
-            .scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("k_block", static_cast<std::int32_t>(cut.k_block))
+            .size("m", g.m)
+            .size("n", g.n)
+            .size("k", g.k)
+            .size("k_block", cut.k_block)
             .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
             .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
             .scalar("b_panel", cut.panel_floats(g.k))
-            .scalar("tiles", static_cast<std::int32_t>(cut.tiles_per_item))
+            .size("tiles", cut.tiles_per_item)
             .scalar("alpha", g.alpha);
-        call.check();
         launch->add(std::move(call));
         return launch;
     }
@@ -229,21 +227,18 @@ class Vector : public MatMulEngine {
         KernelCall call(
             context.build({"matmul/pack.cl", defines + kernel_source("matmul/pack.cl"), ""}),
             "matmul_pack", range);
-        call.scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("panels", static_cast<std::int32_t>(panels))
-            .scalar("steps", static_cast<std::int32_t>(steps));
+        call.size("k", g.k).size("panels", panels).size("steps", steps);
         return call;
     }
     static KernelCall pack_b(ContextImpl& context, const Gemm& g, const Cut& cut, int to,
                              std::uint64_t at) {
         KernelCall call = pack_call(context, g, 'B', cut.panels, copies_of_b(g));
         call.tensor("from", g.b).tensor_at("to", to, at);
-        call.scalar("count", static_cast<std::int32_t>(g.n));
-        call.scalar("width", static_cast<std::int32_t>(cut.nr()));
+        call.size("count", g.n);
+        call.size("width", cut.nr());
         call.scalar("line_step", g.transpose_b ? g.k : std::int64_t{1});
         call.scalar("k_step", g.transpose_b ? std::int64_t{1} : g.n);
         bind_batch(call, g);
-        call.check();
         return call;
     }
 };

@@ -52,18 +52,11 @@ class Wide : public MatMulEngine {
         call.tensor("bias", g.bias >= 0 ? g.bias : g.c, bytes);
         call.tensor("residual", g.residual >= 0 ? g.residual : g.c, bytes);
         bind_batch(call, g);
-        call.scalar("count", count)
-            .scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
-            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
-            .scalar("b_k", g.transpose_b ? std::int64_t{1} : g.n)
-            .scalar("b_column", g.transpose_b ? g.k : std::int64_t{1})
+        bind_strides(bind_sizes(call, g), g)
+            .scalar("count", count)
             .scalar("alpha",
                     doubles ? std::bit_cast<std::int64_t>(alpha) : static_cast<std::int64_t>(alpha))
             .scalar("has_bias", std::int32_t{g.bias >= 0});
-        call.check();
         launch->add(std::move(call));
         return launch;
     }

@@ -13,15 +13,10 @@ namespace dlprim::conv2d {
 
 namespace {
 
-class Blocked : public Engine {
+class Blocked : public ConvolutionEngine {
   public:
-    explicit Blocked(bool backward) : backward_(backward) {}
+    explicit Blocked(const char* op) : ConvolutionEngine(op, "blocked") {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.blocked" : "conv2d.blocked";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "conv2d/blocked_pack_across.cl",
                 "conv2d/blocked_subsample.cl"};
@@ -33,14 +28,12 @@ class Blocked : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
+        LayoutChoice choice = LayoutChoice::all(problem, Layout::blocked(device.vector_width));
         const std::vector<DenseJob> all = jobs(problem);
         std::uint64_t bytes = 0;
         for (const DenseJob& job : all) bytes += packed_bytes(device, job);
         choice.inputs[1] = Layout::packed(pack_tag(device, all), std::max<std::uint64_t>(bytes, 4));
         if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
-        choice.outputs.assign(1, Layout::blocked(device.vector_width));
         return {choice};
     }
 
@@ -105,15 +98,13 @@ class Blocked : public Engine {
     }
 
     bool subsampled(const Geometry& g) const { return !backward_ && reads_subsample(g); }
-
-    bool backward_;
 };
 
 }  // namespace
 
 void add_blocked_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<Blocked>(false));
-    registry.add(std::make_unique<Blocked>(true));
+    for (const char* op : {forward_type, backward_data_type})
+        registry.add(std::make_unique<Blocked>(op));
 }
 
 }  // namespace dlprim::conv2d

@@ -8,23 +8,34 @@
 namespace dlprim::conv2d {
 
 void bind_window(KernelCall& call, const DenseJob& job) {
-    const std::pair<const char*, std::int64_t> scalars[] = {
-        {"y_row0", job.row0},         {"y_column0", job.column0},
-        {"y_row_step", job.row_step}, {"y_column_step", job.column_step},
-        {"out_h", job.out_h},         {"out_w", job.out_w},
-        {"kernel_h", job.kernel_h},   {"kernel_w", job.kernel_w},
-        {"stride_h", job.stride_h},   {"stride_w", job.stride_w},
-        {"pad_h", job.pad_h},         {"pad_w", job.pad_w},
-        {"dilate_h", job.dilate_h},   {"dilate_w", job.dilate_w}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.sizes({{"y_row0", job.row0},
+                {"y_column0", job.column0},
+                {"y_row_step", job.row_step},
+                {"y_column_step", job.column_step},
+                {"out_h", job.out_h},
+                {"out_w", job.out_w},
+                {"kernel_h", job.kernel_h},
+                {"kernel_w", job.kernel_w},
+                {"stride_h", job.stride_h},
+                {"stride_w", job.stride_w},
+                {"pad_h", job.pad_h},
+                {"pad_w", job.pad_w},
+                {"dilate_h", job.dilate_h},
+                {"dilate_w", job.dilate_w}});
 }
 
 void bind_geometry(KernelCall& call, const Geometry& g) {
-    const std::pair<const char*, std::int64_t> scalars[] = {
-        {"x_h", g.h},       {"x_w", g.w},       {"out_h", g.oh},    {"out_w", g.ow},
-        {"kernel_h", g.kh}, {"stride_h", g.sh}, {"stride_w", g.sw}, {"pad_h", g.pt},
-        {"pad_w", g.pl},    {"dilate_h", g.dh}, {"dilate_w", g.dw}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.sizes({{"x_h", g.h},
+                {"x_w", g.w},
+                {"out_h", g.oh},
+                {"out_w", g.ow},
+                {"kernel_h", g.kh},
+                {"stride_h", g.sh},
+                {"stride_w", g.sw},
+                {"pad_h", g.pt},
+                {"pad_w", g.pl},
+                {"dilate_h", g.dh},
+                {"dilate_w", g.dw}});
 }
 
 }  // namespace dlprim::conv2d

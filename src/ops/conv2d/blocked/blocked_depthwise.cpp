@@ -36,15 +36,10 @@ DenseJob depthwise_job(DenseJob job, const Geometry& g) {
     return job;
 }
 
-class Depthwise : public Engine {
+class Depthwise : public ConvolutionEngine {
   public:
-    explicit Depthwise(bool backward) : backward_(backward) {}
+    explicit Depthwise(const char* op) : ConvolutionEngine(op, "blocked_depthwise") {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.blocked_depthwise" : "conv2d.blocked_depthwise";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_depthwise.cl", "conv2d/blocked_depthwise3.cl",
                 "conv2d/blocked_pack.cl"};
@@ -56,8 +51,7 @@ class Depthwise : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
+        LayoutChoice choice = LayoutChoice::all(problem, Layout::blocked(device.vector_width));
         const std::vector<DenseJob> all = jobs(problem);
         std::uint64_t bytes = 0;
         for (const DenseJob& job : all) bytes += weight_bytes(device, job);
@@ -67,7 +61,6 @@ class Depthwise : public Engine {
                        job.w0, '/', job.w_step);
         choice.inputs[1] = Layout::packed(tag, std::max<std::uint64_t>(bytes, 4));
         if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
-        choice.outputs.assign(1, Layout::blocked(device.vector_width));
         return {choice};
     }
 
@@ -168,34 +161,28 @@ class Depthwise : public Engine {
         call.tensor("x", 0).tensor_at("w", 1, weight).tensor("bias", bias ? 2 : 0);
         call.tensor("y", static_cast<int>(problem.inputs.size()));
         bind_epilogue(call, problem.epilogue);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"row_items", row_items},
-                                                                {"rows_per_item", rows_per_item},
-                                                                {"channels", job.group_out},
-                                                                {"blocks", blocks},
-                                                                {"x_h", job.x_h},
-                                                                {"x_w", job.x_w},
-                                                                {"y_h", job.y_h},
-                                                                {"y_w", job.y_w},
-                                                                {"has_bias", bias}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"row_items", row_items},
+                    {"rows_per_item", rows_per_item},
+                    {"channels", job.group_out},
+                    {"blocks", blocks},
+                    {"x_h", job.x_h},
+                    {"x_w", job.x_w},
+                    {"y_h", job.y_h},
+                    {"y_w", job.y_w},
+                    {"has_bias", bias}});
         if (!bordered_3x3) {
-            call.scalar("inner0", static_cast<std::int32_t>(first));
-            call.scalar("inner1", static_cast<std::int32_t>(last));
+            call.size("inner0", first);
+            call.size("inner1", last);
             bind_window(call, job);
         }
-        call.check();
         launch.add(std::move(call));
     }
-
-    bool backward_;
 };
 
-class DepthwiseFilter : public Engine {
+class DepthwiseFilter : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.blocked_depthwise"; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
+    DepthwiseFilter() : ConvolutionEngine(backward_filter_type, "blocked_depthwise") {}
+
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_depthwise_filter.cl"};
     }
@@ -235,22 +222,18 @@ class DepthwiseFilter : public Engine {
                                           define("V", device.vector_width) + define("K", g.kw));
         KernelCall call(program, "depthwise_filter", single_items(split.splits * blocks));
         call.tensor("x", 0).tensor("dy", 1).tensor("sums", 3);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"splits", split.splits},
-                                                                {"blocks", blocks},
-                                                                {"batch", g.n},
-                                                                {"chunks", split.chunks},
-                                                                {"chunk_rows", split.rows}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"splits", split.splits},
+                    {"blocks", blocks},
+                    {"batch", g.n},
+                    {"chunks", split.chunks},
+                    {"chunk_rows", split.rows}});
         bind_geometry(call, g);
-        call.check();
         KernelCall sum(program, "depthwise_filter_sum", single_items(blocks));
         sum.tensor("sums", 3).tensor("dw", 2);
-        sum.scalar("splits", static_cast<std::int32_t>(split.splits));
-        sum.scalar("channels", static_cast<std::int32_t>(g.in))
-            .scalar("blocks", static_cast<std::int32_t>(blocks));
-        sum.scalar("taps", static_cast<std::int32_t>(g.kh * g.kw));
-        sum.check();
+        sum.sizes({{"splits", split.splits},
+                   {"channels", g.in},
+                   {"blocks", blocks},
+                   {"taps", g.kh * g.kw}});
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call)).add(std::move(sum));
         return launch;
@@ -266,8 +249,8 @@ class DepthwiseFilter : public Engine {
 }  // namespace
 
 void add_blocked_depthwise_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<Depthwise>(false));
-    registry.add(std::make_unique<Depthwise>(true));
+    for (const char* op : {forward_type, backward_data_type})
+        registry.add(std::make_unique<Depthwise>(op));
     registry.add(std::make_unique<DepthwiseFilter>());
 }
 

@@ -44,17 +44,13 @@ Layout blocked_layout(const Traits& device) {
     return Layout::blocked(device.vector_width);
 }
 
-class BlockedFilter : public Engine {
+class BlockedFilter : public ConvolutionEngine {
   public:
     // patches: on a copy of the windows of a plain x (blocked_patches.cpp).
-    explicit BlockedFilter(bool patches) : patches_(patches) {}
+    explicit BlockedFilter(bool patches)
+        : ConvolutionEngine(backward_filter_type, patches ? "blocked_patches" : "blocked"),
+          patches_(patches) {}
 
-    std::string_view name() const override {
-        return patches_ ? "conv2d_backward_filter.blocked_patches"
-                        : "conv2d_backward_filter.blocked";
-    }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_filter.cl",
                 patches_ ? "conv2d/blocked_patches.cl" : "conv2d/blocked_subsample.cl"};
@@ -110,29 +106,25 @@ class BlockedFilter : public Engine {
         else
             call.tensor("x", 0);
         call.tensor("dy", 1).tensor("sums", 3);
-        const std::pair<const char*, std::int64_t> scalars[] = {
-            {"splits", p.split.splits},
-            {"groups", p.groups},
-            {"tile_out", p.tile_out},
-            {"tile_in", p.tile_in},
-            {"out_tiles", p.out_tiles},
-            {"in_tiles", p.in_tiles},
-            {"out_vectors", p.out_vectors},
-            {"in_vectors", p.in_vectors},
-            {"x_blocks", ceil_div(g.in, device.vector_width)},
-            {"dy_blocks", ceil_div(g.out, device.vector_width)},
-            {"out", g.out},
-            {"width_in", g.group_in()},
-            {"width_out", g.group_out()},
-            {"batch", g.n},
-            {"chunks", p.split.chunks},
-            {"chunk_rows", p.split.rows},
-            {"kernel_w", g.kw},
-            {"images_are_rows", p.images_are_rows}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"splits", p.split.splits},
+                    {"groups", p.groups},
+                    {"tile_out", p.tile_out},
+                    {"tile_in", p.tile_in},
+                    {"out_tiles", p.out_tiles},
+                    {"in_tiles", p.in_tiles},
+                    {"out_vectors", p.out_vectors},
+                    {"in_vectors", p.in_vectors},
+                    {"x_blocks", ceil_div(g.in, device.vector_width)},
+                    {"dy_blocks", ceil_div(g.out, device.vector_width)},
+                    {"out", g.out},
+                    {"width_in", g.group_in()},
+                    {"width_out", g.group_out()},
+                    {"batch", g.n},
+                    {"chunks", p.split.chunks},
+                    {"chunk_rows", p.split.rows},
+                    {"kernel_w", g.kw},
+                    {"images_are_rows", p.images_are_rows}});
         bind_geometry(call, g);
-        call.check();
         launch->add(std::move(call));
         add_sum(*launch, program, p);
         return launch;
@@ -172,7 +164,6 @@ class BlockedFilter : public Engine {
                 {{"groups", g.groups}, {"group_out", g.group_out()}, {"group_in", g.group_in()}});
         for (const auto& [parameter, value] : scalars)
             sum.scalar(parameter, static_cast<std::int32_t>(value));
-        sum.check();
         launch.add(std::move(sum));
     }
 
@@ -239,11 +230,10 @@ class BlockedFilter : public Engine {
     bool patches_;
 };
 
-class FirstFilter : public Engine {
+class FirstFilter : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.blocked_first"; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
+    FirstFilter() : ConvolutionEngine(backward_filter_type, "blocked_first") {}
+
     std::vector<std::string> sources() const override { return {"conv2d/blocked_first_filter.cl"}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -282,19 +272,16 @@ class FirstFilter : public Engine {
         KernelCall call(program, "first_filter", single_items(p.split.splits));
         call.tensor("x", 0).tensor("dy", 1).tensor("sums", 3);
         call.tensor_at("scratch", 3, static_cast<std::uint64_t>(p.split.splits * p.sum_bytes));
-        const std::pair<const char*, std::int64_t> scalars[] = {
-            {"splits", p.split.splits},   {"rows", g.n * g.oh}, {"channels", g.in},
-            {"out_blocks", p.out_blocks}, {"kernel_w", g.kw},   {"row_length", p.row_length}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"splits", p.split.splits},
+                    {"rows", g.n * g.oh},
+                    {"channels", g.in},
+                    {"out_blocks", p.out_blocks},
+                    {"kernel_w", g.kw},
+                    {"row_length", p.row_length}});
         bind_geometry(call, g);
-        call.check();
         KernelCall sum(program, "first_filter_sum", single_items(p.out_blocks));
         sum.tensor("sums", 3).tensor("dw", 2);
-        sum.scalar("splits", static_cast<std::int32_t>(p.split.splits));
-        sum.scalar("out", static_cast<std::int32_t>(g.out));
-        sum.scalar("taps", static_cast<std::int32_t>(g.in * g.kh * g.kw));
-        sum.check();
+        sum.sizes({{"splits", p.split.splits}, {"out", g.out}, {"taps", g.in * g.kh * g.kw}});
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call)).add(std::move(sum));
         return launch;

@@ -33,11 +33,10 @@ Plan plan_of(const Traits& device, const Geometry& g) {
     return plan;
 }
 
-class BlockedFirst : public Engine {
+class BlockedFirst : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d.blocked_first"; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
+    BlockedFirst() : ConvolutionEngine(forward_type, "blocked_first") {}
+
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_first.cl", "conv2d/blocked_pack.cl"};
     }
@@ -55,15 +54,13 @@ class BlockedFirst : public Engine {
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         const Geometry g = lying_geometry(problem);
         const Plan plan = plan_of(device, g);
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
+        LayoutChoice choice = LayoutChoice::all(problem, Layout::blocked(device.vector_width));
         choice.inputs[0] = Layout::plain();
         const std::int64_t lanes = plan.tile.vectors * device.vector_width;
         const std::int64_t bytes = 4 * plan.slabs * lanes * g.in * g.kh * g.kw;
         choice.inputs[1] =
             Layout::packed(cat("conv2d.blocked_first:", lanes), static_cast<std::uint64_t>(bytes));
         if (has_bias(problem)) choice.inputs[2] = Layout::plain();
-        choice.outputs.assign(1, Layout::blocked(device.vector_width));
         return {choice};
     }
 
@@ -96,30 +93,25 @@ class BlockedFirst : public Engine {
             .tensor("y", y)
             .tensor("scratch", y + 1);
         bind_epilogue(call, problem.epilogue);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"rows", plan.rows},
-                                                                {"row_items", plan.row_items},
-                                                                {"channels", g.in},
-                                                                {"x_h", g.h},
-                                                                {"x_w", g.w},
-                                                                {"out", g.out},
-                                                                {"out_blocks", plan.out_blocks},
-                                                                {"out_h", g.oh},
-                                                                {"out_w", g.ow},
-                                                                {"kernel_h", g.kh},
-                                                                {"kernel_w", g.kw},
-                                                                {"stride_h", g.sh},
-                                                                {"pad_h", g.pt},
-                                                                {"pad_w", g.pl},
-                                                                {"dilate_h", g.dh},
-                                                                {"dilate_w", g.dw},
-                                                                {"row_length", plan.row_length},
-                                                                {"has_bias", bias}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        call.sizes({{"rows", plan.rows},
+                    {"row_items", plan.row_items},
+                    {"channels", g.in},
+                    {"x_h", g.h},
+                    {"x_w", g.w},
+                    {"out", g.out},
+                    {"out_blocks", plan.out_blocks},
+                    {"out_h", g.oh},
+                    {"out_w", g.ow},
+                    {"kernel_h", g.kh},
+                    {"kernel_w", g.kw},
+                    {"stride_h", g.sh},
+                    {"pad_h", g.pt},
+                    {"pad_w", g.pl},
+                    {"dilate_h", g.dh},
+                    {"dilate_w", g.dw},
+                    {"row_length", plan.row_length},
+                    {"has_bias", bias}});
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,

@@ -77,20 +77,18 @@ std::int64_t slab_bytes(const Traits& device, const DenseJob& job, const Tile& t
 
 // Adds a packing call after binding where the job's weights lie.
 void add_weights_call(KernelLaunch& launch, KernelCall call, const DenseJob& job) {
-    const std::pair<const char*, std::int64_t> scalars[] = {{"group_out", job.group_out},
-                                                            {"group_in", job.group_in},
-                                                            {"stride_group", job.weight_group},
-                                                            {"stride_out", job.weight_out},
-                                                            {"stride_in", job.weight_in},
-                                                            {"kernel_h", job.kernel_h},
-                                                            {"kernel_w", job.kernel_w},
-                                                            {"kernel_w_full", job.weight_w},
-                                                            {"h0", job.h0},
-                                                            {"h_step", job.h_step},
-                                                            {"w0", job.w0},
-                                                            {"w_step", job.w_step}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
-    call.check();
+    call.sizes({{"group_out", job.group_out},
+                {"group_in", job.group_in},
+                {"stride_group", job.weight_group},
+                {"stride_out", job.weight_out},
+                {"stride_in", job.weight_in},
+                {"kernel_h", job.kernel_h},
+                {"kernel_w", job.kernel_w},
+                {"kernel_w_full", job.weight_w},
+                {"h0", job.h0},
+                {"h_step", job.h_step},
+                {"w0", job.w0},
+                {"w_step", job.w_step}});
     launch.add(std::move(call));
 }
 
@@ -105,9 +103,9 @@ void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJ
     KernelCall call(conv_program(context, "blocked_pack_across.cl", options), "pack_across",
                     single_items(reach.slabs));
     call.tensor("w", 0).tensor_at("packed", 1, at);
-    call.scalar("slab_lanes", static_cast<std::int32_t>(reach.most_lanes))
-        .scalar("out", static_cast<std::int32_t>(reach.group_out))
-        .scalar("in", static_cast<std::int32_t>(reach.group_in));
+    call.size("slab_lanes", reach.most_lanes)
+        .size("out", reach.group_out)
+        .size("in", reach.group_in);
     add_weights_call(launch, std::move(call), job);
 }
 
@@ -305,8 +303,7 @@ void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job
     const std::int64_t in_blocks = ceil_div(job.group_in, in_lanes);
     KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
     call.tensor("w", 0).tensor_at("packed", 1, at);
-    call.scalar("group_slabs", static_cast<std::int32_t>(group_slabs))
-        .scalar("in_blocks", static_cast<std::int32_t>(in_blocks));
+    call.size("group_slabs", group_slabs).size("in_blocks", in_blocks);
     add_weights_call(launch, std::move(call), job);
 }
 
@@ -359,33 +356,30 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         .tensor("y", operands.y);
     call.tensor("bias", bias ? operands.bias : operands.x);
     bind_epilogue(call, problem.epilogue);
-    const std::pair<const char*, std::int64_t> scalars[] = {
-        {"rows", rows},
-        {"tile_columns", tile_columns},
-        {"tiles_per_item", sharing.tiles_per_item},
-        {"items", items},
-        {"slabs", reach.slabs},
-        {"slab_inner", sharing.slab_inner},
-        {"group_slabs", group_slabs},
-        {"group_out", reach.group_out},
-        {"width_in", job.group_in},
-        {"width_out", job.group_out},
-        {"slab_lanes", reach.most_lanes},
-        {"in_blocks", reach.in_blocks},
-        {"chunk", chunk},
-        {"ahead_lines", ahead_lines},
-        {"x_blocks", reach.groups * reach.in_blocks},
-        {"x_h", job.x_h},
-        {"x_w", job.x_w},
-        {"out_vectors", reach.out_vectors},
-        {"y_blocks", reach.groups * ceil_div(reach.group_out, v)},
-        {"y_h", job.y_h},
-        {"y_w", job.y_w},
-        {"has_bias", bias},
-        {"span", span}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.sizes({{"rows", rows},
+                {"tile_columns", tile_columns},
+                {"tiles_per_item", sharing.tiles_per_item},
+                {"items", items},
+                {"slabs", reach.slabs},
+                {"slab_inner", sharing.slab_inner},
+                {"group_slabs", group_slabs},
+                {"group_out", reach.group_out},
+                {"width_in", job.group_in},
+                {"width_out", job.group_out},
+                {"slab_lanes", reach.most_lanes},
+                {"in_blocks", reach.in_blocks},
+                {"chunk", chunk},
+                {"ahead_lines", ahead_lines},
+                {"x_blocks", reach.groups * reach.in_blocks},
+                {"x_h", job.x_h},
+                {"x_w", job.x_w},
+                {"out_vectors", reach.out_vectors},
+                {"y_blocks", reach.groups * ceil_div(reach.group_out, v)},
+                {"y_h", job.y_h},
+                {"y_w", job.y_w},
+                {"has_bias", bias},
+                {"span", span}});
     bind_window(call, job);
-    call.check();
     launch.add(std::move(call));
 }
 
@@ -416,12 +410,14 @@ void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry&
         conv_program(context, "blocked_subsample.cl", define("V", device.vector_width));
     KernelCall call(program, "subsample", single_items(ceil_div(rows, rows_per_item)));
     call.tensor("x", 0).tensor_at("y", to, at);
-    const std::pair<const char*, std::int64_t> scalars[] = {
-        {"rows", rows},     {"rows_per_item", rows_per_item},
-        {"x_h", g.h},       {"x_w", g.w},
-        {"out_h", g.oh},    {"out_w", g.ow},
-        {"stride_h", g.sh}, {"stride_w", g.sw}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.sizes({{"rows", rows},
+                {"rows_per_item", rows_per_item},
+                {"x_h", g.h},
+                {"x_w", g.w},
+                {"out_h", g.oh},
+                {"out_w", g.ow},
+                {"stride_h", g.sh},
+                {"stride_w", g.sw}});
     launch.add(std::move(call));
 }
 

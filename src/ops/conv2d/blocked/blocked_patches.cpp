@@ -58,14 +58,15 @@ void add_patches(KernelLaunch& launch, ContextImpl& context, const Geometry& g, 
         conv_program(context, "blocked_patches.cl", define("V", device.vector_width));
     KernelCall call(program, "patches", single_items(ceil_div(rows, rows_per_item)));
     call.tensor("x", 0).tensor_at("y", to, at);
-    const std::pair<const char*, std::int64_t> scalars[] = {
-        {"rows", rows},     {"rows_per_item", rows_per_item},
-        {"channels", g.in}, {"x_h", g.h},
-        {"x_w", g.w},       {"out_h", g.oh},
-        {"out_w", g.ow},    {"kernel_h", g.kh},
-        {"kernel_w", g.kw}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
-    call.check();
+    call.sizes({{"rows", rows},
+                {"rows_per_item", rows_per_item},
+                {"channels", g.in},
+                {"x_h", g.h},
+                {"x_w", g.w},
+                {"out_h", g.oh},
+                {"out_w", g.ow},
+                {"kernel_h", g.kh},
+                {"kernel_w", g.kw}});
     launch.add(std::move(call));
 }
 

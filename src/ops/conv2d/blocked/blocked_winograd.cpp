@@ -124,15 +124,10 @@ Plan plan_of(const Traits& device, const DenseJob& job, Size size) {
     return best;
 }
 
-class BlockedWinograd : public Engine {
+class BlockedWinograd : public ConvolutionEngine {
   public:
-    explicit BlockedWinograd(bool backward) : backward_(backward) {}
+    explicit BlockedWinograd(const char* op) : ConvolutionEngine(op, "blocked_winograd") {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.blocked_winograd" : "conv2d.blocked_winograd";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     bool computes_in(Precision precision) const override {
         return precision == Precision::fp32 || (!backward_ && precision == Precision::tf32);
     }
@@ -151,15 +146,13 @@ class BlockedWinograd : public Engine {
         std::vector<LayoutChoice> choices;
         for (const Size size : sizes_of(problem)) {
             const Plan plan = plan_of(device, job, size);
-            LayoutChoice choice;
-            choice.inputs.assign(problem.inputs.size(), Layout::blocked(v));
+            LayoutChoice choice = LayoutChoice::all(problem, Layout::blocked(v));
             const std::int64_t bytes =
                 4 * size.points() * plan.slabs * plan.tile.vectors * plan.in_blocks * v * v;
             choice.inputs[1] = Layout::packed(cat(tag, size.rows, 'x', size.columns, ',', v, 'o',
                                                   plan.tile.vectors, backward_ ? "b" : "f"),
                                               static_cast<std::uint64_t>(bytes));
             if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
-            choice.outputs.assign(1, Layout::blocked(v));
             choice.variant = cat(size.rows, 'x', size.columns);
             choices.push_back(std::move(choice));
         }
@@ -192,31 +185,27 @@ class BlockedWinograd : public Engine {
         call.tensor("x", 0).tensor("w", 1).tensor("bias", bias ? 2 : 0);
         call.tensor("y", y).tensor("scratch", y + 1);
         bind_epilogue(call, problem.epilogue);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"items", plan.items},
-                                                                {"tasks", plan.tasks},
-                                                                {"splits", plan.splits},
-                                                                {"slabs", plan.slabs},
-                                                                {"group_tiles", plan.group_tiles},
-                                                                {"v_row", plan.v_row},
-                                                                {"m_row", plan.m_row},
-                                                                {"tiles", plan.tiles},
-                                                                {"tile_rows", plan.tile_rows},
-                                                                {"tile_columns", plan.tile_columns},
-                                                                {"in_blocks", plan.in_blocks},
-                                                                {"out", job.group_out},
-                                                                {"out_blocks", plan.out_blocks},
-                                                                {"x_h", job.x_h},
-                                                                {"x_w", job.x_w},
-                                                                {"y_h", job.y_h},
-                                                                {"y_w", job.y_w},
-                                                                {"pad_h", job.pad_h},
-                                                                {"pad_w", job.pad_w},
-                                                                {"has_bias", bias}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        call.sizes({{"items", plan.items},
+                    {"tasks", plan.tasks},
+                    {"splits", plan.splits},
+                    {"slabs", plan.slabs},
+                    {"group_tiles", plan.group_tiles},
+                    {"v_row", plan.v_row},
+                    {"m_row", plan.m_row},
+                    {"tiles", plan.tiles},
+                    {"tile_rows", plan.tile_rows},
+                    {"tile_columns", plan.tile_columns},
+                    {"in_blocks", plan.in_blocks},
+                    {"out", job.group_out},
+                    {"out_blocks", plan.out_blocks},
+                    {"x_h", job.x_h},
+                    {"x_w", job.x_w},
+                    {"y_h", job.y_h},
+                    {"y_w", job.y_w},
+                    {"pad_h", job.pad_h},
+                    {"pad_w", job.pad_w},
+                    {"has_bias", bias}});
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
@@ -229,17 +218,16 @@ class BlockedWinograd : public Engine {
                              define("O", plan.tile.vectors) + size_options(plan.size));
         KernelCall call(program, "winograd_pack", single_items(plan.slabs * plan.in_blocks));
         call.tensor("w", 0).tensor("packed", 1);
-        const std::pair<const char*, std::int64_t> scalars[] = {
-            {"in_blocks", plan.in_blocks}, {"out", job.group_out},
-            {"in", job.group_in},          {"stride_out", job.weight_out},
-            {"stride_in", job.weight_in},  {"h0", job.h0},
-            {"h_step", job.h_step * 3},    {"w0", job.w0},
-            {"w_step", job.w_step}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        call.sizes({{"in_blocks", plan.in_blocks},
+                    {"out", job.group_out},
+                    {"in", job.group_in},
+                    {"stride_out", job.weight_out},
+                    {"stride_in", job.weight_in},
+                    {"h0", job.h0},
+                    {"h_step", job.h_step * 3},
+                    {"w0", job.w0},
+                    {"w_step", job.w_step}});
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:
@@ -275,15 +263,13 @@ class BlockedWinograd : public Engine {
             if (name.starts_with(cat(tag, size.rows, 'x', size.columns, ','))) return size;
         return sizes.front();
     }
-
-    bool backward_;
 };
 
 }  // namespace
 
 void add_blocked_winograd_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<BlockedWinograd>(false));
-    registry.add(std::make_unique<BlockedWinograd>(true));
+    for (const char* op : {forward_type, backward_data_type})
+        registry.add(std::make_unique<BlockedWinograd>(op));
 }
 
 }  // namespace dlprim::conv2d

@@ -99,11 +99,10 @@ Plan plan_of(const Traits& device, const Problem& problem) {
     return best;
 }
 
-class BlockedWinogradFilter : public Engine {
+class BlockedWinogradFilter : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.blocked_winograd"; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
+    BlockedWinogradFilter() : ConvolutionEngine(backward_filter_type, "blocked_winograd") {}
+
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_winograd_filter.cl"};
     }
@@ -144,27 +143,23 @@ class BlockedWinogradFilter : public Engine {
         KernelCall call(program, "winograd_filter", single_items(p.items));
         call.tensor("x", 0).tensor("dy", 1);
         bind(call, p);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"items", p.items},
-                                                                {"tasks", p.tasks},
-                                                                {"out_blocks", p.out_blocks},
-                                                                {"group_tiles", p.group_tiles},
-                                                                {"tiles", p.tiles},
-                                                                {"tile_rows", p.tile_rows},
-                                                                {"tile_columns", p.tile_columns},
-                                                                {"x_h", p.g.h},
-                                                                {"x_w", p.g.w},
-                                                                {"y_h", p.g.oh},
-                                                                {"y_w", p.g.ow},
-                                                                {"pad_h", p.g.pt},
-                                                                {"pad_w", p.g.pl}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        call.check();
+        call.sizes({{"items", p.items},
+                    {"tasks", p.tasks},
+                    {"out_blocks", p.out_blocks},
+                    {"group_tiles", p.group_tiles},
+                    {"tiles", p.tiles},
+                    {"tile_rows", p.tile_rows},
+                    {"tile_columns", p.tile_columns},
+                    {"x_h", p.g.h},
+                    {"x_w", p.g.w},
+                    {"y_h", p.g.oh},
+                    {"y_w", p.g.ow},
+                    {"pad_h", p.g.pt},
+                    {"pad_w", p.g.pl}});
         launch->add(std::move(call));
         if (p.splits == 1) return launch;
         KernelCall sum(program, "winograd_filter_sum", single_items(p.out_blocks * p.in_blocks));
         bind(sum, p);
-        sum.check();
         launch->add(std::move(sum));
         return launch;
     }
@@ -173,13 +168,16 @@ class BlockedWinogradFilter : public Engine {
     // Binds the arguments that both kernels have.
     static void bind(KernelCall& call, const Plan& p) {
         call.tensor("dw", 2).tensor("scratch", 3);
-        const std::pair<const char*, std::int64_t> scalars[] = {
-            {"splits", p.splits},     {"tile_out", p.tile_out},   {"tile_in", p.tile_in},
-            {"in_tiles", p.in_tiles}, {"in_blocks", p.in_blocks}, {"out", p.g.out},
-            {"in", p.g.in},           {"u_row", p.u_row},         {"v_row", p.v_row},
-            {"m_row", p.m_row}};
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"splits", p.splits},
+                    {"tile_out", p.tile_out},
+                    {"tile_in", p.tile_in},
+                    {"in_tiles", p.in_tiles},
+                    {"in_blocks", p.in_blocks},
+                    {"out", p.g.out},
+                    {"in", p.g.in},
+                    {"u_row", p.u_row},
+                    {"v_row", p.v_row},
+                    {"m_row", p.m_row}});
     }
 };
 

@@ -137,15 +137,11 @@ HostLaunch::Work backward_filter_work(const Problem& problem) {
     };
 }
 
-class Host : public Engine {
+class Host : public ConvolutionEngine {
   public:
     using Make = HostLaunch::Work (*)(const Problem&);
-    Host(const char* engine_name, const char* op_type, Make make)
-        : name_(engine_name), op_(op_type), make_(make) {}
-
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return true; }
+    Host(const char* op, std::string_view way, Make make)
+        : ConvolutionEngine(op, way, true), make_(make) {}
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         for (const auto* operands : {&problem.inputs, &problem.outputs})
@@ -153,7 +149,7 @@ class Host : public Engine {
                 if (operand.dtype != DType::f32)
                     return Verdict::no(
                         cat("it supports float tensors only, not ", name_of(operand.dtype)));
-        if (op_ == backward_filter_type && !problem.epilogue.empty())
+        if (op() == backward_filter_type && !problem.epilogue.empty())
             return Verdict::no("it does not support an epilogue");
         return Verdict::yes();
     }
@@ -168,7 +164,6 @@ class Host : public Engine {
     }
 
   private:
-    std::string_view name_, op_;
     Make make_;
 };
 
@@ -176,7 +171,7 @@ class Host : public Engine {
 /// weights are packed once.
 class HostIntegers : public Host, public ReachedBy {
   public:
-    HostIntegers() : Host("conv2d.host_integers", forward_type, integers_work) {}
+    HostIntegers() : Host(forward_type, "host_integers", integers_work) {}
 
     std::string_view reached_by() const override { return reached_by_marks; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -190,9 +185,7 @@ class HostIntegers : public Host, public ReachedBy {
         return roofline_seconds(device, problem, Geometry::of(problem).flops(), 1.0);
     }
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.outputs.assign(1, Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         if (problem.inputs[1].constant) {
             const PairPanels panels = weight_panels(geometry_of(problem));
             choice.inputs[1] = Layout::packed(cat("host_pairs:a", panels.batch, 'x', panels.count,
@@ -215,11 +208,9 @@ class HostIntegers : public Host, public ReachedBy {
 
 void add_host_engines(EngineRegistry& registry) {
     registry.add(std::make_unique<HostIntegers>());
-    registry.add(std::make_unique<Host>("conv2d.host", forward_type, forward_work));
-    registry.add(std::make_unique<Host>("conv2d_backward_data.host", backward_data_type,
-                                        backward_data_work));
-    registry.add(std::make_unique<Host>("conv2d_backward_filter.host", backward_filter_type,
-                                        backward_filter_work));
+    registry.add(std::make_unique<Host>(forward_type, "host", forward_work));
+    registry.add(std::make_unique<Host>(backward_data_type, "host", backward_data_work));
+    registry.add(std::make_unique<Host>(backward_filter_type, "host", backward_filter_work));
 }
 
 }  // namespace dlprim::conv2d

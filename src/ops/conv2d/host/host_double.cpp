@@ -2,6 +2,7 @@
 // conv2d.host_double and those of both gradients: convolutions of doubles on the host's threads, in
 // plain loops. A task is a plane of the result.
 #include "ops/conv2d/host/host_double.hpp"
+#include "ops/conv2d/engines.hpp"
 
 #include "base/text.hpp"
 #include "engine/element_types.hpp"
@@ -92,12 +93,9 @@ void backward_filter(const Geometry& g, std::int64_t o, std::int64_t c, const do
     }
 }
 
-class HostDouble : public Engine {
+class HostDouble : public ConvolutionEngine {
   public:
-    HostDouble(const char* engine_name, const char* op_type) : name_(engine_name), op_(op_type) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return true; }
+    explicit HostDouble(const char* op) : ConvolutionEngine(op, "host_double", true) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (problem.inputs[0].dtype != DType::f64)
@@ -112,8 +110,8 @@ class HostDouble : public Engine {
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
-        if (op_ == forward_type) return forward_launch(g, has_bias(problem));
-        if (op_ == backward_data_type)
+        if (op() == forward_type) return forward_launch(g, has_bias(problem));
+        if (backward_)
             return launch(
                 g.n * g.in, g.h * g.w,
                 [g](std::int64_t plane, const double* dy, const double* weight, double* dx) {
@@ -156,18 +154,13 @@ class HostDouble : public Engine {
             });
         });
     }
-
-    std::string_view name_, op_;
 };
 
 }  // namespace
 
 void add_host_double_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<HostDouble>("conv2d.host_double", forward_type));
-    registry.add(
-        std::make_unique<HostDouble>("conv2d_backward_data.host_double", backward_data_type));
-    registry.add(
-        std::make_unique<HostDouble>("conv2d_backward_filter.host_double", backward_filter_type));
+    for (const char* op : {forward_type, backward_data_type, backward_filter_type})
+        registry.add(std::make_unique<HostDouble>(op));
 }
 
 }  // namespace dlprim::conv2d

@@ -55,14 +55,11 @@ DenseJob job_of(const Problem& problem) {
     return jobs_of(problem).at(0);
 }
 
-class NarrowEngine : public Engine {
+class NarrowEngine : public ConvolutionEngine {
   public:
     explicit NarrowEngine(MatrixUnit unit)
-        : name_(cat("conv2d.", name_of(unit), "_narrow")), unit_(unit) {}
+        : ConvolutionEngine(forward_type, cat(name_of(unit), "_narrow")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         std::vector<std::string> all = planes_product_sources();
         all.emplace_back(pack_path);
@@ -167,21 +164,20 @@ class NarrowEngine : public Engine {
         KernelCall largest(program, "narrow_largest", range(parts));
         largest.tensor("x", 0).tensor_at("largest", workspace,
                                          static_cast<std::uint64_t>(narrow.largest_at), 4);
-        largest.scalar("count", static_cast<std::int32_t>(job.group_in * job.x_h * job.x_w));
-        largest.check();
+        largest.size("count", job.group_in * job.x_h * job.x_w);
         launch.add(std::move(largest));
         KernelCall pack(program, "narrow_pack", range(ceil_div(narrow.h * narrow.w, split_items)));
         pack.tensor("x", 0).tensor_at("planes", workspace, 0, 1);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"channels", job.group_in}, {"x_h", job.x_h}, {"x_w", job.x_w}, {"pad_h", job.pad_h},
-            {"pad_w", job.pad_w},       {"h", narrow.h},  {"w", narrow.w}};
-        for (const auto& [parameter, value] : sizes)
-            pack.scalar(parameter, static_cast<std::int32_t>(value));
-        pack.check();
+        pack.sizes({{"channels", job.group_in},
+                    {"x_h", job.x_h},
+                    {"x_w", job.x_w},
+                    {"pad_h", job.pad_h},
+                    {"pad_w", job.pad_w},
+                    {"h", narrow.h},
+                    {"w", narrow.w}});
         launch.add(std::move(pack));
     }
 
-    std::string name_;
     MatrixUnit unit_;
 };
 

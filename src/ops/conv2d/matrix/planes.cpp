@@ -81,16 +81,11 @@ std::int64_t filling_columns(const Traits& device, const SplitSize& size, std::i
 
 constexpr double most_part_bytes = 64e6;
 
-class PlanesEngine : public Engine {
+class PlanesEngine : public ConvolutionEngine {
   public:
-    PlanesEngine(MatrixUnit unit, bool backward)
-        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_planes")),
-          unit_(unit),
-          backward_(backward) {}
+    PlanesEngine(MatrixUnit unit, const char* op)
+        : ConvolutionEngine(op, cat(name_of(unit), "_planes")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         std::vector<std::string> all = planes_product_sources();
         for (const char* path :
@@ -257,10 +252,9 @@ class PlanesEngine : public Engine {
     }
 
     SplitSize largest(const Traits& device, const Problem& problem) const {
-        std::vector<SplitSize> sizes;
-        for (const DenseJob& job : jobs_of(problem))
-            sizes.push_back(size_of(job, split_products(problem), unit_));
-        SplitSize most = most_work(sizes);
+        SplitSize most = largest_size(problem, [&](const DenseJob& job) {
+            return size_of(job, split_products(problem), unit_);
+        });
         most.most_wm = most_planes_rows(unit_, device, split_products(problem));
         return most;
     }
@@ -277,10 +271,9 @@ class PlanesEngine : public Engine {
         range.local = {256, 1, 1};
         KernelCall call(program, "planes_pack", range);
         call.tensor("x", 0).tensor_at("planes", static_cast<int>(problem.inputs.size()) + 1, 0, 1);
-        call.scalar("channels", static_cast<std::int32_t>(job.group_in))
-            .scalar("plane", static_cast<std::int32_t>(job.x_h * job.x_w))
-            .scalar("pixels", static_cast<std::int32_t>(planes.pixels));
-        call.check();
+        call.size("channels", job.group_in)
+            .size("plane", job.x_h * job.x_w)
+            .size("pixels", planes.pixels);
         launch.add(std::move(call));
     }
 
@@ -298,9 +291,7 @@ class PlanesEngine : public Engine {
         add_planes_product(launch, context, problem, product, weights, weights_at);
     }
 
-    std::string name_;
     MatrixUnit unit_;
-    bool backward_;
 };
 
 /// Steps in local memory, each with a factor for every column. Behind them are the columns' places.
@@ -346,31 +337,28 @@ void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Proble
         call.tensor_at("y", result + 1, static_cast<std::uint64_t>(product.planes_bytes), 4);
     else
         call.tensor("y", result);
-    const std::pair<const char*, std::int64_t> sizes[] = {
-        {"has_bias", bias},
-        {"pixels", product.size.columns},
-        {"x_pixels", product.pixels},
-        {"channels_out", job.group_out},
-        {"blocks", product.blocks},
-        {"steps", product.size.steps},
-        {"steps_part", std::max<std::int64_t>(1, ceil_div(product.size.steps, product.splits))},
-        {"tiles_m", product.size.tiles_m(weights.wm)},
-        {"tiles_n", product.columns},
-        {"tile0", product.column}};
-    for (const auto& [parameter, value] : sizes)
-        call.scalar(parameter, static_cast<std::int32_t>(value));
+    call.sizes(
+        {{"has_bias", bias},
+         {"pixels", product.size.columns},
+         {"x_pixels", product.pixels},
+         {"channels_out", job.group_out},
+         {"blocks", product.blocks},
+         {"steps", product.size.steps},
+         {"steps_part", std::max<std::int64_t>(1, ceil_div(product.size.steps, product.splits))},
+         {"tiles_m", product.size.tiles_m(weights.wm)},
+         {"tiles_n", product.columns},
+         {"tile0", product.column}});
     bind_images(call, job);
     call.scalar("planes_at", weights.planes_at);
     call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
     if (!split) bind_epilogue(call, problem.epilogue);
-    call.check();
     launch.add(std::move(call));
 }
 
 void add_planes_engines(EngineRegistry& registry) {
     for (const MatrixUnit unit : matrix_units)
-        for (const bool backward : {false, true})
-            registry.add(std::make_unique<PlanesEngine>(unit, backward));
+        for (const char* op : {forward_type, backward_data_type})
+            registry.add(std::make_unique<PlanesEngine>(unit, op));
 }
 
 }  // namespace dlprim::conv2d

@@ -37,16 +37,11 @@ SplitSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
             (blocked(job) ? 1.0 : 2.0) * unit_pace(unit)};
 }
 
-class SplitEngine : public Engine {
+class SplitEngine : public ConvolutionEngine {
   public:
-    SplitEngine(MatrixUnit unit, bool backward)
-        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_split")),
-          unit_(unit),
-          backward_(backward) {}
+    SplitEngine(MatrixUnit unit, const char* op)
+        : ConvolutionEngine(op, cat(name_of(unit), "_split")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {source_path, split_weights_source, parts_sum_source, phase_fill_source};
     }
@@ -68,22 +63,16 @@ class SplitEngine : public Engine {
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const std::int64_t splits = tuning.at("splits");
-        return splits <= 1
-                   ? 0
-                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+        return split_bytes(problem, tuning.at("splits"));
     }
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
         const std::int64_t wm = split_weight_rows(problem);
-        double seconds = 0;
-        for (const DenseJob& job : jobs_of(problem))
-            seconds += split_seconds(device, size_of(job, split_products(problem), unit_), wm,
-                                     tuning.at("splits")) +
-                       device.launch_us * 1e-6;
-        seconds += parts_seconds(device, output_bytes(problem), tuning.at("splits"));
-        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+        const std::int64_t splits = tuning.at("splits");
+        return jobs_seconds(device, problem, splits, 0.6, [&](const DenseJob& job) {
+            return split_seconds(device, size_of(job, split_products(problem), unit_), wm, splits);
+        });
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
@@ -125,10 +114,9 @@ class SplitEngine : public Engine {
         return most_split_rows(unit_, device, split_products(problem), 2, split_columns * 7 * 4);
     }
     SplitSize largest(const Traits& device, const Problem& problem) const {
-        std::vector<SplitSize> sizes;
-        for (const DenseJob& job : jobs_of(problem))
-            sizes.push_back(size_of(job, split_products(problem), unit_));
-        SplitSize most = most_work(sizes);
+        SplitSize most = largest_size(problem, [&](const DenseJob& job) {
+            return size_of(job, split_products(problem), unit_);
+        });
         most.most_wm = most_rows(device, problem);
         return most;
     }
@@ -168,28 +156,22 @@ class SplitEngine : public Engine {
         const bool bias = !backward_ && !split && has_bias(problem);
         call.tensor("x", 0).tensor_at("w", 1, static_cast<std::uint64_t>(weight_bytes), 1);
         call.tensor("bias", bias ? 2 : 1).tensor("y", split ? result + 1 : result);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"has_bias", bias},
-            {"pixels", size.columns},
-            {"channels_in", job.group_in},
-            {"channels_out", job.group_out},
-            {"steps", size.steps},
-            {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, splits))},
-            {"tiles_m", size.tiles_m(wm)},
-            {"tiles_n", size.tiles_n()}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"has_bias", bias},
+                    {"pixels", size.columns},
+                    {"channels_in", job.group_in},
+                    {"channels_out", job.group_out},
+                    {"steps", size.steps},
+                    {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, splits))},
+                    {"tiles_m", size.tiles_m(wm)},
+                    {"tiles_n", size.tiles_n()}});
         bind_images(call, job);
         call.scalar("table_at", packed.table_at).scalar("planes_at", packed.planes_at);
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem.epilogue);
-        call.check();
         launch.add(std::move(call));
     }
 
-    std::string name_;
     MatrixUnit unit_;
-    bool backward_;
 };
 
 }  // namespace
@@ -211,8 +193,8 @@ Verdict split_verdict(MatrixUnit unit, const Traits& device, const Problem& prob
 
 void add_split_engines(EngineRegistry& registry) {
     for (const MatrixUnit unit : matrix_units)
-        for (const bool backward : {false, true})
-            registry.add(std::make_unique<SplitEngine>(unit, backward));
+        for (const char* op : {forward_type, backward_data_type})
+            registry.add(std::make_unique<SplitEngine>(unit, op));
 }
 
 }  // namespace dlprim::conv2d

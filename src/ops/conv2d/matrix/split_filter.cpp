@@ -24,14 +24,11 @@ SplitSize size_of(const Geometry& g, int products, MatrixUnit unit) {
             unit_pace(unit)};
 }
 
-class SplitFilterEngine : public Engine {
+class SplitFilterEngine : public ConvolutionEngine {
   public:
     explicit SplitFilterEngine(MatrixUnit unit)
-        : name_(cat("conv2d_backward_filter.", name_of(unit), "_split")), unit_(unit) {}
+        : ConvolutionEngine(backward_filter_type, cat(name_of(unit), "_split")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return {source_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -42,10 +39,7 @@ class SplitFilterEngine : public Engine {
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const std::int64_t splits = parts(problem, tuning).count;
-        return splits <= 1
-                   ? 0
-                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+        return split_bytes(problem, parts(problem, tuning).count);
     }
 
     double estimate(const Traits& device, const Problem& problem,
@@ -90,22 +84,9 @@ class SplitFilterEngine : public Engine {
                         group_range(size.tiles_m(wm) * size.tiles_n() * part.count, split_items));
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", g.n * g.oh * g.ow},
-                                                              {"channels_in", g.in},
-                                                              {"channels_out", g.out},
-                                                              {"pt", g.pt},
-                                                              {"pl", g.pl},
-                                                              {"dh", g.dh},
-                                                              {"dw", g.dw},
-                                                              {"steps", size.steps},
-                                                              {"steps_part", part.steps},
-                                                              {"tiles_m", size.tiles_m(wm)},
-                                                              {"tiles_n", size.tiles_n()}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_filter(call, g, size.steps, part.steps, size.tiles_m(wm), size.tiles_n());
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem.epilogue);
-        call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
         if (split) add_split_sum(*launch, context, problem, part.count);
@@ -135,7 +116,6 @@ class SplitFilterEngine : public Engine {
         return {std::max<std::int64_t>(1, ceil_div(steps, each)), each};
     }
 
-    std::string name_;
     MatrixUnit unit_;
 };
 

@@ -49,9 +49,7 @@ SplitWeights::SplitWeights(const DenseJob& of, std::int64_t rows_64, int product
       bytes(planes_at + rows * steps * split_depth * (products == 1 ? 2 : 4)) {}
 
 LayoutChoice split_weights_choice(const Problem& problem, const std::vector<SplitWeights>& jobs) {
-    LayoutChoice choice;
-    choice.inputs.assign(problem.inputs.size(), Layout::plain());
-    choice.outputs.assign(1, Layout::plain());
+    LayoutChoice choice = LayoutChoice::all(problem);
     std::string tag;
     std::int64_t bytes = 0;
     for (const SplitWeights& weights : jobs) {
@@ -87,31 +85,28 @@ std::unique_ptr<Launch> pack_split_weights(ContextImpl& context,
             program, "split_weights_pack",
             group_range(weights.rows + ceil_div(weights.steps * split_depth, items), items));
         call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at), 1);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"rows", weights.rows},
-                                                              {"group_out", job.group_out},
-                                                              {"group_in", job.group_in},
-                                                              {"depth", weights.depth},
-                                                              {"block", weights.block},
-                                                              {"steps", weights.steps},
-                                                              {"tile", 64 * weights.wm},
-                                                              {"kernel_h", weights.kernel_h},
-                                                              {"kernel_w", weights.kernel_w},
-                                                              {"live_h", job.kernel_h},
-                                                              {"live_w", job.kernel_w},
-                                                              {"weight_w", job.weight_w},
-                                                              {"h0", job.h0},
-                                                              {"h_step", job.h_step},
-                                                              {"w0", job.w0},
-                                                              {"w_step", job.w_step},
-                                                              {"plane", job.x_h * job.x_w},
-                                                              {"row_pitch", job.x_w},
-                                                              {"dilate_h", job.dilate_h},
-                                                              {"dilate_w", job.dilate_w}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"rows", weights.rows},
+                    {"group_out", job.group_out},
+                    {"group_in", job.group_in},
+                    {"depth", weights.depth},
+                    {"block", weights.block},
+                    {"steps", weights.steps},
+                    {"tile", 64 * weights.wm},
+                    {"kernel_h", weights.kernel_h},
+                    {"kernel_w", weights.kernel_w},
+                    {"live_h", job.kernel_h},
+                    {"live_w", job.kernel_w},
+                    {"weight_w", job.weight_w},
+                    {"h0", job.h0},
+                    {"h_step", job.h_step},
+                    {"w0", job.w0},
+                    {"w_step", job.w_step},
+                    {"plane", job.x_h * job.x_w},
+                    {"row_pitch", job.x_w},
+                    {"dilate_h", job.dilate_h},
+                    {"dilate_w", job.dilate_w}});
         call.scalar("weight_out", job.weight_out).scalar("weight_in", job.weight_in);
         call.scalar("table_at", weights.table_at).scalar("planes_at", weights.planes_at);
-        call.check();
         launch->add(std::move(call));
         at += weights.bytes;
     }

@@ -33,36 +33,17 @@ Stored16Size size_of(const DenseJob& job) {
             ceil_div(job.group_in, stored16_depth) * job.kernel_h * job.kernel_w};
 }
 
-Stored16Size largest(const Problem& problem) {
-    Stored16Size most{0, 0, 0};
-    double work = -1;
-    for (const DenseJob& job : jobs_of(problem)) {
-        const Stored16Size size = size_of(job);
-        const double w =
-            static_cast<double>(size.rows * size.columns) * static_cast<double>(size.steps);
-        if (w <= work) continue;
-        work = w;
-        most = size;
-    }
-    return most;
-}
-
 bool has_taps(const Problem& problem) {
     for (const DenseJob& job : jobs_of(problem))
         if (job.kernel_h * job.kernel_w > 1) return true;
     return false;
 }
 
-class Stored16Engine : public Engine {
+class Stored16Engine : public ConvolutionEngine {
   public:
-    Stored16Engine(MatrixUnit unit, bool backward)
-        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_half")),
-          unit_(unit),
-          backward_(backward) {}
+    Stored16Engine(MatrixUnit unit, const char* op)
+        : ConvolutionEngine(op, cat(name_of(unit), "_half")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return stored16_product_sources(); }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -85,13 +66,7 @@ class Stored16Engine : public Engine {
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.inputs[0] = Layout::channels_last();
-        for (const EpilogueStage& stage : problem.epilogue)
-            if (stage.kind == EpilogueStage::Kind::add)
-                choice.inputs[static_cast<std::size_t>(stage.operand)] = Layout::channels_last();
-        choice.outputs.assign(1, Layout::channels_last());
+        LayoutChoice choice = channels_last_choice(problem);
         choice.inputs[1] =
             stored16_weights_layout(jobs_of(problem), problem.inputs[0].dtype, stored16_depth);
         return {choice};
@@ -99,30 +74,24 @@ class Stored16Engine : public Engine {
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const std::int64_t splits = tuning.at("splits");
-        return splits <= 1
-                   ? 0
-                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+        return split_bytes(problem, tuning.at("splits"));
     }
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        double seconds = 0;
-        for (const DenseJob& job : jobs_of(problem))
-            seconds += stored16_seconds(device, tile_of(device, tuning), size_of(job),
-                                        tuning.at("splits")) +
-                       device.launch_us * 1e-6;
-        seconds += parts_seconds(device, output_bytes(problem), tuning.at("splits"));
-        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+        const std::int64_t splits = tuning.at("splits");
+        return jobs_seconds(device, problem, splits, 0.6, [&](const DenseJob& job) {
+            return stored16_seconds(device, tile_of(device, tuning), size_of(job), splits);
+        });
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        return choose_stored16(device, tiles(unit_, device), largest(problem),
+        return choose_stored16(device, tiles(unit_, device), largest_size(problem, size_of),
                                output_bytes(problem), 64e6, has_taps(problem));
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        return stored16_tune_space(tiles(unit_, device), largest(problem),
+        return stored16_tune_space(tiles(unit_, device), largest_size(problem, size_of),
                                    default_tuning(device, problem), has_taps(problem));
     }
 
@@ -173,9 +142,7 @@ class Stored16Engine : public Engine {
         return named_tile(tiles(unit_, device), tuning);
     }
 
-    std::string name_;
     MatrixUnit unit_;
-    bool backward_;
 };
 
 }  // namespace
@@ -218,8 +185,8 @@ std::unique_ptr<Launch> pack_stored16_weights(ContextImpl& context,
 
 void add_stored16_engines(EngineRegistry& registry) {
     for (const MatrixUnit unit : matrix_units)
-        for (const bool backward : {false, true})
-            registry.add(std::make_unique<Stored16Engine>(unit, backward));
+        for (const char* op : {forward_type, backward_data_type})
+            registry.add(std::make_unique<Stored16Engine>(unit, op));
 }
 
 }  // namespace dlprim::conv2d

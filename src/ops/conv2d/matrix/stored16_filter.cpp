@@ -43,14 +43,11 @@ Parts parts_of(const Geometry& g, const Tuning& tuning) {
     return {count, each, count == 1 && g.kh * g.kw == 1};
 }
 
-class Stored16FilterEngine : public Engine {
+class Stored16FilterEngine : public ConvolutionEngine {
   public:
     explicit Stored16FilterEngine(MatrixUnit unit)
-        : name_(cat("conv2d_backward_filter.", name_of(unit), "_half")), unit_(unit) {}
+        : ConvolutionEngine(backward_filter_type, cat(name_of(unit), "_half")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {source_path, stored16_filter_sum_source};
     }
@@ -72,10 +69,8 @@ class Stored16FilterEngine : public Engine {
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         choice.inputs[0] = choice.inputs[1] = Layout::channels_last();
-        choice.outputs.assign(1, Layout::plain());
         return {choice};
     }
 
@@ -138,22 +133,9 @@ class Stored16FilterEngine : public Engine {
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0, 2).tensor("dy", 1, 2);
         call.tensor("dweight", parts.direct ? result : result + 1);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", g.n * g.oh * g.ow},
-                                                              {"channels_in", g.in},
-                                                              {"channels_out", g.out},
-                                                              {"pt", g.pt},
-                                                              {"pl", g.pl},
-                                                              {"dh", g.dh},
-                                                              {"dw", g.dw},
-                                                              {"steps", size.steps},
-                                                              {"steps_part", parts.steps},
-                                                              {"tiles_m", tiles_m},
-                                                              {"tiles_n", tiles_n}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_filter(call, g, size.steps, parts.steps, tiles_m, tiles_n);
         call.scalar("part_stride", parts.direct ? std::int64_t(0) : shape.numel());
         if (parts.direct) bind_epilogue(call, problem.epilogue);
-        call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
         if (!parts.direct)
@@ -166,7 +148,6 @@ class Stored16FilterEngine : public Engine {
         return named_tile(tiles(unit_, device), tuning);
     }
 
-    std::string name_;
     MatrixUnit unit_;
 };
 
@@ -182,12 +163,9 @@ void add_stored16_filter_sum(KernelLaunch& launch, ContextImpl& context, const P
                     group_range(ceil_div(shape.numel(), 32), stored16_items));
     const int result = static_cast<int>(problem.inputs.size());
     call.tensor("parts", result + 1).tensor("dweight", result);
-    const std::pair<const char*, std::int64_t> sizes[] = {
-        {"count", shape.numel()}, {"splits", count}, {"taps", taps}, {"channels", channels}};
-    for (const auto& [parameter, value] : sizes)
-        call.scalar(parameter, static_cast<std::int32_t>(value));
+    call.sizes(
+        {{"count", shape.numel()}, {"splits", count}, {"taps", taps}, {"channels", channels}});
     bind_epilogue(call, problem.epilogue);
-    call.check();
     launch.add(std::move(call));
 }
 

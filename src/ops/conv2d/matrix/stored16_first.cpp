@@ -64,14 +64,11 @@ double gather_seconds(const Traits& device, const Geometry& g, std::int64_t time
            std::max(device.compute_units, 1);
 }
 
-class Stored16FirstEngine : public Engine {
+class Stored16FirstEngine : public ConvolutionEngine {
   public:
     explicit Stored16FirstEngine(MatrixUnit unit)
-        : name_(cat("conv2d.", name_of(unit), "_half_first")), unit_(unit) {}
+        : ConvolutionEngine(forward_type, cat(name_of(unit), "_half_first")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {forward_path, stored16_weights_source};
     }
@@ -97,15 +94,11 @@ class Stored16FirstEngine : public Engine {
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        LayoutChoice choice = channels_last_choice(problem);
+        choice.inputs[0] = Layout::plain();
         const DenseJob job = plain_job(problem);
         choice.inputs[1] =
             stored16_weights_layout({job}, product_type(problem.inputs[0], problem.outputs[0]), 1);
-        for (const EpilogueStage& stage : problem.epilogue)
-            if (stage.kind == EpilogueStage::Kind::add)
-                choice.inputs[static_cast<std::size_t>(stage.operand)] = Layout::channels_last();
-        choice.outputs.assign(1, Layout::channels_last());
         return {choice};
     }
 
@@ -138,24 +131,18 @@ class Stored16FirstEngine : public Engine {
         call.tensor("x", 0, size_of(problem.inputs[0].dtype)).tensor_at("w", 1, 0, 1);
         call.tensor("bias", bias ? 2 : 1);
         call.tensor("y", result, size_of(problem.outputs[0].dtype));
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"has_bias", bias},
-            {"pixels", pixels_of(g)},
-            {"channels_out", g.out},
-            {"pad_h", g.pt},
-            {"pad_w", g.pl},
-            {"dilate_h", g.dh},
-            {"dilate_w", g.dw},
-            {"tiles_n", tiles_n},
-            {"row_blocks", weights.rows / stored16_block}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"has_bias", bias},
+                    {"pixels", pixels_of(g)},
+                    {"channels_out", g.out},
+                    {"pad_h", g.pt},
+                    {"pad_w", g.pl},
+                    {"dilate_h", g.dh},
+                    {"dilate_w", g.dw},
+                    {"tiles_n", tiles_n},
+                    {"row_blocks", weights.rows / stored16_block}});
         call.scalar("blocks_at", weights.blocks_at);
         bind_epilogue(call, problem);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
@@ -168,18 +155,14 @@ class Stored16FirstEngine : public Engine {
     static DenseJob plain_job(const Problem& problem) { return forward_job(Geometry::of(problem)); }
     static std::int64_t columns_of(const Geometry& g) { return g.out <= 64 ? 64 : 128; }
 
-    std::string name_;
     MatrixUnit unit_;
 };
 
-class Stored16FirstFilterEngine : public Engine {
+class Stored16FirstFilterEngine : public ConvolutionEngine {
   public:
     explicit Stored16FirstFilterEngine(MatrixUnit unit)
-        : name_(cat("conv2d_backward_filter.", name_of(unit), "_half_first")), unit_(unit) {}
+        : ConvolutionEngine(backward_filter_type, cat(name_of(unit), "_half_first")), unit_(unit) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {filter_path, stored16_filter_sum_source};
     }
@@ -208,10 +191,8 @@ class Stored16FirstFilterEngine : public Engine {
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         choice.inputs[1] = Layout::channels_last();
-        choice.outputs.assign(1, Layout::plain());
         return {choice};
     }
 
@@ -259,14 +240,16 @@ class Stored16FirstFilterEngine : public Engine {
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0, size_of(problem.inputs[0].dtype)).tensor("dy", 1, 2);
         call.tensor("parts", result + 1);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"pixels", pixels_of(g)}, {"channels_out", g.out}, {"pad_h", g.pt},
-            {"pad_w", g.pl},          {"dilate_h", g.dh},      {"dilate_w", g.dw},
-            {"steps", steps_of(g)},   {"steps_part", each},    {"tiles_m", tiles_m}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"pixels", pixels_of(g)},
+                    {"channels_out", g.out},
+                    {"pad_h", g.pt},
+                    {"pad_w", g.pl},
+                    {"dilate_h", g.dh},
+                    {"dilate_w", g.dw},
+                    {"steps", steps_of(g)},
+                    {"steps_part", each},
+                    {"tiles_m", tiles_m}});
         call.scalar("part_stride", problem.outputs[0].shape.numel());
-        call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
         add_stored16_filter_sum(*launch, context, problem, count, 1, depth_of(g));
@@ -294,7 +277,6 @@ class Stored16FirstFilterEngine : public Engine {
         return {std::max<std::int64_t>(1, ceil_div(steps_of(g), each)), each};
     }
 
-    std::string name_;
     MatrixUnit unit_;
 };
 

@@ -81,11 +81,10 @@ Verdict fits(const Traits& device, const Window& window, std::int64_t workers) {
     return stored16_local_verdict(MatrixUnit::wgmma, device, window.local_bytes(workers));
 }
 
-class WindowEngine : public Engine {
+class WindowEngine : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d.wgmma_window"; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
+    WindowEngine() : ConvolutionEngine(forward_type, "wgmma_window") {}
+
     std::vector<std::string> sources() const override { return {source_path, pack_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -187,26 +186,21 @@ class WindowEngine : public Engine {
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor_at("w", 1, 0, 1).tensor("bias", bias ? 2 : 1);
         call.tensor("y", result, size_of(problem.outputs[0].dtype));
-        const std::pair<const char*, std::int64_t> sizes[] = {{"has_bias", bias},
-                                                              {"channels_in", g.in},
-                                                              {"channels_out", g.out},
-                                                              {"x_h", g.h},
-                                                              {"x_w", g.w},
-                                                              {"out_h", g.oh},
-                                                              {"out_w", g.ow},
-                                                              {"pad_h", g.pt},
-                                                              {"pad_w", g.pl},
-                                                              {"tiles_y", window.tiles_y},
-                                                              {"tiles_x", window.tiles_x},
-                                                              {"tiles", window.tiles()}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"has_bias", bias},
+                    {"channels_in", g.in},
+                    {"channels_out", g.out},
+                    {"x_h", g.h},
+                    {"x_w", g.w},
+                    {"out_h", g.oh},
+                    {"out_w", g.ow},
+                    {"pad_h", g.pt},
+                    {"pad_w", g.pl},
+                    {"tiles_y", window.tiles_y},
+                    {"tiles_x", window.tiles_x},
+                    {"tiles", window.tiles()}});
         call.scalar("planes_at", window.planes_at);
         bind_epilogue(call, problem);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
@@ -217,13 +211,10 @@ class WindowEngine : public Engine {
              window.options() + define("KERNEL_H", window.g.kh) + define("KERNEL_W", window.g.kw)});
         KernelCall call(program, "window_pack", group_range(window.rows, 256));
         call.tensor("weight", 0).tensor_at("packed", 1, 0, 1);
-        call.scalar("channels_in", static_cast<std::int32_t>(window.g.in))
-            .scalar("channels_out", static_cast<std::int32_t>(window.g.out))
+        call.size("channels_in", window.g.in)
+            .size("channels_out", window.g.out)
             .scalar("planes_at", window.planes_at);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 

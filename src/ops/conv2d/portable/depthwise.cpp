@@ -183,15 +183,10 @@ double direct_seconds(const Traits& device, const Problem& problem, int calls) {
            (calls - 1) * device.launch_us * 1e-6;
 }
 
-class Depthwise : public Engine {
+class Depthwise : public ConvolutionEngine {
   public:
-    explicit Depthwise(bool backward) : backward_(backward) {}
+    explicit Depthwise(const char* op) : ConvolutionEngine(op, "depthwise") {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.depthwise" : "conv2d.depthwise";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return {source_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -226,12 +221,9 @@ class Depthwise : public Engine {
         const bool bias = !backward_ && has_bias(problem);
         call.tensor("x", 0).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
         call.tensor("y", static_cast<int>(problem.inputs.size())).scalar("count", count);
-        call.scalar("has_bias", static_cast<std::int32_t>(bias));
+        call.size("has_bias", bias);
         bind_epilogue(call, problem.epilogue);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:
@@ -239,15 +231,12 @@ class Depthwise : public Engine {
         const Geometry g = Geometry::of(problem);
         return backward_ ? Work::data_gradient(g) : Work::forward(g);
     }
-
-    bool backward_;
 };
 
-class DepthwiseFilter : public Engine {
+class DepthwiseFilter : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.depthwise"; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
+    DepthwiseFilter() : ConvolutionEngine(backward_filter_type, "depthwise") {}
+
     std::vector<std::string> sources() const override { return {filter_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -273,10 +262,7 @@ class DepthwiseFilter : public Engine {
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const std::int64_t count = parts(device, problem, tuning).count;
-        return count <= 1
-                   ? 0
-                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * count) * 4;
+        return split_bytes(problem, parts(device, problem, tuning).count);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -297,11 +283,10 @@ class DepthwiseFilter : public Engine {
                                       static_cast<std::size_t>(threads)));
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
-        call.scalar("bands", static_cast<std::int32_t>(g.n * ceil_div(g.oh, block.rows)));
-        call.scalar("lines", static_cast<std::int32_t>(part.lines));
+        call.size("bands", g.n * ceil_div(g.oh, block.rows));
+        call.size("lines", part.lines);
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem.epilogue);
-        call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
         if (split) add_split_sum(*launch, context, problem, part.count);
@@ -344,8 +329,8 @@ class DepthwiseFilter : public Engine {
 }  // namespace
 
 void add_depthwise_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<Depthwise>(false));
-    registry.add(std::make_unique<Depthwise>(true));
+    for (const char* op : {forward_type, backward_data_type})
+        registry.add(std::make_unique<Depthwise>(op));
     registry.add(std::make_unique<DepthwiseFilter>());
 }
 

@@ -52,15 +52,10 @@ double last_seconds(const Traits& device, const Problem& problem, int calls) {
            (calls - 1) * device.launch_us * 1e-6;
 }
 
-class DepthwiseLast : public Engine {
+class DepthwiseLast : public ConvolutionEngine {
   public:
-    explicit DepthwiseLast(bool backward) : backward_(backward) {}
+    explicit DepthwiseLast(const char* op) : ConvolutionEngine(op, "depthwise_last") {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.depthwise_last" : "conv2d.depthwise_last";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return {source_path}; }
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
@@ -68,14 +63,7 @@ class DepthwiseLast : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.inputs[0] = Layout::channels_last();
-        for (const EpilogueStage& stage : problem.epilogue)
-            if (stage.kind == EpilogueStage::Kind::add)
-                choice.inputs[static_cast<std::size_t>(stage.operand)] = Layout::channels_last();
-        choice.outputs.assign(1, Layout::channels_last());
-        return {choice};
+        return {channels_last_choice(problem)};
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
@@ -129,44 +117,37 @@ class DepthwiseLast : public Engine {
         call.tensor("y", static_cast<int>(problem.inputs.size()),
                     size_of(problem.outputs[0].dtype));
         call.scalar("count", count);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"has_bias", bias},
-            // A phase may have no tap in one of the dimensions.
-            {"taps_h", is_empty(job) ? 0 : job.kernel_h},
-            {"channels", job.groups},
-            {"x_h", job.x_h},
-            {"x_w", job.x_w},
-            {"y_h", job.y_h},
-            {"y_w", job.y_w},
-            {"out_h", job.out_h},
-            {"out_w", job.out_w},
-            {"row0", job.row0},
-            {"column0", job.column0},
-            {"row_step", job.row_step},
-            {"column_step", job.column_step},
-            {"pad_h", job.pad_h},
-            {"pad_w", job.pad_w},
-            {"weight_w", job.weight_w},
-            {"h0", job.h0},
-            {"h_step", job.h_step},
-            {"w0", job.w0},
-            {"w_step", job.w_step},
-            {"weight_channel", job.weight_group}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"has_bias", bias},
+                    // A phase may have no tap in one of the dimensions.
+                    {"taps_h", is_empty(job) ? 0 : job.kernel_h},
+                    {"channels", job.groups},
+                    {"x_h", job.x_h},
+                    {"x_w", job.x_w},
+                    {"y_h", job.y_h},
+                    {"y_w", job.y_w},
+                    {"out_h", job.out_h},
+                    {"out_w", job.out_w},
+                    {"row0", job.row0},
+                    {"column0", job.column0},
+                    {"row_step", job.row_step},
+                    {"column_step", job.column_step},
+                    {"pad_h", job.pad_h},
+                    {"pad_w", job.pad_w},
+                    {"weight_w", job.weight_w},
+                    {"h0", job.h0},
+                    {"h_step", job.h_step},
+                    {"w0", job.w0},
+                    {"w_step", job.w_step},
+                    {"weight_channel", job.weight_group}});
         bind_epilogue(call, problem);
-        call.check();
         launch.add(std::move(call));
     }
-
-    bool backward_;
 };
 
-class DepthwiseLastFilter : public Engine {
+class DepthwiseLastFilter : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.depthwise_last"; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
+    DepthwiseLastFilter() : ConvolutionEngine(backward_filter_type, "depthwise_last") {}
+
     std::vector<std::string> sources() const override {
         return {filter_path, stored16_filter_sum_source};
     }
@@ -186,10 +167,8 @@ class DepthwiseLastFilter : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         choice.inputs[0] = choice.inputs[1] = Layout::channels_last();
-        choice.outputs.assign(1, Layout::plain());
         return {choice};
     }
 
@@ -237,13 +216,17 @@ class DepthwiseLastFilter : public Engine {
         call.tensor("x", 0, size_of(problem.inputs[0].dtype));
         call.tensor("dy", 1, size_of(problem.inputs[1].dtype));
         call.tensor("parts", static_cast<int>(problem.inputs.size()) + 1);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"channels", g.in}, {"batch", g.n}, {"lines", lines}, {"groups", groups}, {"h", g.h},
-            {"w", g.w},         {"oh", g.oh},   {"ow", g.ow},     {"pt", g.pt},       {"pl", g.pl}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"channels", g.in},
+                    {"batch", g.n},
+                    {"lines", lines},
+                    {"groups", groups},
+                    {"h", g.h},
+                    {"w", g.w},
+                    {"oh", g.oh},
+                    {"ow", g.ow},
+                    {"pt", g.pt},
+                    {"pl", g.pl}});
         call.scalar("part_stride", problem.outputs[0].shape.numel());
-        call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
         add_stored16_filter_sum(*launch, context, problem, count, 1, g.kh * g.kw);
@@ -273,8 +256,8 @@ class DepthwiseLastFilter : public Engine {
 }  // namespace
 
 void add_depthwise_last_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<DepthwiseLast>(false));
-    registry.add(std::make_unique<DepthwiseLast>(true));
+    for (const char* op : {forward_type, backward_data_type})
+        registry.add(std::make_unique<DepthwiseLast>(op));
     registry.add(std::make_unique<DepthwiseLastFilter>());
 }
 

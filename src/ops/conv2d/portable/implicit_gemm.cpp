@@ -47,16 +47,11 @@ Depth depth_of(const DenseJob& job) {
     return d;
 }
 
-class ImplicitGemm : public Engine {
+class ImplicitGemm : public ConvolutionEngine {
   public:
-    ImplicitGemm(bool backward, bool subgroups) : backward_(backward), subgroups_(subgroups) {}
+    ImplicitGemm(const char* op, bool subgroups)
+        : ConvolutionEngine(op, subgroups ? "subgroup" : "implicit_gemm"), subgroups_(subgroups) {}
 
-    std::string_view name() const override {
-        if (subgroups_) return backward_ ? "conv2d_backward_data.subgroup" : "conv2d.subgroup";
-        return backward_ ? "conv2d_backward_data.implicit_gemm" : "conv2d.implicit_gemm";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {subgroups_ ? subgroup_path : source_path, pack_path, parts_sum_source,
                 phase_fill_source};
@@ -69,9 +64,7 @@ class ImplicitGemm : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.outputs.assign(1, Layout::plain());
+        LayoutChoice choice = LayoutChoice::all(problem);
         std::string tag = "conv2d.implicit_gemm:";
         std::int64_t elements = 0;
         for (const DenseJob& job : jobs_of(problem)) {
@@ -87,39 +80,22 @@ class ImplicitGemm : public Engine {
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const std::int64_t splits = tuning.at("splits");
-        return splits <= 1
-                   ? 0
-                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+        return split_bytes(problem, tuning.at("splits"));
     }
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
         const TileShape tile = shape_of(device, tuning);
-        double seconds = 0;
-        for (const DenseJob& job : jobs_of(problem))
-            seconds += gemm_seconds(device, tile, size_of(job), tuning.at("splits")) +
-                       device.launch_us * 1e-6;
-        seconds += parts_seconds(device, output_bytes(problem), tuning.at("splits"));
-        // Reads and writes of small tiles reach only this share of the bandwidth.
-        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.35));
+        const std::int64_t splits = tuning.at("splits");
+        // Reads and writes of small tiles reach only a third of the bandwidth.
+        return jobs_seconds(device, problem, splits, 0.35, [&](const DenseJob& job) {
+            return gemm_seconds(device, tile, size_of(job), splits);
+        });
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // The job with the most work decides.
-        GemmSize size{1, 1, 1, 1};
-        double most = -1;
-        for (const DenseJob& job : jobs_of(problem)) {
-            const GemmSize s = size_of(job);
-            const double work =
-                static_cast<double>(s.rows * s.columns) * static_cast<double>(s.depth * s.batches);
-            if (work > most) {
-                most = work;
-                size = s;
-            }
-        }
-        return choose_gemm(device, tiles(device), size, 128, std::int64_t(1) << 40,
-                           output_bytes(problem), 64e6);
+        return choose_gemm(device, tiles(device), largest_size(problem, size_of), 128,
+                           std::int64_t(1) << 40, output_bytes(problem), 64e6);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
@@ -153,23 +129,20 @@ class ImplicitGemm : public Engine {
             if (count == 0) continue;
             KernelCall call(program, "implicit_gemm_pack", rounded_range(context.traits(), count));
             call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at) * 4);
-            const std::pair<const char*, std::int64_t> sizes[] = {{"group_out", job.group_out},
-                                                                  {"group_in", job.group_in},
-                                                                  {"row", d.row},
-                                                                  {"depth", d.steps * gemm_depth},
-                                                                  {"block", d.block},
-                                                                  {"kernel_h", job.kernel_h},
-                                                                  {"kernel_w", job.kernel_w},
-                                                                  {"weight_w", job.weight_w},
-                                                                  {"h0", job.h0},
-                                                                  {"h_step", job.h_step},
-                                                                  {"w0", job.w0},
-                                                                  {"w_step", job.w_step}};
-            for (const auto& [parameter, value] : sizes)
-                call.scalar(parameter, static_cast<std::int32_t>(value));
+            call.sizes({{"group_out", job.group_out},
+                        {"group_in", job.group_in},
+                        {"row", d.row},
+                        {"depth", d.steps * gemm_depth},
+                        {"block", d.block},
+                        {"kernel_h", job.kernel_h},
+                        {"kernel_w", job.kernel_w},
+                        {"weight_w", job.weight_w},
+                        {"h0", job.h0},
+                        {"h_step", job.h_step},
+                        {"w0", job.w0},
+                        {"w_step", job.w_step}});
             call.scalar("count", count).scalar("weight_group", job.weight_group);
             call.scalar("weight_out", job.weight_out).scalar("weight_in", job.weight_in);
-            call.check();
             launch->add(std::move(call));
             at += count;
         }
@@ -242,35 +215,31 @@ class ImplicitGemm : public Engine {
             .tensor("bias", bias ? 2 : 1);
         call.tensor("y", split ? result + 1 : result,
                     split ? 4 : dlprim::size_of(problem.outputs[0].dtype));
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"has_bias", bias},
-            {"pixels", pixels},
-            {"groups", job.groups},
-            {"group_in", job.group_in},
-            {"group_out", job.group_out},
-            {"w_row", d.row},
-            {"steps", d.steps},
-            {"steps_part", std::max<std::int64_t>(1, ceil_div(d.steps, splits))},
-            {"tiles_m", tiles_m},
-            {"tiles_n", tiles_n}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"has_bias", bias},
+                    {"pixels", pixels},
+                    {"groups", job.groups},
+                    {"group_in", job.group_in},
+                    {"group_out", job.group_out},
+                    {"w_row", d.row},
+                    {"steps", d.steps},
+                    {"steps_part", std::max<std::int64_t>(1, ceil_div(d.steps, splits))},
+                    {"tiles_m", tiles_m},
+                    {"tiles_n", tiles_n}});
         bind_images(call, job);
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem);
-        call.check();
         launch.add(std::move(call));
     }
 
-    bool backward_, subgroups_;
+    bool subgroups_;
 };
 
 }  // namespace
 
 void add_implicit_gemm_engines(EngineRegistry& registry) {
     for (const bool subgroups : {true, false})
-        for (const bool backward : {false, true})
-            registry.add(std::make_unique<ImplicitGemm>(backward, subgroups));
+        for (const char* op : {forward_type, backward_data_type})
+            registry.add(std::make_unique<ImplicitGemm>(op, subgroups));
 }
 
 }  // namespace dlprim::conv2d

@@ -16,11 +16,10 @@ namespace {
 
 constexpr const char* source_path = "conv2d/implicit_gemm_filter.cl";
 
-class ImplicitGemmFilter : public Engine {
+class ImplicitGemmFilter : public ConvolutionEngine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.implicit_gemm"; }
-    std::string_view op() const override { return backward_filter_type; }
-    bool on_host() const override { return false; }
+    ImplicitGemmFilter() : ConvolutionEngine(backward_filter_type, "implicit_gemm") {}
+
     std::vector<std::string> sources() const override { return {source_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -29,10 +28,7 @@ class ImplicitGemmFilter : public Engine {
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const std::int64_t splits = parts(problem, tuning).count;
-        return splits <= 1
-                   ? 0
-                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+        return split_bytes(problem, parts(problem, tuning).count);
     }
 
     double estimate(const Traits& device, const Problem& problem,
@@ -81,28 +77,25 @@ class ImplicitGemmFilter : public Engine {
         call.tensor("x", 0, dlprim::size_of(problem.inputs[0].dtype))
             .tensor("dy", 1, dlprim::size_of(problem.inputs[1].dtype))
             .tensor("dweight", split ? result + 1 : result);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", size.depth},
-                                                              {"part_pixels", part.pixels},
-                                                              {"groups", g.groups},
-                                                              {"group_in", g.group_in()},
-                                                              {"group_out", g.group_out()},
-                                                              {"h", g.h},
-                                                              {"w", g.w},
-                                                              {"oh", g.oh},
-                                                              {"ow", g.ow},
-                                                              {"sh", g.sh},
-                                                              {"sw", g.sw},
-                                                              {"pt", g.pt},
-                                                              {"pl", g.pl},
-                                                              {"dh", g.dh},
-                                                              {"dw", g.dw},
-                                                              {"tiles_m", tiles_m},
-                                                              {"tiles_n", tiles_n}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"pixels", size.depth},
+                    {"part_pixels", part.pixels},
+                    {"groups", g.groups},
+                    {"group_in", g.group_in()},
+                    {"group_out", g.group_out()},
+                    {"h", g.h},
+                    {"w", g.w},
+                    {"oh", g.oh},
+                    {"ow", g.ow},
+                    {"sh", g.sh},
+                    {"sw", g.sw},
+                    {"pt", g.pt},
+                    {"pl", g.pl},
+                    {"dh", g.dh},
+                    {"dw", g.dw},
+                    {"tiles_m", tiles_m},
+                    {"tiles_n", tiles_n}});
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem);
-        call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
         if (split) add_split_sum(*launch, context, problem, part.count);

@@ -18,14 +18,11 @@ namespace {
 
 constexpr const char* source_path = "conv2d/reference.cl";
 
-class Reference : public Engine {
+class Reference : public ConvolutionEngine {
   public:
-    Reference(const char* engine_name, const char* op_type, const char* kernel)
-        : name_(engine_name), op_(op_type), kernel_(kernel) {}
+    Reference(const char* op, const char* kernel)
+        : ConvolutionEngine(op, "reference"), kernel_(kernel) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return {source_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -68,29 +65,35 @@ class Reference : public Engine {
         const std::size_t first = size_of(problem.inputs[0].dtype),
                           second = size_of(problem.inputs[1].dtype),
                           made = size_of(problem.outputs[0].dtype);
-        if (op_ == forward_type) {
+        if (op() == forward_type) {
             const bool bias = has_bias(problem);
             call.tensor("x", 0, first).tensor("weight", 1, second);
             call.tensor("bias", bias ? 2 : 1, second);
             call.tensor("y", result, made).scalar("has_bias", std::int32_t(bias));
-        } else if (op_ == backward_data_type) {
+        } else if (backward_) {
             call.tensor("dy", 0, first).tensor("weight", 1, second).tensor("dx", result, made);
         } else {
             call.tensor("x", 0, first).tensor("dy", 1, second).tensor("dweight", result, made);
-            call.scalar("batch", static_cast<std::int32_t>(g.n));
+            call.size("batch", g.n);
         }
         call.scalar("count", count);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"in", g.in}, {"h", g.h},   {"w", g.w},   {"out", g.out},       {"oh", g.oh},
-            {"ow", g.ow}, {"kh", g.kh}, {"kw", g.kw}, {"groups", g.groups}, {"sh", g.sh},
-            {"sw", g.sw}, {"pt", g.pt}, {"pl", g.pl}, {"dh", g.dh},         {"dw", g.dw}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.sizes({{"in", g.in},
+                    {"h", g.h},
+                    {"w", g.w},
+                    {"out", g.out},
+                    {"oh", g.oh},
+                    {"ow", g.ow},
+                    {"kh", g.kh},
+                    {"kw", g.kw},
+                    {"groups", g.groups},
+                    {"sh", g.sh},
+                    {"sw", g.sw},
+                    {"pt", g.pt},
+                    {"pl", g.pl},
+                    {"dh", g.dh},
+                    {"dw", g.dw}});
         bind_epilogue(call, problem);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:
@@ -102,18 +105,15 @@ class Reference : public Engine {
         return one_float_type(device, problem, problem.inputs.size(), problem.outputs.size());
     }
 
-    std::string_view name_, op_;
     const char* kernel_;
 };
 
 }  // namespace
 
 void add_reference_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<Reference>("conv2d.reference", forward_type, "conv2d_forward"));
-    registry.add(std::make_unique<Reference>("conv2d_backward_data.reference", backward_data_type,
-                                             "conv2d_backward_data"));
-    registry.add(std::make_unique<Reference>("conv2d_backward_filter.reference",
-                                             backward_filter_type, "conv2d_backward_filter"));
+    registry.add(std::make_unique<Reference>(forward_type, "conv2d_forward"));
+    registry.add(std::make_unique<Reference>(backward_data_type, "conv2d_backward_data"));
+    registry.add(std::make_unique<Reference>(backward_filter_type, "conv2d_backward_filter"));
 }
 
 }  // namespace dlprim::conv2d

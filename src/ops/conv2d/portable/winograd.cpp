@@ -96,15 +96,10 @@ std::int64_t tile_size(const Problem& problem) {
     return name.size() > at && name[at] == '2' ? 2 : 4;
 }
 
-class Winograd : public Engine {
+class Winograd : public ConvolutionEngine {
   public:
-    explicit Winograd(bool backward) : backward_(backward) {}
+    explicit Winograd(const char* op) : ConvolutionEngine(op, "winograd") {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.winograd" : "conv2d.winograd";
-    }
-    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {source_path, input_path, output_path, pack_path};
     }
@@ -127,13 +122,11 @@ class Winograd : public Engine {
             const Plan plan = plan_of(device, problem, size);
             if (!fits(device, plan)) continue;
             const DenseJob& job = plan.job;
-            LayoutChoice choice;
-            choice.inputs.assign(problem.inputs.size(), Layout::plain());
+            LayoutChoice choice = LayoutChoice::all(problem);
             choice.inputs[1] = Layout::packed(
                 cat(tag, size, backward_ ? 'b' : 'f', job.groups, 'g', job.group_in, 'i',
                     job.group_out, 'o'),
                 static_cast<std::uint64_t>(std::max<std::int64_t>(plan.packed_bytes(), 4)));
-            choice.outputs.assign(1, Layout::plain());
             choice.variant = cat(size, 'x', size);
             choices.push_back(std::move(choice));
         }
@@ -215,7 +208,7 @@ class Winograd : public Engine {
             context.build({pack_path, kernel_source(pack_path), define("SIZE", plan.size)}),
             "winograd_pack", rounded_range(context.traits(), plan.weights(), 64));
         call.tensor("weight", 0).tensor("packed", 1).scalar("count", plan.weights());
-        bind(call, {{"group_out", job.group_out},
+        call.sizes({{"group_out", job.group_out},
                     {"group_in", job.group_in},
                     {"row", plan.w_row},
                     {"depth", plan.steps * gemm_depth},
@@ -224,7 +217,7 @@ class Winograd : public Engine {
                     {"w0", job.w0},
                     {"w_step", job.w_step}});
         call.scalar("weight_group", job.weight_group).scalar("weight_out", job.weight_out);
-        call.scalar("weight_in", job.weight_in).check();
+        call.scalar("weight_in", job.weight_in);
         launch->add(std::move(call));
         return launch;
     }
@@ -233,12 +226,6 @@ class Winograd : public Engine {
     struct Programs {
         std::shared_ptr<Program> input, product, output;
     };
-    using Scalars = std::initializer_list<std::pair<const char*, std::int64_t>>;
-
-    static void bind(KernelCall& call, Scalars scalars) {
-        for (const auto& [parameter, value] : scalars)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-    }
 
     /// The pixels of a row that are written together. Rows must consist of whole vectors.
     static std::int64_t vector_of(const Plan& plan, const Problem& problem) {
@@ -261,7 +248,7 @@ class Winograd : public Engine {
                         rounded_range(device, count * plan.channels_in(), 128));
         call.tensor("x", 0, size_of(problem.inputs[0].dtype));
         call.tensor("v", workspace(problem));
-        bind(call, {{"tile0", first},
+        call.sizes({{"tile0", first},
                     {"tiles", count},
                     {"channels", plan.channels_in()},
                     {"tile_rows", plan.tile_rows},
@@ -271,7 +258,6 @@ class Winograd : public Engine {
                     {"pad_h", plan.job.pad_h},
                     {"pad_w", plan.job.pad_w},
                     {"v_row", plan.columns}});
-        call.check();
         return call;
     }
 
@@ -283,7 +269,7 @@ class Winograd : public Engine {
                         group_range(tiles_m * tiles_n * plan.batches(), tile.threads()));
         call.tensor("u", 1).tensor("v", workspace(problem));
         call.tensor_at("m", workspace(problem), products_at(plan));
-        bind(call, {{"rows", plan.job.group_out},
+        call.sizes({{"rows", plan.job.group_out},
                     {"depth", plan.job.group_in},
                     {"u_row", plan.w_row},
                     {"v_row", plan.columns},
@@ -291,7 +277,6 @@ class Winograd : public Engine {
                     {"run", ceil_div(plan.steps, plan.runs())},
                     {"tiles_m", tiles_m},
                     {"tiles_n", tiles_n}});
-        call.check();
         return call;
     }
 
@@ -303,7 +288,7 @@ class Winograd : public Engine {
         call.tensor_at("m", workspace(problem), products_at(plan)).tensor("bias", bias ? 2 : 1);
         call.tensor("y", static_cast<int>(problem.inputs.size()),
                     size_of(problem.outputs[0].dtype));
-        bind(call, {{"has_bias", bias},
+        call.sizes({{"has_bias", bias},
                     {"tile0", first},
                     {"tiles", count},
                     {"channels", plan.channels_out()},
@@ -313,18 +298,15 @@ class Winograd : public Engine {
                     {"y_w", plan.job.y_w},
                     {"m_row", plan.columns}});
         bind_epilogue(call, problem);
-        call.check();
         return call;
     }
-
-    bool backward_;
 };
 
 }  // namespace
 
 void add_winograd_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<Winograd>(false));
-    registry.add(std::make_unique<Winograd>(true));
+    for (const char* op : {forward_type, backward_data_type})
+        registry.add(std::make_unique<Winograd>(op));
 }
 
 }  // namespace dlprim::conv2d
