@@ -52,6 +52,8 @@ def main() -> int:
     aliases = {name: one for name, one in declared.items() if "alias_of" in one}
     eager = {name: one for name, one in declared.items() if one["group"] == "eager" and name not in aliases}
     others = {name: one for name, one in declared.items() if name not in aliases | eager}
+    for name, one in declared.items():
+        aliases |= {other: {"options": [], "takes": f"as {name}"} for other in one.get("other_names", [])}
     tables = [rows(others), rows(eager), rows(aliases)]
     page = PAGE.read_text()
     written = re.sub(re.escape(HEAD) + r"(?:\|.*\n)*", lambda _: HEAD + tables.pop(0), page, count=len(tables))

@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     app.add_option("--json", arguments.json, "write the report as JSON to this file; - prints it");
     app.add_flag("--quick", arguments.quick,
                  "test one case of each operator with the engines that the library chooses");
-    app.add_option("--operator", arguments.type, "test only this type of operator: Convolution2D");
+    app.add_option("--operator", arguments.type, "test only this type of operator: Convolution");
     app.add_option("--seconds", arguments.seconds, "the most for a device (120; with --quick 60)")
         ->check(CLI::Range(1.0, 86400.0));
     app.set_version_flag("--version", std::string("dlprim " DLPRIM_VERSION " (commit ") +

@@ -81,7 +81,7 @@ Json peaks(const std::string& id) {
 Json cases() {
     Json all = Json::array();
     for (const SelfTestCase& one : self_test_cases())
-        all.push_back({{"type", one.type}, {"name", one.name}});
+        all.push_back({{"type", one.type}, {"name", one.name}, {"meant", one.meant}});
     return {{"cases", all}};
 }
 

@@ -43,8 +43,9 @@ std::vector<EngineTrust> engine_trust(const Context& context);
 
 /// A small problem of an operator that is built into the library.
 struct SelfTestCase {
-    std::string type;  ///< the operator's: "Convolution2D"
-    std::string name;  ///< of the case, unique among those of the operator: "depthwise"
+    std::string type;        ///< the operator's, or another name of it: "Convolution2D"
+    std::string name;        ///< of the case, unique among those of the type: "depthwise"
+    std::string meant = {};  ///< the operator's type: "Convolution"
 };
 /// All built-in cases, at least one for every operator that networks may name.
 std::vector<SelfTestCase> self_test_cases();

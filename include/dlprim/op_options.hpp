@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The options of operators as typed values, for eager calls (dlprim/ops.hpp):
-//   ops::call(ops::Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
+//   ops::call(ops::Convolution{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
 //
 // There is a struct for each operator. It is the declaration of the operator's options: the fields
 // have the options' types and defaults, and the table in fields() has their names, what they mean,
@@ -11,8 +11,8 @@
 // `takes` says what the operator's inputs, outputs and parameters are. `group` is the kind of work
 // that it does, by which plots choose colours.
 //
-// A struct with a function meant() is an alias: another name of an operator, with options of its
-// own that meant() turns into the operator's.
+// `other_names` are those that it had before. A struct with a function meant() is an alias: another
+// name of an operator, with options of its own that meant() turns into the operator's.
 //
 // The structs are plain values. They hold no memory of a device, and any thread may use them.
 // Images are NCHW. Sizes, strides and paddings count elements. A negative dimension counts from the
@@ -23,6 +23,7 @@
 #include <dlprim/namespace.hpp>
 #include <dlprim/option_table.hpp>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,7 +35,7 @@ namespace dlprim::ops {
 
 // Convolutions and products.
 
-/// The rows that all convolutions have. `T` is one of the structs below.
+/// The rows that both convolutions have.
 template <typename T>
 constexpr auto convolution_fields(std::string_view stride, std::string_view pad,
                                   double least_pad = 0) {
@@ -46,77 +47,55 @@ constexpr auto convolution_fields(std::string_view stride, std::string_view pad,
         option<&T::bias>("whether a bias is added to each channel"),
         required<&T::kernel>("size of the window").between(1, most),
         option<&T::stride>(stride).between(1, most), option<&T::pad>(pad).between(least_pad, most),
-        option<&T::dilate>("distance between the kernel's elements").between(1, most));
+        option<&T::dilate>("distance between the kernel's elements").between(1, most),
+        option<&T::activation>("applied to the result"));
 }
 
-template <typename T>
-constexpr auto transposed_convolution_fields() {
-    constexpr double most = 1 << 28;
-    return std::tuple_cat(
-        convolution_fields<T>("factor by which images grow", "cut off around the output"),
-        option_table(
-            option<&T::output_pad>("added to the output's size at the end of each dimension")
-                .between(0, most)));
-}
-
-struct Convolution2D {
-    static constexpr std::string_view type = "Convolution2D", group = "convolution";
-    static constexpr std::string_view takes =
-        "NCHW -> NCHW; weight [out, in/groups, kh, kw], bias [out]";
-    std::int64_t channels_out = 0, channels_in = -1, groups = 1;
-    bool bias = true;
-    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
-    std::string activation = "identity";
-    static constexpr auto fields() {
-        return std::tuple_cat(
-            // Gradients of a transposed convolution have negative pads, which crop.
-            convolution_fields<Convolution2D>("step of the window", "zeros around the image",
-                                              -(1 << 28)),
-            option_table(option<&Convolution2D::activation>("applied to the result")));
-    }
-};
-
-struct TransposedConvolution2D {
-    static constexpr std::string_view type = "TransposedConvolution2D", group = "convolution";
-    static constexpr std::string_view takes =
-        "NCHW -> NCHW; weight [in, out/groups, kh, kw], bias [out]";
-    std::int64_t channels_out = 0, channels_in = -1, groups = 1;
-    bool bias = true;
-    IntList kernel = {}, stride = 1, pad = 0, dilate = 1, output_pad = 0;
-    std::string activation = "identity";
-    static constexpr auto fields() {
-        return std::tuple_cat(
-            transposed_convolution_fields<TransposedConvolution2D>(),
-            option_table(option<&TransposedConvolution2D::activation>("applied to the result")));
-    }
-};
-
-struct ConvolutionND {
-    static constexpr std::string_view type = "ConvolutionND", group = "convolution";
+/// Of sequences, images or volumes.
+struct Convolution {
+    static constexpr std::string_view type = "Convolution", group = "convolution";
+    static constexpr std::array<std::string_view, 2> other_names{"Convolution2D", "ConvolutionND"};
     static constexpr std::string_view takes =
         "[N, C, ...] with one to three dimensions of images; a list has an entry for each; "
         "weight [out, in/groups, kernel...], bias [out]";
     std::int64_t channels_out = 0, channels_in = -1, groups = 1;
     bool bias = true;
     IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    std::string activation = "identity";
     static constexpr auto fields() {
-        return convolution_fields<ConvolutionND>(
+        return convolution_fields<Convolution>(
+            // Gradients of a transposed convolution have negative pads, which crop.
             "step of the window",
-            "zeros in front and behind, or first all in front and then all behind");
+            "zeros in front and behind, or first all in front and then all behind", -(1 << 28));
     }
 };
 
-struct TransposedConvolutionND {
-    static constexpr std::string_view type = "TransposedConvolutionND", group = "convolution";
+/// The gradient of a convolution with respect to its input, as an operator of its own.
+struct TransposedConvolution {
+    static constexpr std::string_view type = "TransposedConvolution", group = "convolution";
+    static constexpr std::array<std::string_view, 2> other_names{"TransposedConvolution2D",
+                                                                 "TransposedConvolutionND"};
     static constexpr std::string_view takes =
-        "[N, C, ...] as ConvolutionND; weight [in, out/groups, kernel...], bias [out]";
+        "[N, C, ...] as Convolution; weight [in, out/groups, kernel...], bias [out]";
     std::int64_t channels_out = 0, channels_in = -1, groups = 1;
     bool bias = true;
     IntList kernel = {}, stride = 1, pad = 0, dilate = 1, output_pad = 0;
+    std::string activation = "identity";
     static constexpr auto fields() {
-        return transposed_convolution_fields<TransposedConvolutionND>();
+        return std::tuple_cat(
+            convolution_fields<TransposedConvolution>(
+                "factor by which images grow", "cut off around the output, as Convolution's"),
+            option_table(option<&TransposedConvolution::output_pad>(
+                             "added to the output's size at the end of each dimension")
+                             .between(0, 1 << 28)));
     }
 };
+
+// Its other names.
+using Convolution2D = Convolution;
+using ConvolutionND = Convolution;
+using TransposedConvolution2D = TransposedConvolution;
+using TransposedConvolutionND = TransposedConvolution;
 
 /// y = x W^T + b, of rows of features.
 struct InnerProduct {
@@ -1120,8 +1099,8 @@ struct NLLLossBackward {
 
 /// The structs of this header that declare operators, in the order of docs/json.md.
 using AllOptions =
-    std::tuple<Convolution2D, TransposedConvolution2D, InnerProduct, MatMul, MatMulAdd,
-               ConvolutionND, TransposedConvolutionND, BatchNorm, LayerNorm, GroupNorm, Pooling,
+    std::tuple<Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd,
+               BatchNorm, LayerNorm, GroupNorm, Pooling,
                Activation, PReLU, Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss, Dropout,
                Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast,
                Reduction, Threshold, Hardtanh, Abs, Resize, GridSample, Parameter, Embedding,

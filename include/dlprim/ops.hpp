@@ -87,7 +87,7 @@ concept OperatorOptions = requires {
 };
 
 /// Calls the operator whose options these are, for example
-///   call(Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
+///   call(Convolution{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
 /// `inputs` are the operator's inputs, and `params` its parameters, in the order of docs/json.md.
 /// All must be on one context, which that of the first tensor of `out` is where there are none.
 /// Returns its outputs. BatchNorm in training mode updates its running
@@ -123,10 +123,10 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
 std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json);
 
 /// What the structs of dlprim/op_options.hpp declare, as a JSON object by the operators' types: of
-/// each its `group`, what it `takes`, of an alias its operator as `alias_of`, and `options`, a list
-/// of objects with `name`, `kind` ("boolean", "integer", "number", "text", "integers", "numbers",
-/// "texts"), `meaning`, `required`, and where they apply `default`, `also`, `choices`, `least` and
-/// `most`. Opens no device.
+/// each its `group`, what it `takes`, the `other_names` that it had before, of an alias its
+/// operator as `alias_of`, and `options`, a list of objects with `name`, `kind` ("boolean",
+/// "integer", "number", "text", "integers", "numbers", "texts"), `meaning`, `required`, and where
+/// they apply `default`, `also`, `choices`, `least` and `most`. Opens no device.
 std::string declarations();
 
 /// Runs one kernel that is generated from a program in the language of docs/pointwise.md, in which
@@ -151,10 +151,10 @@ void copy(const Tensor& from, const Tensor& to);
 // Shorthands of common calls, which return the only output. In conv2d() and inner_product() the
 // options channels_out, kernel and outputs come from the weight's shape where they are not set.
 // Their option `bias` is ignored: a bias is added where one is given.
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution2D& options = {},
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution& options = {},
               const CallOptions& how = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
-              const Convolution2D& options = {}, const CallOptions& how = {});
+              const Convolution& options = {}, const CallOptions& how = {});
 Tensor inner_product(const Tensor& x, const Tensor& weight, const InnerProduct& options = {},
                      const CallOptions& how = {});
 Tensor inner_product(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -192,7 +192,8 @@ def _size(tensor: TensorRecord) -> str:
 @functools.cache
 def _groups() -> dict[str, str]:
     declared = json.loads(_core.operator_declarations())
-    return {"Input": "source"} | {kind: one["group"] for kind, one in declared.items()}
+    names = {name: one["group"] for kind, one in declared.items() for name in [kind, *one.get("other_names", [])]}
+    return {"Input": "source"} | names
 
 
 def _colour(layer: LayerRecord) -> str:

@@ -33,7 +33,7 @@ void bind_operator(nb::module_& module) {
     using Op = OperatorDescription;
     nb::class_<Op>(module, "OperatorDescription", "One operator of a network, with shapes.")
         .def_ro("name", &Op::name, "Unique in the network.")
-        .def_ro("type", &Op::type, "E.g. 'Convolution2D'.")
+        .def_ro("type", &Op::type, "E.g. 'Convolution'.")
         .def_prop_ro(
             "options",
             [](const Op& op) { return nb::module_::import_("json").attr("loads")(op.options); },

@@ -39,6 +39,8 @@ std::string operator_json(const Options&) {
     Attrs said{{"group", std::string(schema.group())}, {"takes", std::string(schema.takes())}};
     if constexpr (requires(Options options) { options.meant(); })
         said.set("alias_of", std::string(decltype(Options().meant())::type));
+    if constexpr (requires { Options::other_names; })
+        said.set("other_names", Strings(Options::other_names.begin(), Options::other_names.end()));
     std::string head = write_options_json(said);
     head.pop_back();  // the brace, behind which the options come
     std::vector<std::string> options;

@@ -30,9 +30,9 @@ void check_rank(std::string_view type, const Tensor& weight, int rank) {
 }
 
 /// What the weight says of the options.
-Convolution2D completed(const Convolution2D& given, const Tensor& weight, bool bias) {
+Convolution completed(const Convolution& given, const Tensor& weight, bool bias) {
     check_rank(given.type, weight, 4);
-    Convolution2D options = given;
+    Convolution options = given;
     options.bias = bias;
     if (options.channels_out == 0) options.channels_out = weight.shape()[0];
     if (options.kernel.empty()) options.kernel = {weight.shape()[2], weight.shape()[3]};
@@ -104,12 +104,12 @@ std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& 
     return eager_call("Pointwise", *pointwise_options(code), inputs, {}, with_scalars);
 }
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution2D& options,
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution& options,
               const CallOptions& how) {
     return call(completed(options, weight, false), {x}, {weight}, how).at(0);
 }
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
-              const Convolution2D& options, const CallOptions& how) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& options,
+              const CallOptions& how) {
     return call(completed(options, weight, true), {x}, {weight, bias}, how).at(0);
 }
 Tensor inner_product(const Tensor& x, const Tensor& weight, const InnerProduct& options,

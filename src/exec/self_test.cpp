@@ -84,7 +84,8 @@ std::string_view name_of(SelfTestRow::Outcome outcome) {
 
 std::vector<SelfTestCase> self_test_cases() {
     std::vector<SelfTestCase> all;
-    for (const Case& one : cases_in_order()) all.push_back({one.type, one.name});
+    for (const Case& one : cases_in_order())
+        all.push_back({one.type, one.name, OperatorRegistry::instance().type_of(one.type)});
     return all;
 }
 

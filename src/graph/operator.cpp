@@ -45,11 +45,24 @@ void Operator::oracle_backward(OracleBackwardCall&) const {
     fail(ErrorKind::unsupported, type(), " has no backward oracle");
 }
 
+namespace {
+
+template <typename Options>
+void add_other_names(OperatorRegistry& registry, const Options&) {
+    if constexpr (requires { Options::other_names; })
+        for (const std::string_view name : Options::other_names)
+            registry.add(TypeAlias{name, Options::type});
+}
+
+}  // namespace
+
 OperatorRegistry& OperatorRegistry::instance() {
     // Never destroyed, because graphs may live longer than static objects.
     static OperatorRegistry* registry = [] {
         auto* made = new OperatorRegistry;
         register_all_operators(*made, EngineRegistry::instance());
+        std::apply([&](const auto&... options) { (add_other_names(*made, options), ...); },
+                   ops::AllOptions());
         std::apply([&](const auto&... options) { (made->add(alias_of(options)), ...); },
                    ops::AllAliases());
         return made;
@@ -123,7 +136,7 @@ std::vector<std::string> OperatorRegistry::names(bool internal) const {
 }
 
 bool is_named(const Node& node, std::string_view what) {
-    return what == node.op->type() || what == node.alias ||
+    return what == node.op->type() || what == node.alias || what == node.op->problem_type() ||
            (node.alias.empty() && node.op == OperatorRegistry::instance().find(what));
 }
 

@@ -91,6 +91,9 @@ class Operator {
 
     virtual std::string_view type() const = 0;
     virtual const Schema& schema() const = 0;
+    /// The type by which engines know its problems, and rows of tunings name them. It differs where
+    /// those are older than the operator's name.
+    virtual std::string_view problem_type() const { return type(); }
     /// Whether this type is made by passes only (...Backward...) and cannot be named in JSON.
     virtual bool internal() const { return false; }
 

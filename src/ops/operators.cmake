@@ -18,8 +18,6 @@ set(DLPRIM_OPERATORS
     fork
     recurrent
     conv2d
-    transposed_conv2d
-    conv_nd
     concat
     slice
     transpose

@@ -17,7 +17,7 @@ namespace dlprim {
 Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
                    const std::vector<char>& constant) {
     Problem problem;
-    problem.op = std::string(node.op->type());
+    problem.op = std::string(node.op->problem_type());
     problem.phase = graph.training || !graph.gradients.empty() ? Phase::training : Phase::inference;
     problem.by_itself = graph.training && graph.gradients.empty();
     problem.attrs = node.attrs;

@@ -82,7 +82,7 @@ TREE = {
     "2^62 elements": (shape([2 ** 31, 2 ** 31]), ["inputs[0].shape", "net.json"]),
     "2^80 elements": (shape([2 ** 40, 2 ** 40]), ["inputs[0].shape", "net.json"]),
     "too many dimensions": (shape([1] * 100), ["inputs[0].shape", "dimensions"]),
-    "an unknown operator": (first(type="Convolution3D"), ["Convolution3D", "did you mean 'Convolution2D'"]),
+    "an unknown operator": (first(type="Convolution3D"), ["Convolution3D", "did you mean 'Convolution'"]),
     "an internal operator": (second(type="Reorder", options={}), ["Reorder", "internal"]),
     "an operator without a type": (changed(lambda net: net["operators"][0].pop("type")), ["operators[0]", "lacks 'type'"]),
     "a type that is a number": (first(type=7), ["operators[0].type must be a string"]),
@@ -173,8 +173,8 @@ class BadNetwork(CommandTest):
     def test_operators_by_their_names_elsewhere(self):
         """PyTorch's, Keras's, ONNX's and Caffe's."""
         for offered, names in {
-                "'Convolution2D'?": "Conv2D Conv2d Conv conv_2d Convolution",
-                "'TransposedConvolution2D'?": "ConvTranspose2d Conv2DTranspose Deconvolution",
+                "'Convolution'?": "Conv2D Conv2d Conv conv_2d Conv1d",
+                "'TransposedConvolution'?": "ConvTranspose2d Conv2DTranspose Deconvolution",
                 "'InnerProduct'?": "Linear Dense FullyConnected Gemm fc InnerProd",
                 "'Pooling' with \"mode\": \"max\"?": "MaxPool2d MaxPool",
                 "'Pooling' with \"mode\": \"avg\"?": "AvgPool2d AveragePooling2D AveragePool",

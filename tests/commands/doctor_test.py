@@ -164,7 +164,7 @@ class Doctor(DoctorTest):
             result = call("doctor", "-d", "cpu", "--operator", name, **NO_PLATFORM)
             self.assertEqual((result.code, result.out), (2, ""))
             self.assertEqual(result.err, f"dlprim_doctor: --operator {name}: there is no operator type '{name}'; did you mean "
-                             "'Convolution2D'?\n")
+                             "'Convolution'?\n")
 
     def test_environment_and_caches(self):
         report = self.examine("-d", "cpu", "--quick", DLPRIM_THREDS="2", DLPRIM_CACHE_DIR="/proc/cache", **NO_PLATFORM)

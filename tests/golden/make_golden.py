@@ -98,37 +98,22 @@ def spatial(values):
     return [int(v) for v in values.shape[2:]]
 
 
-def convolution(o, x, p):
-    pad = o.get("pad", 0)
-    if isinstance(pad, list) and len(pad) == 4:
-        x, pad = F.pad(x[0], (pad[1], pad[3], pad[0], pad[2])), 0
-    else:
-        x = x[0]
-    bias = p[1] if len(p) > 1 else None
-    y = F.conv2d(x, p[0], bias, pair(o.get("stride", 1)), pair(pad), pair(o.get("dilate", 1)), o.get("groups", 1))
-    return activate(o.get("activation", "identity"), y, {})
+def convolution(is_transposed):
+    def call(o, x, p):
+        x, dims, pad, more = x[0], x[0].dim() - 2, o.get("pad", 0), {}
+        if is_transposed:
+            more["output_padding"] = o.get("output_pad", 0)
+        elif isinstance(pad, list) and len(pad) == 2 * dims:  # in front and behind
+            x, pad = F.pad(x, [size for i in reversed(range(dims)) for size in (pad[i], pad[i + dims])]), 0
+        function = getattr(F, f"conv{'_transpose' * is_transposed}{dims}d")
+        y = function(x, p[0], p[1] if len(p) > 1 else None, stride=o.get("stride", 1), padding=pad,
+                     dilation=o.get("dilate", 1), groups=o.get("groups", 1), **more)
+        return activate(o.get("activation", "identity"), y, {})
+
+    return call
 
 
-def transposed(o, x, p):
-    bias = p[1] if len(p) > 1 else None
-    y = F.conv_transpose2d(x[0], p[0], bias, pair(o.get("stride", 1)), pair(o.get("pad", 0)),
-                           pair(o.get("output_pad", 0)), o.get("groups", 1), pair(o.get("dilate", 1)))
-    return activate(o.get("activation", "identity"), y, {})
-
-
-def convolution_nd(o, x, p):
-    function = [F.conv1d, F.conv2d, F.conv3d][x[0].dim() - 3]
-    return function(x[0], p[0], p[1] if len(p) > 1 else None, o.get("stride", 1), o.get("pad", 0),
-                    o.get("dilate", 1), o.get("groups", 1))
-
-
-def transposed_nd(o, x, p):
-    function = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][x[0].dim() - 3]
-    return function(x[0], p[0], p[1] if len(p) > 1 else None, o.get("stride", 1), o.get("pad", 0),
-                    o.get("output_pad", 0), o.get("groups", 1), o.get("dilate", 1))
-
-
-def nd_shapes(is_transposed):
+def convolution_shapes(is_transposed):
     def shapes(o, x):
         kernel = o["kernel"] if isinstance(o["kernel"], list) else [o["kernel"]] * (len(x[0]) - 2)
         first, second = (x[0][1], o["channels_out"]) if is_transposed else (o["channels_out"], x[0][1])
@@ -346,16 +331,6 @@ def bias_of(o, shape):
     return [shape] if o.get("bias", True) else []
 
 
-def conv_shapes(o, x):
-    kernel = list(pair(o["kernel"]))
-    return [[o["channels_out"], x[0][1] // o.get("groups", 1)] + kernel] + bias_of(o, [o["channels_out"]])
-
-
-def transposed_shapes(o, x):
-    kernel = list(pair(o["kernel"]))
-    return [[x[0][1], o["channels_out"] // o.get("groups", 1)] + kernel] + bias_of(o, [o["channels_out"]])
-
-
 def norm_shapes(o, x):
     shape = o.get("normalized_shape")
     shape = [shape] if isinstance(shape, int) else shape
@@ -512,10 +487,8 @@ def NO_PARAMS(o, x):
 
 
 OPS = {  # type: (function of options, inputs, parameters; shapes of the parameters)
-    "Convolution2D": (convolution, conv_shapes),
-    "TransposedConvolution2D": (transposed, transposed_shapes),
-    "ConvolutionND": (convolution_nd, nd_shapes(False)),
-    "TransposedConvolutionND": (transposed_nd, nd_shapes(True)),
+    **dict.fromkeys(["Convolution2D", "ConvolutionND"], (convolution(False), convolution_shapes(False))),
+    **dict.fromkeys(["TransposedConvolution2D", "TransposedConvolutionND"], (convolution(True), convolution_shapes(True))),
     "MatMulAdd": (matmul_add, NO_PARAMS),
     "InnerProduct": (lambda o, x, p: activate(o.get("activation", "identity"),
                                               F.linear(x[0].flatten(1), p[0], p[1] if len(p) > 1 else None), {}),

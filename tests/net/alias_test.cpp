@@ -106,3 +106,24 @@ TEST_CASE("a type or an alias chooses precision and engine", "[alias]") {
     CHECK(named("Function") == std::pair(false, true));
     CHECK(named("Softmax") == std::pair(false, false));
 }
+
+TEST_CASE("convolutions have the names of before", "[alias]") {
+    const std::string options = R"({"channels_out": 2, "kernel": 3, "pad": 1, "bias": false})";
+    ON_EVERY_DEVICE(device) {
+        const Tensor x(device, {1, 2, 4, 5}, random_floats(40, 1)),
+            weight(device, {2, 2, 3, 3}, random_floats(36, 2));
+        for (const std::string type : {"Convolution", "TransposedConvolution"}) {
+            const Bytes right = bits(ops::call(type, options, {x}, {weight}).at(0));
+            for (const char* const ending : {"2D", "ND"})
+                CHECK(bits(ops::call(type + ending, options, {x}, {weight}).at(0)) == right);
+        }
+    }
+    Graph graph;
+    Value value;
+    value.spec = {{1, 2, 4, 5}, DType::f32};
+    const ValueId image = graph.add_value(value);
+    value.spec.shape = {2, 2, 3, 3};
+    graph.add("Convolution", "conv", {image, graph.add_value(value)},
+              {{"channels_out", std::int64_t{2}}, {"kernel", Ints{3}}, {"bias", false}});
+    CHECK(is_named(graph.nodes[0], "Convolution2D"));  // --engine Convolution2D=conv2d.reference
+}

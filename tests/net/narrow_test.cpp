@@ -132,7 +132,7 @@ TEST_CASE("what a batch norm takes its shift from is no reason to store its inpu
         Net net = make_net(device, narrow_json(), options);
         const Graph& graph = Access::impl(net).built().executor->plan().graph;
         for (const Node& node : graph.nodes)
-            if (!node.removed && node.name != "last" && node.op->type() == "Convolution2D")
+            if (!node.removed && node.name != "last" && node.op->type() == "Convolution")
                 CHECK(graph.spec(node.outputs[0]).dtype == DType::f16);
     }
 }
@@ -429,10 +429,9 @@ TEST_CASE("precisions of what the network has not", "[narrow]") {
                 {"precision midle=fp16", "no operator 'midle'", "did you mean 'middle'"}, [&] {
                     make(device, Precision::fp32, narrow_json(), {{"midle", Precision::fp16}});
                 });
-    check_error(
-        ErrorKind::invalid_argument, {"'Convolution'", "did you mean 'Convolution2D'"}, [&] {
-            make(device, Precision::fp32, narrow_json(), {{"Convolution", Precision::fp16}});
-        });
+    check_error(ErrorKind::invalid_argument, {"'Convolutoin'", "did you mean 'Convolution'"}, [&] {
+        make(device, Precision::fp32, narrow_json(), {{"Convolutoin", Precision::fp16}});
+    });
     Net net = make(device, Precision::fp32, narrow_json(), {{"LSTM", Precision::fp16}});
     const std::vector<std::string> notes = net.notes();
     REQUIRE(notes.size() == 1);

@@ -89,8 +89,9 @@ std::vector<Bytes> all_bits(const std::vector<Tensor>& tensors) {
 TEST_CASE("there is a struct of options for every operator", "[typed_options]") {
     // An eager call takes its device from a tensor, and Constant has neither inputs nor parameters.
     std::set<std::string> structs{"Constant"};
-    each_struct([&](const auto& options) { structs.emplace(options.type); });
-    const std::vector<std::string> types = OperatorRegistry::instance().names();
+    std::apply([&](const auto&... options) { (structs.emplace(options.type), ...); },
+               ops::AllOptions());
+    const std::vector<std::string> types = OperatorRegistry::instance().types();
     CHECK(structs == std::set<std::string>(types.begin(), types.end()));
 }
 
@@ -133,7 +134,7 @@ TEST_CASE("a call with a struct gives the bits of the call with its text", "[typ
             R"({"channels_out": 6, "kernel": 3, "stride": 2, "pad": [1, 0], "activation": "relu"})";
         const ops::Convolution2D options{
             .channels_out = 6, .kernel = 3, .stride = 2, .pad = {1, 0}, .activation = "relu"};
-        const std::vector<Tensor> y = ops::call("Convolution2D", text, {x}, {weight, bias});
+        const std::vector<Tensor> y = ops::call("Convolution", text, {x}, {weight, bias});
         const Bytes right = bits(y.at(0));
         const Counters before = device.counters();
         CHECK(bits(ops::call(options, {x}, {weight, bias}).at(0)) == right);
@@ -144,7 +145,7 @@ TEST_CASE("a call with a struct gives the bits of the call with its text", "[typ
             ops::conv2d(x, weight, bias, {.stride = 2, .pad = {1, 0}, .activation = "relu"});
         CHECK(bits(brief) == right);
         CHECK(all_bits(ops::backward(options, {x}, {weight, bias}, y)) ==
-              all_bits(ops::backward("Convolution2D", text, {x}, {weight, bias}, y)));
+              all_bits(ops::backward("Convolution", text, {x}, {weight, bias}, y)));
 
         CHECK(bits(ops::softmax(x, {.log = true})) ==
               bits(ops::call("Softmax", R"({"log": true})", {x}).at(0)));
@@ -172,9 +173,9 @@ TEST_CASE("shorthands take sizes from the weight, and check those that are given
           bits(ops::call("InnerProduct", R"({"outputs": 5, "activation": "relu"})", {x},
                          {weight, bias})
                    .at(0)));
-    check_error(ErrorKind::invalid_argument, {"Convolution2D", "weight"},
+    check_error(ErrorKind::invalid_argument, {"Convolution", "weight"},
                 [&] { ops::conv2d(image, weight); });
-    check_error(ErrorKind::invalid_argument, {"Convolution2D"},
+    check_error(ErrorKind::invalid_argument, {"Convolution"},
                 [&] { ops::conv2d(image, kernel, {.kernel = 5}); });
     check_error(ErrorKind::invalid_argument, {"InnerProduct"},
                 [&] { ops::inner_product(x, weight, {.outputs = 6}); });

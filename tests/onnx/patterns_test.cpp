@@ -147,12 +147,12 @@ TEST_CASE("a batch norm as Sub, Mul and Add goes into the convolution") {
                          floats("scale", {2, 1, 1}, {3, 5}), floats("shift", {2, 1, 1}, {7, 9}),
                          floats("two", {}, {2})}};
     dlprim::Net net = open(model);
-    CHECK(types(net) == "Convolution2D");
+    CHECK(types(net) == "Convolution");
     // ((w x - mean) scale + shift) / 2
     CHECK(run(net, {{"x", {1, 2}}}) == Values{3.5, 5, 12, 17});
     model.outputs.push_back(value("d", {1, 2, 1, 2}));
     CHECK(types(open(model)) ==
-          "Convolution2D Parameter Elementwise Parameter Elementwise Pointwise");
+          "Convolution Parameter Elementwise Parameter Elementwise Pointwise");
 }
 
 TEST_CASE("a scale and a bias go into a product, one of another axis does not") {
@@ -196,7 +196,7 @@ TEST_CASE("a constant weight through Transpose is the weight") {
     model.inputs = {value("x", {1, in, 3, 3})};
     model.outputs = {value("y", {1, out, 1, 1})};
     dlprim::Net net = open(model);
-    CHECK(types(net) == "Convolution2D");
+    CHECK(types(net) == "Convolution");
     Values x(static_cast<std::size_t>(in * 9), 0.0f);
     x[9 + 4] = 2;
     const Values y = run(net, {{"x", x}});
@@ -230,7 +230,7 @@ const Values image{1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12, -13, 14, -15, -1
 
 TEST_CASE("zeros around an image are padding of the convolution or pooling that reads it") {
     dlprim::Net net = open(padded_model({windows("Conv", {"padded", "w"})}));
-    CHECK(types(net) == "Convolution2D");
+    CHECK(types(net) == "Convolution");
     CHECK(run(net, {{"x", image}}) == Values{120, -36, -50, -153});
     net = open(padded_model({windows("AveragePool", {"padded"})}));
     CHECK(types(net) == "Pooling");
@@ -244,7 +244,7 @@ TEST_CASE("zeros around an image are padding of the convolution or pooling that 
 }
 
 TEST_CASE("padding stays where its own values would be other ones") {
-    CHECK(types(open(padded_model({windows("Conv", {"padded", "w"})}, 1))) == "Pad Convolution2D");
+    CHECK(types(open(padded_model({windows("Conv", {"padded", "w"})}, 1))) == "Pad Convolution");
     // The last window has nothing above zero but the padding.
     dlprim::Net net = open(padded_model({windows("MaxPool", {"padded"})}));
     CHECK(types(net) == "Pad Pooling");

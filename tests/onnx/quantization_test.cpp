@@ -100,7 +100,7 @@ TEST_CASE("3x3 convolutions of bytes are exact, with zero points for each channe
     check_on_devices(model, {{"x", x}}, expected);
     // No window is 3x3, of which Winograd's algorithm makes inexact sums.
     for (const auto& op : dlprim::describe(open(model)).operators)
-        if (op.type == "Convolution2D") CHECK(has(op.options, "\"kernel\": [3, 4]"));
+        if (op.type == "Convolution") CHECK(has(op.options, "\"kernel\": [3, 4]"));
 }
 
 TEST_CASE("the host multiplies bytes as integers, of known weights and of computed ones") {
@@ -115,7 +115,7 @@ TEST_CASE("the host multiplies bytes as integers, of known weights and of comput
     dlprim::Net net = dlprim::Net::from_onnx_file(dlprim::Context("cpu"), path);
     std::vector<std::string> engines;
     for (const dlprim::NodeReport& made : net.nodes())
-        if (made.type == "Convolution2D" || made.type == "MatMul") engines.push_back(made.engine);
+        if (made.type == "Convolution" || made.type == "MatMul") engines.push_back(made.engine);
     CHECK(engines == std::vector<std::string>{"conv2d.host_integers", "matmul.host_integers"});
 }
 

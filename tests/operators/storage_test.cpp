@@ -32,11 +32,11 @@ using namespace dlprim::testing;
 
 namespace {
 
-const char* const types[] = {"Convolution2D", "TransposedConvolution2D",
-                             "InnerProduct",  "MatMul",
-                             "Pooling",       "Concat",
-                             "Slice",         "Flip",
-                             "Transpose",     "Pad"};
+const char* const types[] = {"Convolution",  "TransposedConvolution",
+                             "InnerProduct", "MatMul",
+                             "Pooling",      "Concat",
+                             "Slice",        "Flip",
+                             "Transpose",    "Pad"};
 
 /// Engines that must have run on 16 bits at the end.
 const char* const engines[] = {"conv2d.winograd",

@@ -289,7 +289,7 @@ TEST_CASE("reference engines are not taken for fast where few elements have long
             one.inputs[0].shape = Shape{64, in, 1, 1};
             const Graph graph = graph_of(one, true);
             for (const Node& node : graph.nodes) {
-                if (node.removed || !node.op->type().starts_with("Convolution2D")) continue;
+                if (node.removed || !node.op->problem_type().starts_with("Convolution2D")) continue;
                 const Problem problem = problem_of(device, graph, node, {});
                 double least = std::numeric_limits<double>::infinity(), reference = 0;
                 for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {

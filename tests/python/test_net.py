@@ -34,9 +34,9 @@ def test_a_source_that_is_none_is_refused(host: dlprim.Context, tmp_path: pathli
         dlprim.Net.from_json(host, "{")
     with pytest.raises(FileNotFoundError, match=r"gone\.json"):
         dlprim.Net.from_json(host, tmp_path / "gone.json")
-    with pytest.raises(dlprim.InvalidArgumentError, match="fc3.*Convolution"):
+    with pytest.raises(dlprim.InvalidArgumentError, match="fc3.*Convolve"):
         dlprim.Net.from_json(
-            host, {**classifier(), "operators": [{"name": "fc3", "type": "Convolution", "inputs": ["data"],
+            host, {**classifier(), "operators": [{"name": "fc3", "type": "Convolve", "inputs": ["data"],
                                                   "outputs": ["x"]}]})  # fmt: skip
 
 

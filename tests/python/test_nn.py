@@ -35,7 +35,7 @@ def test_a_model_is_the_json_of_the_documentation() -> None:
         ],
         "outputs": ["prob", "loss"],
         "operators": [
-            {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["conv"],
+            {"name": "conv", "type": "Convolution", "inputs": ["data"], "outputs": ["conv"],
              "options": {"channels_out": 16, "kernel": 3, "pad": 1, "activation": "relu"}},
             {"name": "pool", "type": "GlobalPooling", "inputs": ["conv"], "outputs": ["pool"],
              "options": {"mode": "max"}},
@@ -254,11 +254,11 @@ def mistake(message: str, error: type[Exception], function: Callable[[], Any]) -
 
 BAD: type[Exception] = dlprim.InvalidArgumentError
 MISTAKES = [
-    mistake(r"input must be \[N, C, H, W\], not \[2, 4\]", BAD, lambda: nn.Conv2d(4, 3)(nn.Input("x", (2, 4)))),
+    mistake(r"input \[2, 4\] is not \[N, C, \.\.\.\]", BAD, lambda: nn.Conv2d(4, 3)(nn.Input("x", (2, 4)))),
     mistake("Conv2d has no option 'paddin'; did you mean 'padding'", TypeError, lambda: nn.Conv2d(4, 3, paddin=1)),  # type: ignore[call-arg]
     mistake("nn.relu has no option 'slope'; it has x, name", TypeError, lambda: nn.relu(image(), slope=1)),  # type: ignore[call-arg]
     mistake("relux", BAD, lambda: nn.activation(image(), "relux")),
-    mistake("does not fit into input", BAD, lambda: nn.Conv2d(4, 9)(image())),
+    mistake("does not fit into an image of", BAD, lambda: nn.Conv2d(4, 9)(image())),
     mistake(r"shapes \[2, 3, 8, 8\] and \[2, 3, 7, 7\]", BAD, lambda: image() + image(size=7, name="other")),
     mistake("channels_in says 5", BAD, lambda: nn.Conv2d(4, 3, channels_in=5)(image())),
     mistake("dims", BAD, lambda: nn.reshape(image(), (5, -1))),

@@ -121,14 +121,14 @@ def check_equal(by_type: tuple[dlprim.Tensor, ...], by_name: Any) -> None:
 # Of each other operator of network JSON a call by its type, and the function that is the same, or its name.
 BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..., Any]]] = [
     (
-        "Convolution2D",
+        "Convolution",
         [IMAGES],
         [random(3, 4, 3, 3), random(3)],
         {"channels_out": 3, "kernel": 3, "pad": 1, "stride": [2, 1]},
         lambda x, w, b: ops.conv2d(x, w, b, padding=1, stride=[2, 1]),
     ),
     (
-        "TransposedConvolution2D",
+        "TransposedConvolution",
         [IMAGES],
         [random(4, 3, 3, 3)],
         {"channels_out": 3, "kernel": 3, "bias": False},
@@ -136,14 +136,14 @@ BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..
     ),
     ("InnerProduct", [ROWS], [random(2, 4), random(2)], {"outputs": 2, "inputs": 4}, "inner_product"),
     (
-        "ConvolutionND",
+        "Convolution",
         [IMAGES],
         [random(3, 4, 3, 3), random(3)],
         {"channels_out": 3, "kernel": 3, "pad": 1, "stride": [2, 1]},
         lambda x, w, b: ops.conv_nd(x, w, b, padding=1, stride=[2, 1]),
     ),
     (
-        "TransposedConvolutionND",
+        "TransposedConvolution",
         [IMAGES],
         [random(4, 3, 3, 3)],
         {"channels_out": 3, "kernel": 3, "bias": False},

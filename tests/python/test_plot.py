@@ -29,7 +29,7 @@ def texts(svg: str) -> list[str]:
 
 def test_source_holds_operators_shapes_and_outputs() -> None:
     source = small_model().plot().source
-    assert 'label="conv2d_1\\nConvolution2D\\n168 parameters"' in source
+    assert 'label="conv2d_1\\nConvolution\\n168 parameters"' in source
     assert 'label="4 x 6 x 8 x 8"' in source and 'label="4 int32"' in source
     assert 'out0 [label="logits"' in source and 'out1 [label="loss"' in source
     assert source.count(" -> ") == 6 + 2
@@ -47,7 +47,7 @@ def test_svg_in_notebooks() -> None:
     model = small_model()
     svg = model._repr_svg_()
     assert svg is not None
-    assert {"conv2d_1", "Convolution2D", "4 x 6 x 8 x 8", "logits"} <= set(texts(svg))
+    assert {"conv2d_1", "Convolution", "4 x 6 x 8 x 8", "logits"} <= set(texts(svg))
     assert model.plot()._repr_svg_() == svg
 
 

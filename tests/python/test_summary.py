@@ -25,7 +25,7 @@ Layer         Type           Output shape  Parameters  Connected to
 =====================================================================
 data          Input          (4, 3, 8, 8)           0
 label         Input          (4,) int32             0
-conv2d_1      Convolution2D  (4, 6, 6, 6)         162  data
+conv2d_1      Convolution    (4, 6, 6, 6)         162  data
 batch_norm_1  BatchNorm      (4, 6, 6, 6)          24  conv2d_1
 flatten_1     Flatten        (4, 216)               0  batch_norm_1
 fc            InnerProduct   (4, 1000)        217,000  flatten_1

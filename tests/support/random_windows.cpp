@@ -8,10 +8,12 @@ namespace dlprim::testing {
 
 namespace {
 
-/// A size or [height, width].
-Json one_or_two(Dice& dice, std::int64_t low, std::int64_t high) {
+/// A size or one for each of `dims` dimensions.
+Json one_or_all(Dice& dice, std::int64_t dims, std::int64_t low, std::int64_t high) {
     if (dice.coin()) return dice.pick(low, high);
-    return Json::array({dice.pick(low, high), dice.pick(low, high)});
+    Json all = Json::array();
+    for (std::int64_t i = 0; i < dims; ++i) all.push_back(dice.pick(low, high));
+    return all;
 }
 
 std::int64_t at(const Json& value, int axis) {
@@ -19,20 +21,26 @@ std::int64_t at(const Json& value, int axis) {
                             : value.get<std::int64_t>();
 }
 
+/// Images of two dimensions most often. Volumes are small, as every element meets many.
 void convolution(Draft& draft, bool transposed) {
     Dice& dice = draft.dice;
-    const std::int64_t groups = dice.of<std::int64_t>({1, 1, 1, 2, 3, 8});
-    const std::int64_t in = groups * dice.of<std::int64_t>({1, 1, 2, 3, 5, 16});
-    const std::int64_t out = groups * dice.of<std::int64_t>({1, 1, 2, 4, 7, 16});
-    const Json kernel = one_or_two(dice, 1, 5), stride = one_or_two(dice, 1, 3),
-               dilate = one_or_two(dice, 1, 2);
-    std::vector<std::int64_t> shape{dice.pick(1, 3), in, 0, 0};
+    const std::int64_t dims = dice.of<std::int64_t>({1, 2, 2, 2, 2, 3});
+    const bool small = dims == 3;
+    const std::int64_t groups = dice.of<std::int64_t>({1, 1, 1, 2, 3, small ? 2 : 8});
+    const std::int64_t in =
+        groups * dice.of<std::int64_t>({1, 1, 2, 3, small ? 1 : 5, small ? 2 : 16});
+    const std::int64_t out =
+        groups * dice.of<std::int64_t>({1, 1, 2, small ? 3 : 4, small ? 1 : 7, small ? 2 : 16});
+    const Json kernel = one_or_all(dice, dims, 1, small ? 3 : 5),
+               stride = one_or_all(dice, dims, 1, small ? 2 : 3),
+               dilate = one_or_all(dice, dims, 1, 2);
+    std::vector<std::int64_t> shape{dice.pick(1, small ? 2 : 3), in};
     Json pad = Json::array();
-    for (int axis = 0; axis < 2; ++axis) {
+    for (int axis = 0; axis < dims; ++axis) {
         const std::int64_t span = (at(kernel, axis) - 1) * at(dilate, axis) + 1;
         pad.push_back(dice.pick(0, std::min<std::int64_t>(2, at(kernel, axis) - 1)));
-        shape[static_cast<std::size_t>(2 + axis)] =
-            transposed ? dice.pick(2, 8) : span + dice.pick(0, 9);
+        shape.push_back(transposed ? dice.pick(2, small ? 5 : 8)
+                                   : span + dice.pick(0, small ? 4 : 9));
     }
     draft.options = {{"channels_out", out}, {"kernel", kernel}, {"groups", groups}, {"pad", pad}};
     draft.maybe("stride", stride);
@@ -59,27 +67,6 @@ std::vector<std::int64_t> images(Dice& dice, std::int64_t dims, std::int64_t lea
     std::vector<std::int64_t> shape{dice.pick(1, 2), dice.of<std::int64_t>({1, 3, 5})};
     for (std::int64_t i = 0; i < dims; ++i) shape.push_back(least + dice.pick(0, 6));
     return shape;
-}
-
-void convolution_nd(Draft& draft, bool transposed) {
-    Dice& dice = draft.dice;
-    const std::int64_t dims = dice.pick(1, 3), groups = dice.of<std::int64_t>({1, 1, 2, 3});
-    const std::int64_t in = groups * dice.pick(1, 3), out = groups * dice.pick(1, 3);
-    std::vector<std::int64_t> shape{dice.pick(1, 2), in};
-    Json kernel = Json::array(), stride = Json::array(), pad = Json::array(),
-         dilate = Json::array();
-    for (int i = 0; i < dims; ++i) {
-        kernel.push_back(dice.pick(1, 3));
-        stride.push_back(dice.pick(1, 2));
-        dilate.push_back(dice.pick(1, 2));
-        pad.push_back(dice.pick(0, at(kernel, i) - 1));
-        shape.push_back(transposed ? dice.pick(2, 5) : 5 + dice.pick(0, 4));
-    }
-    draft.options = {{"channels_out", out}, {"kernel", kernel}, {"groups", groups}, {"pad", pad}};
-    draft.maybe("stride", stride);
-    draft.maybe("dilate", dilate);
-    draft.maybe("bias", dice.coin());
-    draft.input(shape);
 }
 
 /// Windows, the parts of images, or whole images. Two dimensions come most often, since they have
@@ -161,10 +148,8 @@ void grid_sample(Draft& draft) {
 Generators window_generators() {
     using D = Draft&;
     return {
-        {"Convolution2D", [](D d) { convolution(d, false); }},
-        {"TransposedConvolution2D", [](D d) { convolution(d, true); }},
-        {"ConvolutionND", [](D d) { convolution_nd(d, false); }},
-        {"TransposedConvolutionND", [](D d) { convolution_nd(d, true); }},
+        {"Convolution", [](D d) { convolution(d, false); }},
+        {"TransposedConvolution", [](D d) { convolution(d, true); }},
         {"Pooling", pooling},
         {"PoolingBackward", pooling_gradient},
         {"Resize", resize},

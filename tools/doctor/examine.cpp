@@ -189,7 +189,7 @@ Json in_order(const Json& cases, bool quick, const Text& type) {
     std::set<Text> seen;
     Json ordered = Json::array(), others = Json::array();
     for (const Json& one : cases) {
-        if (!type.empty() && one.at("type") != type) continue;
+        if (!type.empty() && one.at("type") != type && one.at("meant") != type) continue;
         (seen.insert(one.at("type").get<Text>()).second ? ordered : others).push_back(one);
     }
     if (!quick)

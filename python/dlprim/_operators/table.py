@@ -639,7 +639,7 @@ PARAMETERS = [
     with_params(
         "conv2d(input, weight, bias=None, *, stride, padding|str, dilation, groups, activation=None, precision, "
         "engine)",
-        "Convolution2D",
+        "Convolution",
         """Convolution of images, as torch.nn.functional.conv2d.
 
         input: [N, C, H, W]. weight: [O, C / groups, KH, KW]. bias: [O]. The result is [N, O, OH, OW] with
@@ -655,7 +655,7 @@ PARAMETERS = [
     with_params(
         "conv_transpose2d(input, weight, bias=None, *, stride, padding, output_padding, groups, dilation, "
         "activation=None, precision, engine)",
-        "TransposedConvolution2D",
+        "TransposedConvolution",
         """Transposed convolution of images, as torch.nn.functional.conv_transpose2d.
 
         input: [N, C, H, W]. weight: [C, O / groups, KH, KW]. bias: [O]. The result is [N, O, OH, OW] with
@@ -669,7 +669,7 @@ PARAMETERS = [
     ),
     with_params(
         "conv_nd(input, weight, bias=None, *, stride, padding|str, dilation, groups, precision, engine)",
-        "ConvolutionND",
+        "Convolution",
         """Convolution of images of one to three dimensions, as torch.nn.functional.conv1d, conv2d and conv3d.
 
         input: [N, C, ...]. weight: [O, C / groups, ...], whose last sizes are the kernel's. bias: [O]. The result is
@@ -684,7 +684,7 @@ PARAMETERS = [
     with_params(
         "conv_transpose_nd(input, weight, bias=None, *, stride, padding, output_padding, groups, dilation, precision, "
         "engine)",
-        "TransposedConvolutionND",
+        "TransposedConvolution",
         """Transposed convolution of one to three dimensions, as torch.nn.functional.conv_transpose1d, 2d and 3d.
 
         input: [N, C, ...]. weight: [C, O / groups, ...], whose last sizes are the kernel's. bias: [O]. The result is
@@ -819,7 +819,7 @@ OWN_LAYERS = [
     Row(
         "Conv2d(channels_out, kernel_size, *, stride, padding|str, dilation, groups, bias, activation, "
         "channels_in=None)",
-        "Convolution2D",
+        "Convolution",
         """A convolution of images: [N, C, H, W] -> [N, channels_out, H', W'].
 
         Parameters: weight [channels_out, C / groups, kh, kw], and bias [channels_out].
@@ -836,7 +836,7 @@ OWN_LAYERS = [
     Row(
         "ConvTranspose2d(channels_out, kernel_size, *, stride, padding, output_padding, dilation, groups, bias, "
         "activation, channels_in=None)",
-        "TransposedConvolution2D",
+        "TransposedConvolution",
         """A transposed convolution: [N, C, H, W] -> [N, channels_out, H', W'], larger by the factor `stride`.
 
         Parameters: weight [C, channels_out / groups, kh, kw], and bias [channels_out].
@@ -850,7 +850,7 @@ OWN_LAYERS = [
     ),
     Row(
         "ConvNd(channels_out, kernel_size, *, stride, padding|str, dilation, groups, bias, channels_in=None)",
-        "ConvolutionND",
+        "Convolution",
         """A convolution of images of one to three dimensions: [N, C, ...] -> [N, channels_out, ...].
 
         Parameters: weight [channels_out, C / groups, *kernel_size], and bias [channels_out].
@@ -866,7 +866,7 @@ OWN_LAYERS = [
     Row(
         "ConvTransposeNd(channels_out, kernel_size, *, stride, padding, output_padding, dilation, groups, bias, "
         "channels_in=None)",
-        "TransposedConvolutionND",
+        "TransposedConvolution",
         """A transposed convolution of one to three dimensions: [N, C, ...] -> [N, channels_out, ...].
 
         Parameters: weight [C, channels_out / groups, *kernel_size], and bias [channels_out].

@@ -195,7 +195,7 @@ def call(
 ) -> tuple[Tensor, ...]:
     """Calls an operator by its type, with options as in network JSON.
 
-    `dlprim.ops.call("Convolution2D", [x], [weight, bias], channels_out=64, kernel=3, pad=1)`
+    `dlprim.ops.call("Convolution", [x], [weight, bias], channels_out=64, kernel=3, pad=1)`
 
     `inputs` are the tensors and `params` the parameters, in the operator's order (docs/json.md). Strided views among
     them are copied. On OpenCL devices work is asynchronous: the call returns when the work is enqueued.

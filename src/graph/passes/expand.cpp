@@ -21,7 +21,7 @@ void hand_on_engine(Graph& graph, const Node& node, std::size_t first_new) {
     if (node.engine.empty()) return;
     const Engine* engine = EngineRegistry::instance().find(node.engine);
     const auto computed = [&](const Node& made) {
-        return engine != nullptr && engine->op() == made.op->type();
+        return engine != nullptr && engine->op() == made.op->problem_type();
     };
     const bool any = std::any_of(graph.nodes.begin() + static_cast<std::ptrdiff_t>(first_new),
                                  graph.nodes.end(), computed);

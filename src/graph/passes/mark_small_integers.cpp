@@ -2,7 +2,7 @@
 // mark_small_integers: finds products of floats whose factors hold small integers, as those of
 // quantised networks do:
 //
-//     uint8 x, zero point -> Pointwise x0 - x1 -> float -> MatMul or Convolution2D
+//     uint8 x, zero point -> Pointwise x0 - x1 -> float -> MatMul or Convolution
 //
 // The types say so: a byte, or the difference of two, is at most 255 in magnitude. Nodes that only
 // move elements, or pad them with zeros, keep that.
@@ -74,7 +74,7 @@ class SmallIntegers {
 void mark_small_integers(Graph& graph) {
     const SmallIntegers integers(graph);
     for (Node& node : graph.nodes) {
-        if (node.removed || (node.op->type() != "MatMul" && node.op->type() != "Convolution2D"))
+        if (node.removed || (node.op->type() != "MatMul" && node.op->type() != "Convolution"))
             continue;
         if (integers.holds(node.inputs[0]) && integers.holds(node.inputs[1]))
             node.attrs.set(small_integers_attr, true);

@@ -19,7 +19,7 @@ Problem as_convolution(const Problem& problem) {
     const std::int64_t samples = x[0], channels = x.product(1, x.rank());
     const std::int64_t outputs = problem.inputs.at(1).shape[0];
     made.op = forward_type;
-    static const auto convolution = make_forward();
+    static const auto convolution = make_convolution(false);
     made.attrs = convolution->schema().complete(Attrs{{"channels_out", outputs},
                                                       {"kernel", std::int64_t{1}},
                                                       {"bias", problem.attrs.boolean("bias")}},

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading and checking the options of convolutions.
+// Reading the options of convolutions.
 #include "ops/conv2d/options.hpp"
-
-#include "base/text.hpp"
 
 #include <utility>
 
@@ -12,43 +10,15 @@ const char* const forward_type = "Convolution2D";
 const char* const backward_data_type = "Convolution2DBackwardData";
 const char* const backward_filter_type = "Convolution2DBackwardFilter";
 
-namespace {
-
-std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name) {
-    if (!attrs.has(name)) return {1, 1};
-    const Ints given = attrs.ints(name);
-    require(given.size() == 1 || given.size() == 2, name,
-            " must be one integer or [height, width], not a list of ", given.size());
-    return {given.front(), given.back()};
-}
-
-std::array<std::int64_t, 4> pad_of(const Attrs& attrs) {
-    if (!attrs.has("pad")) return {0, 0, 0, 0};
-    const Ints given = attrs.ints("pad");
-    require(
-        given.size() == 1 || given.size() == 2 || given.size() == 4,
-        "pad must be one integer, [height, width] or [top, left, bottom, right], not a list of ",
-        given.size());
-    std::array<std::int64_t, 4> pad{};
-    for (std::size_t i = 0; i < 4; ++i) pad[i] = given[i % given.size()];
-    for (std::size_t i = 0; i < 2; ++i)
-        require(pad[i] >= 0, "pad must be at least 0, not ", pad[i]);
-    return pad;
-}
-
-}  // namespace
-
 Conv2dOptions Conv2dOptions::read(const Attrs& attrs) {
-    Conv2dOptions options;
-    if (attrs.has("channels_out")) options.channels_out = attrs.integer("channels_out");
-    if (attrs.has("channels_in")) options.channels_in = attrs.integer("channels_in");
-    if (attrs.has("groups")) options.groups = attrs.integer("groups");
-    options.bias = attrs.has("bias") && attrs.boolean("bias");
-    options.kernel = pair_of(attrs, "kernel");
-    options.stride = pair_of(attrs, "stride");
-    options.dilate = pair_of(attrs, "dilate");
-    options.pad = pad_of(attrs);
-    if (attrs.has("activation")) options.activation = attrs.text("activation");
+    const auto pair = [&](const char* name) {
+        const Ints given = attrs.ints(name);
+        return std::array{given.front(), given.back()};
+    };
+    Conv2dOptions options{
+        attrs.integer("groups"), pair("kernel"), pair("stride"), {}, pair("dilate")};
+    const Ints pad = attrs.ints("pad");
+    for (std::size_t i = 0; i < 4; ++i) options.pad[i] = pad[i % pad.size()];
     return options;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Options of Convolution2D and of its two gradient operators, and the geometry that engines work
-// with.
+// Options of convolutions of images of two dimensions and of their two gradient operators, and the
+// geometry that engines work with.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -10,25 +10,18 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 namespace dlprim::conv2d {
 
 /// Options as read from Attrs. Pairs are [height, width].
 struct Conv2dOptions {
-    std::int64_t channels_out = -1;  ///< -1 in gradients, which do not state it
-    std::int64_t channels_in = -1;   ///< -1: deduced
-    std::int64_t groups = 1;
-    bool bias = true;
-    std::array<std::int64_t, 2> kernel{1, 1};
-    std::array<std::int64_t, 2> stride{1, 1};
-    std::array<std::int64_t, 4> pad{0, 0, 0, 0};  ///< top, left, bottom, right
-    std::array<std::int64_t, 2> dilate{1, 1};
-    std::string activation = "identity";
+    std::int64_t groups;
+    std::array<std::int64_t, 2> kernel, stride;
+    std::array<std::int64_t, 4> pad;  ///< top, left, bottom, right
+    std::array<std::int64_t, 2> dilate;
 
-    /// Throws Error(invalid_argument) on a kernel, stride, dilation or group count below 1, on a
-    /// list of the wrong length, and on a negative top or left pad. A negative bottom or right pad
-    /// crops; gradients of a transposed convolution with output padding use it.
+    /// Of lists that Convolution or TransposedConvolution has checked. A negative bottom or right
+    /// pad crops; gradients of a transposed convolution with output padding use it.
     static Conv2dOptions read(const Attrs& attrs);
 
     /// Rows (dim 0) or columns (dim 1) of the output for an input of that `size`. Below 1 if the
@@ -57,20 +50,20 @@ struct Geometry {
 
     static Geometry make(const Conv2dOptions& options, const Shape& x, const Shape& weight,
                          const Shape& y);
-    /// The geometry of a Convolution2D, Convolution2DBackwardData or Convolution2DBackwardFilter
-    /// problem.
+    /// The geometry of a problem of one of the three types.
     static Geometry of(const Problem& problem);
     /// Where it goes along columns alone, the same as one along rows: the memory is the same, and
     /// loops over rows are long.
     Geometry lying() const;
 };
 
-/// "Convolution2D", "Convolution2DBackwardData", "Convolution2DBackwardFilter".
+/// The types of engines' problems: "Convolution2D", by which tunings have been saved, of
+/// Convolution, "Convolution2DBackwardData", "Convolution2DBackwardFilter".
 extern const char* const forward_type;
 extern const char* const backward_data_type;
 extern const char* const backward_filter_type;
 
-/// Whether a Convolution2D problem has a bias (its input 2).
+/// Whether a problem of Convolution has a bias (its input 2).
 inline bool has_bias(const Problem& problem) {
     return problem.attrs.has("bias") && problem.attrs.boolean("bias");
 }

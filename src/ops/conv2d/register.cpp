@@ -8,9 +8,12 @@
 namespace dlprim {
 
 void register_conv2d(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(conv2d::make_forward());
+    for (const bool transposed : {false, true}) operators.add(conv2d::make_convolution(transposed));
     operators.add(conv2d::make_backward_data());
     operators.add(conv2d::make_backward_filter());
+    for (const bool backward : {false, true}) operators.add(conv2d::make_depth_taps(backward));
+    conv2d::add_depth_taps_host_engines(engines);
+    conv2d::add_depth_taps_reference_engines(engines);
     conv2d::add_host_engines(engines);
     conv2d::add_host_double_engines(engines);
     conv2d::add_blocked_depthwise_engines(engines);

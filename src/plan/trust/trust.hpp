@@ -20,7 +20,7 @@ struct EngineUse {
     const Engine* engine = nullptr;
     Problem problem;  ///< with its layouts set
     Tuning tuning;
-    std::string where;         ///< "[Convolution2D 'conv1'] ", for messages
+    std::string where;         ///< "[Convolution 'conv1'] ", for messages
     PendingPrograms programs;  ///< that its launch has requested
     bool any_size = false;     ///< whether on the host a check covers problems of other sizes
 };

@@ -21,28 +21,28 @@ Attrs gradient_attrs(const Attrs& attrs, const char* name, const Shape& shape) {
 
 Example::Example(const std::string& name, const Attrs& options, const Shape& input, unsigned seed,
                  DType dtype) {
-    const auto op = make_forward();
-    attrs = op->schema().complete(options, name);
+    const Operator& op = OperatorRegistry::instance().get("Convolution");
+    attrs = op.schema().complete(options, name);
     attrs.set("activation", std::string("identity"));
     std::vector<TensorSpec> specs{{input, DType::f32}};
-    for (const ParamSpec& param : op->params(attrs, specs)) specs.push_back(param.spec);
+    for (const ParamSpec& param : op.params(attrs, specs)) specs.push_back(param.spec);
     std::mt19937 random(seed);
     x = normals(input, random, dtype);
     weight = normals(specs[1].shape, random);
     bias = normals(Shape{weight.shape[0]}, random);
-    y.shape = op->infer(attrs, specs)[0].shape;
-    dy = normals(y.shape, random, dtype);
+    dy = normals(op.infer(attrs, specs)[0].shape, random, dtype);
     ask_oracle();
-    const Conv2dOptions read = Conv2dOptions::read(attrs);
-    dx.shape = x.shape;
-    backward_data_oracle(read, dy, weight, dx);
-    dweight.shape = weight.shape;
-    backward_filter_oracle(read, x, dy, dweight);
 }
 
 void Example::ask_oracle() {
-    const Conv2dOptions read = Conv2dOptions::read(attrs);
-    forward_oracle(read, x, weight, read.bias ? &bias : nullptr, y);
+    const Operator& op = OperatorRegistry::instance().get("Convolution");
+    OracleCall call{attrs, false, operands(), std::vector<HostArray>(1), {}};
+    op.oracle(call);
+    y = call.outputs[0];
+    OracleBackwardCall back{attrs, false, operands(), {y}, {dy}, {}, 0, 0, {}};
+    op.oracle_backward(back);
+    dx = back.input_gradients[0];
+    dweight = back.input_gradients[1];
 }
 
 Problem Example::forward() const {

@@ -3,7 +3,7 @@
 // problems that it and its gradients are.
 #pragma once
 
-#include "ops/conv2d/operators.hpp"
+#include "graph/operator.hpp"
 #include "ops/conv2d/options.hpp"
 #include "support/engine_trials.hpp"
 
@@ -23,7 +23,7 @@ struct Example {
     /// x and dy contain values of `dtype`.
     Example(const std::string& name, const Attrs& options, const Shape& input, unsigned seed,
             DType dtype = DType::f32);
-    /// Computes y anew.
+    /// Makes y, dx and dweight, of the other arrays.
     void ask_oracle();
 
     Problem forward() const;

@@ -14,7 +14,6 @@
 // as fine as a case promises. docs/engines/split_floats.md has the promises ("Range").
 #include "engine/laid_out.hpp"
 #include "graph/operator.hpp"
-#include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -88,37 +87,42 @@ struct Product {
 
 /// A convolution and its two gradients.
 std::vector<Product> convolution(const std::string& name, const Shape& x, const Attrs& options) {
-    const auto op = make_forward();
-    Attrs attrs = op->schema().complete(options, name);
-    attrs.set("activation", std::string("identity"));
-    const Conv2dOptions o = Conv2dOptions::read(attrs);
-    const Shape weight = op->params(attrs, std::vector<TensorSpec>{{x, DType::f32}})[0].spec.shape;
+    const Operator& op = OperatorRegistry::instance().get("Convolution");
+    const Attrs attrs = op.schema().complete(options, name);
+    const Shape weight = op.params(attrs, std::vector<TensorSpec>{{x, DType::f32}})[0].spec.shape;
     const Shape y =
-        op->infer(attrs, std::vector<TensorSpec>{{x, DType::f32}, {weight, DType::f32}})[0].shape;
+        op.infer(attrs, std::vector<TensorSpec>{{x, DType::f32}, {weight, DType::f32}})[0].shape;
     const auto gradient = [&](const char* shape_name, const Shape& shape) {
         Attrs kept;
         for (const char* option : {"groups", "kernel", "stride", "pad", "dilate"})
             kept.set(option, attrs.items().find(option)->second);
         return kept.set(shape_name, shape.to_vector());
     };
-    const auto with = [o](auto&& oracle, const Shape& shape) {
-        return [o, oracle, shape](const HostArray& a, const HostArray& b) {
-            HostArray made;
-            made.shape = shape;
-            oracle(o, a, b, made);
-            return made;
-        };
+    const auto forward = [&op, attrs](const HostArray& a, const HostArray& b) {
+        OracleCall call{attrs, false, {a, b}, std::vector<HostArray>(1), {}};
+        op.oracle(call);
+        return call.outputs[0];
     };
-    const auto forward = [](const Conv2dOptions& c, const HostArray& a, const HostArray& b,
-                            HostArray& made) { forward_oracle(c, a, b, nullptr, made); };
-    return {{name, problem_of(forward_type, attrs, {x, weight}, y), 0, 1, 0, 1, false,
-             with(forward, y)},
+    // Each gradient does not depend on one of the arrays.
+    const auto backward = [&op, attrs](const HostArray& image, const HostArray& filter,
+                                       const HostArray& dy) {
+        OracleBackwardCall call{attrs, false, {image, filter}, {dy}, {dy}, {}, 0, 0, {}};
+        op.oracle_backward(call);
+        return call.input_gradients;
+    };
+    const auto zeros = [](const Shape& shape) {
+        return HostArray{shape, std::vector<double>(static_cast<std::size_t>(shape.numel()))};
+    };
+    return {{name, problem_of(forward_type, attrs, {x, weight}, y), 0, 1, 0, 1, false, forward},
             {name + " backward data",
              problem_of(backward_data_type, gradient("input_shape", x), {y, weight}, x), 0, 1, 1, 0,
-             false, with(backward_data_oracle, x)},
+             false,
+             [=](const HostArray& a, const HostArray& b) { return backward(zeros(x), b, a)[0]; }},
             {name + " backward filter",
              problem_of(backward_filter_type, gradient("weight_shape", weight), {x, y}, weight), 1,
-             0, 1, 0, true, with(backward_filter_oracle, weight)}};
+             0, 1, 0, true, [=](const HostArray& a, const HostArray& b) {
+                 return backward(a, zeros(weight), b)[1];
+             }}};
 }
 
 Product matrices(const std::string& type, const Attrs& options, const Shape& a, const Shape& b) {

@@ -17,7 +17,7 @@ using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 /// What a convolution computes, as options of dlprim's operators.
 struct Convolution {
     bool transposed = false, bias = false;
-    bool sequence = false, volume = false;  ///< neither: images
+    bool sequence = false;
     std::int64_t groups = 1, channels_out = 0;
     dp::ops::IntList kernel, stride, pad, dilate, output_pad;
 
@@ -38,11 +38,8 @@ struct Convolution {
     /// Calls `work` with the options.
     template <typename Work>
     auto with_options(Work&& work) const {
-        if (volume)
-            return transposed ? work(options<dp::ops::TransposedConvolutionND>())
-                              : work(options<dp::ops::ConvolutionND>());
-        return transposed ? work(options<dp::ops::TransposedConvolution2D>())
-                          : work(options<dp::ops::Convolution2D>());
+        return transposed ? work(options<dp::ops::TransposedConvolution>())
+                          : work(options<dp::ops::Convolution>());
     }
 };
 
@@ -62,7 +59,6 @@ Convolution describe(const at::Tensor& weight, bool bias, Ints stride, Ints padd
     made.transposed = transposed;
     made.bias = bias;
     made.sequence = rank == 1;
-    made.volume = rank == 3;
     made.groups = groups;
     made.channels_out = transposed ? weight.size(1) * groups : weight.size(0);
     made.kernel = list(weight.sizes().slice(2), rank, 1);

@@ -91,8 +91,8 @@ class AffinePattern {
         BuiltOperator* const linear = is_view ? finder_.sole_maker(view->inputs[0]) : view;
         if (!linear || linear->params.empty() || !linear->params[0]->known) return false;
         const bool is_product = linear->type == "InnerProduct";
-        const bool is_window = linear->type == "Convolution2D" ||
-                               (linear->type == "TransposedConvolution2D" && !of.scales());
+        const bool is_window = linear->type == "Convolution" ||
+                               (linear->type == "TransposedConvolution" && !of.scales());
         if (!is_product && (!is_window || is_view)) return false;
         const Shape& y = of.x->spec.shape;
         const std::int64_t columns = linear->outputs[0]->spec.shape[1];

@@ -62,7 +62,7 @@ bool pools_padding(Finder& finder, const BuiltOperator& op, Ref image, Attrs& op
 
 void merge(Finder& finder, BuiltOperator& op) {
     const bool is_pooling = op.type == "Pooling";
-    if (!is_pooling && op.type != "Convolution2D") return;
+    if (!is_pooling && op.type != "Convolution") return;
     const BuiltOperator* const pad = finder.maker(op.inputs[0]);
     const std::optional<Padding> zeros = pad ? zeros_of(*pad) : std::nullopt;
     if (!zeros || !op.options.has("pad") || !op.options.has("kernel")) return;

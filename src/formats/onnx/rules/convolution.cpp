@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Convolutions, with padding that may differ on all sides.
-#include "formats/onnx/rules/volumes.hpp"
+#include "formats/onnx/rules/windows.hpp"
 
 #include <algorithm>
 
@@ -37,11 +37,8 @@ void convolution(Call& call) {
                " channels, which do not fit a weight of shape ", weight.str(), " and ", groups,
                groups == 1 ? " group" : " groups");
     const Windows windows(call, x, sizes_behind(weight, 2));
-    if (windows.dims == 3)
-        return call.set(0, volume_convolution(call, call.in(0), call.in(1),
-                                              call.has(2) ? call.in(2) : nullptr, windows, groups));
-    check_flat(call, windows, x);
-    const Ref y = call.build.add1("Convolution2D", {as_image(call, call.in(0))},
+    check_dims(call, windows, x, 3);
+    const Ref y = call.build.add1("Convolution", {as_image(call, call.in(0))},
                                   options(call, windows, x[1], weight[0], groups),
                                   params(call, windows.dims));
     call.set(0, from_image(call, y, windows.dims));
@@ -80,7 +77,7 @@ void transposed_convolution(Call& call) {
                " do not fit");
     call.check(groups >= 1 && groups <= x[1], groups, " groups of ", x[1], " channels");
     Windows windows(call, x, sizes_behind(weight, 2), true);
-    if (windows.dims != 3) check_flat(call, windows, x);
+    check_dims(call, windows, x, 3);
     Ints output_pad =
         call.integers("output_padding", Ints(static_cast<std::size_t>(windows.dims), 0));
     call.check(output_pad.size() == static_cast<std::size_t>(windows.dims), "output_padding has ",
@@ -89,13 +86,9 @@ void transposed_convolution(Call& call) {
         call.check(pad >= 0 && pad < (1 << 24), "an output_padding of ", pad);
     if (windows.dims == 1) output_pad.insert(output_pad.begin(), 0);
     settle_output(call, windows, x, output_pad);
-    if (windows.dims == 3)
-        return call.set(0, volume_transposed_convolution(call, call.in(0), call.in(1),
-                                                         call.has(2) ? call.in(2) : nullptr,
-                                                         windows, output_pad, groups));
     Attrs all = options(call, windows, x[1], weight[1] * groups, groups);
     all.set("output_pad", output_pad);
-    const Ref y = call.build.add1("TransposedConvolution2D", {as_image(call, call.in(0))}, all,
+    const Ref y = call.build.add1("TransposedConvolution", {as_image(call, call.in(0))}, all,
                                   params(call, windows.dims));
     call.set(0, from_image(call, y, windows.dims));
 }
@@ -133,7 +126,6 @@ void columns_to_image(Call& call) {
         count *= columns.back();
     }
     call.check(count == x[2], "there are ", x[2], " columns for ", count, " windows");
-    const std::int64_t rank = static_cast<std::int64_t>(windows.kernel.size());
     Ints sizes{elements, 1};
     sizes.insert(sizes.end(), windows.kernel.begin(), windows.kernel.end());
     build.claim(Shape(sizes), DType::f64);
@@ -142,16 +134,11 @@ void columns_to_image(Call& call) {
         ones[static_cast<std::size_t>(i * elements + i)] = 1;
     const Ref weight = build.constant("", host_numbers(Shape(sizes), ones, DType::f32));
     const Ref value = build.reshape(build.cast(call.in(0), DType::f32), Shape(columns));
-    Ref y = nullptr;
-    if (rank == 3) {
-        y = volume_transposed_convolution(call, value, weight, nullptr, windows, output_pad, 1);
-    } else {
-        Attrs options{
-            {"channels_in", elements},  {"channels_out", 1},        {"bias", false},
-            {"kernel", windows.kernel}, {"stride", windows.stride}, {"dilate", windows.dilation},
-            {"pad", windows.pad},       {"output_pad", output_pad}};
-        y = build.add1("TransposedConvolution2D", {value}, options, {weight});
-    }
+    const Attrs options{
+        {"channels_in", elements},  {"channels_out", 1},        {"bias", false},
+        {"kernel", windows.kernel}, {"stride", windows.stride}, {"dilate", windows.dilation},
+        {"pad", windows.pad},       {"output_pad", output_pad}};
+    const Ref y = build.add1("TransposedConvolution", {value}, options, {weight});
     Ints result{x[0], x[1] / elements};
     result.insert(result.end(), image.begin(), image.end());
     call.set(0, build.cast(build.reshape(y, Shape(result)), call.dtype(0)));

@@ -196,7 +196,7 @@ Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
         if (cuts.parts() > 1)
             x = build.reshape(build.slice(grouped, 2, begin, end),
                               {shape[0], in, shape[2], shape[3]}, 0);
-        sum.add(build.add1("Convolution2D", {x},
+        sum.add(build.add1("Convolution", {x},
                            {{"channels_in", in},
                             {"channels_out", own[0]},
                             {"groups", groups},

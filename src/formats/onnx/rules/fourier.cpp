@@ -156,7 +156,7 @@ void short_time_fourier(Call& call) {
     const Ref image = build.reshape(t.in == 1 ? signal : build.transpose(signal, {0, 2, 1}),
                                     {x[0], t.in, 1, x[1]}, 0);
     const std::int64_t frames = (x[1] - t.n) / step + 1;
-    const Ref spectra = build.add1("Convolution2D", {image},
+    const Ref spectra = build.add1("Convolution", {image},
                                    {{"channels_in", static_cast<std::int64_t>(t.in)},
                                     {"channels_out", t.count * 2},
                                     {"groups", 1},

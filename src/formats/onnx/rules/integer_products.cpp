@@ -111,7 +111,7 @@ Ref convolved(Call& call, int x, int x_zero, int w, int w_zero, int& dims) {
     const auto window = weight.dims().subspan(2);
     const Ints kernel(window.begin(), window.end());
     const Windows windows(call, image, kernel);
-    check_flat(call, windows, image);
+    check_dims(call, windows, image, 2);
     dims = windows.dims;
     Ref x_shift = input_or_none(call, x_zero), w_shift = input_or_none(call, w_zero);
     if (x_shift) {

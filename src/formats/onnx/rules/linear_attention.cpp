@@ -123,7 +123,7 @@ void causal_convolution(Call& call) {
     };
     std::vector<Ref> params{flat(call.in(1))};
     if (call.has(2)) params.push_back(call.in(2));
-    Ref y = build.add1("Convolution2D", {flat(padded)},
+    Ref y = build.add1("Convolution", {flat(padded)},
                        {{"channels_in", x[1]},
                         {"channels_out", x[1]},
                         {"groups", x[1]},

@@ -244,7 +244,7 @@ void deformable_convolution(Call& call) {
     std::vector<Ref> params{
         build.reshape(build.cast(call.in(1), DType::f32), {w[0], w[1] * elements, 1, 1})};
     if (call.has(3)) params.push_back(build.cast(call.in(3), DType::f32));
-    const Ref y = build.add1("Convolution2D", {seen},
+    const Ref y = build.add1("Convolution", {seen},
                              {{"channels_in", x[1] * elements},
                               {"channels_out", w[0]},
                               {"groups", groups},

@@ -49,8 +49,8 @@ Windows::Windows(Call& call, const Shape& input, const Ints& given, bool transpo
     }
 }
 
-void check_flat(const Call& call, const Windows& windows, const Shape& input) {
-    call.supports(windows.dims <= 2, "images of ", windows.dims,
+void check_dims(const Call& call, const Windows& windows, const Shape& input, int most) {
+    call.supports(windows.dims <= most, "images of ", windows.dims,
                   " dimensions are not supported, the input has shape ", input.str());
 }
 

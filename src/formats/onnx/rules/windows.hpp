@@ -18,8 +18,8 @@ struct Windows {
     Windows(Call& call, const Shape& input, const Ints& kernel, bool transposed = false);
 };
 
-/// Throws Error(unsupported) for images of more than two dimensions.
-void check_flat(const Call& call, const Windows& windows, const Shape& input);
+/// Throws Error(unsupported) for images of more than `most` dimensions.
+void check_dims(const Call& call, const Windows& windows, const Shape& input, int most);
 
 /// [N, C, W] as [N, C, 1, W]; an image of more dimensions as it is.
 Ref as_image(Call& call, Ref value);

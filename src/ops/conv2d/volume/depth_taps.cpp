@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// DepthTaps and its gradient as operators, which only ConvolutionND and its like make.
-#include "ops/conv_nd/depth_taps.hpp"
+// DepthTaps and its gradient as operators, which only convolutions of volumes make.
+#include "ops/conv2d/volume/depth_taps.hpp"
 
 #include "engine/element_types.hpp"
 #include "graph/declared_operator.hpp"
-#include "ops/conv_nd/operators.hpp"
+#include "ops/conv2d/operators.hpp"
 
-namespace dlprim::conv_nd {
+namespace dlprim::conv2d {
 
 namespace {
 
@@ -82,4 +82,4 @@ std::unique_ptr<Operator> make_depth_taps(bool backward) {
     return std::make_unique<Taps<false>>();
 }
 
-}  // namespace dlprim::conv_nd
+}  // namespace dlprim::conv2d

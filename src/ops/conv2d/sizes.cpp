@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Geometry: reads and checks the options of convolutions of images of one to three dimensions.
-#include "ops/conv_nd/geometry.hpp"
+// Sizes: reads and checks the options of convolutions of images of one to three dimensions.
+#include "ops/conv2d/sizes.hpp"
 
 #include "base/text.hpp"
 
 #include <cmath>
 
-namespace dlprim::conv_nd {
+namespace dlprim::conv2d {
 
 namespace {
 
 /// One size for each of `dims` dimensions, from one or `dims` entries.
-Ints sizes(const Attrs& attrs, const char* name, int dims) {
+Ints list_of(const Attrs& attrs, const char* name, int dims) {
     Ints given = attrs.ints(name);
     require(given.size() == 1 || given.size() == static_cast<std::size_t>(dims), name, " has ",
             given.size(), " entries; it is one size or one for each of the ", dims,
@@ -22,7 +22,7 @@ Ints sizes(const Attrs& attrs, const char* name, int dims) {
 
 }  // namespace
 
-Geometry::Geometry(const Attrs& attrs, const Shape& x, bool is_transposed)
+Sizes::Sizes(const Attrs& attrs, const Shape& x, bool is_transposed)
     : transposed(is_transposed), dims(x.rank() - 2) {
     require(x.rank() >= 3 && x.rank() <= 5, "input ", x.str(),
             " is not [N, C, ...] with one to three dimensions of images");
@@ -38,19 +38,21 @@ Geometry::Geometry(const Attrs& attrs, const Shape& x, bool is_transposed)
     require(in % groups == 0 && out % groups == 0, in, " input and ", out,
             " output channels do not divide into ", groups, " groups");
     for (int i = 0; i < dims; ++i) {
+        require(!transposed || x[2 + i] < (std::int64_t{1} << 31), "input ", x.str(),
+                " is too large");
         Axis& axis = axes[static_cast<std::size_t>(3 - dims + i)];
         (transposed ? axis.small : axis.large) = x[2 + i];
     }
     read(attrs);
 }
 
-void Geometry::read(const Attrs& attrs) {
-    const Ints kernel = sizes(attrs, "kernel", dims), stride = sizes(attrs, "stride", dims),
-               dilate = sizes(attrs, "dilate", dims);
+void Sizes::read(const Attrs& attrs) {
+    const Ints kernel = list_of(attrs, "kernel", dims), stride = list_of(attrs, "stride", dims),
+               dilate = list_of(attrs, "dilate", dims);
     const auto count = static_cast<std::size_t>(dims);
     const bool two_sided = attrs.ints("pad").size() == 2 * count;
-    const Ints pad = two_sided ? attrs.ints("pad") : sizes(attrs, "pad", dims);
-    const Ints added = transposed ? sizes(attrs, "output_pad", dims) : Ints(count, 0);
+    const Ints pad = two_sided ? attrs.ints("pad") : list_of(attrs, "pad", dims);
+    const Ints added = transposed ? list_of(attrs, "output_pad", dims) : Ints(count, 0);
     for (std::size_t i = 0; i < count; ++i) {
         Axis& a = axes[3 - count + i];
         a.kernel = kernel[i];
@@ -76,42 +78,42 @@ void Geometry::read(const Attrs& attrs) {
     }
 }
 
-Ints Geometry::list(std::int64_t Axis::*member, int count) const {
+Ints Sizes::list(std::int64_t Axis::*member, int count) const {
     Ints result;
     for (std::size_t i = static_cast<std::size_t>(3 - count); i < 3; ++i)
         result.push_back(axes[i].*member);
     return result;
 }
 
-Shape Geometry::weight() const {
-    std::vector<std::int64_t> sizes{transposed ? in : out, (transposed ? out : in) / groups};
-    for (const std::int64_t size : list(&Axis::kernel, dims)) sizes.push_back(size);
-    return Shape(sizes);
+Shape Sizes::weight() const {
+    Ints all{transposed ? in : out, (transposed ? out : in) / groups};
+    for (const std::int64_t size : list(&Axis::kernel, dims)) all.push_back(size);
+    return Shape(all);
 }
 
-Shape Geometry::output() const {
-    std::vector<std::int64_t> sizes{batch, out};
+Shape Sizes::output() const {
+    Ints all{batch, out};
     for (const std::int64_t size : list(transposed ? &Axis::large : &Axis::small, dims))
-        sizes.push_back(size);
-    return Shape(sizes);
+        all.push_back(size);
+    return Shape(all);
 }
 
-double Geometry::products() const {
+double Sizes::products() const {
     double result = static_cast<double>(batch * in) * static_cast<double>(out / groups);
     for (const Axis& axis : axes) result *= static_cast<double>(axis.small * axis.kernel);
     return result;
 }
 
-std::vector<ParamSpec> params(const Geometry& geometry, DType dtype) {
-    const Shape weight = geometry.weight();
+std::vector<ParamSpec> params(const Sizes& sizes, DType dtype) {
+    const Shape weight = sizes.weight();
     const std::int64_t fan_in = weight.product(1, weight.rank());
     const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
     ParamSpec spec{{weight, dtype}, Init::uniform(bound), true};
     spec.init.fan_in = fan_in;
     spec.init.fan_out = weight[0] * weight.product(2, weight.rank());
     std::vector<ParamSpec> all{spec};
-    if (geometry.bias) all.push_back({{Shape{geometry.out}, dtype}, Init::uniform(bound), true});
+    if (sizes.bias) all.push_back({{Shape{sizes.out}, dtype}, Init::uniform(bound), true});
     return all;
 }
 
-}  // namespace dlprim::conv_nd
+}  // namespace dlprim::conv2d

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // depth_taps.host and depth_taps_backward.host: on the host's threads, which take planes.
 #include "engine/host_element.hpp"
-#include "ops/conv_nd/depth_taps.hpp"
-#include "ops/conv_nd/operators.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/volume/depth_taps.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace dlprim::conv_nd {
+namespace dlprim::conv2d {
 
 namespace {
 
@@ -84,4 +84,4 @@ void add_depth_taps_host_engines(EngineRegistry& engines) {
     engines.add(std::make_unique<Host>(true));
 }
 
-}  // namespace dlprim::conv_nd
+}  // namespace dlprim::conv2d

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // depth_taps.reference and depth_taps_backward.reference: the engines of OpenCL devices
-// (kernels/conv_nd/depth_taps_reference.cl).
+// (kernels/conv2d/depth_taps_reference.cl).
 #include "engine/element_types.hpp"
-#include "ops/conv_nd/depth_taps.hpp"
-#include "ops/conv_nd/operators.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/volume/depth_taps.hpp"
 
-namespace dlprim::conv_nd {
+namespace dlprim::conv2d {
 
 namespace {
 
-constexpr const char* source = "conv_nd/depth_taps_reference.cl";
+constexpr const char* source = "conv2d/depth_taps_reference.cl";
 
 class Reference : public DepthTapsEngine {
   public:
@@ -30,11 +30,13 @@ class Reference : public DepthTapsEngine {
         call.tensor(backward() ? "y" : "x", 0, size_of(dtype))
             .tensor(backward() ? "x" : "y", 1, size_of(dtype));
         call.scalar("count", count).scalar("plane", t.plane);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"channels", t.channels}, {"depth", t.depth}, {"out", t.out},      {"taps", t.kernel},
-            {"stride", t.stride},     {"pad", t.pad},     {"dilate", t.dilate}};
-        for (const auto& [name, value] : sizes) call.scalar(name, static_cast<std::int32_t>(value));
-        call.check();
+        call.sizes({{"channels", t.channels},
+                    {"depth", t.depth},
+                    {"out", t.out},
+                    {"taps", t.kernel},
+                    {"stride", t.stride},
+                    {"pad", t.pad},
+                    {"dilate", t.dilate}});
         launch->add(std::move(call));
         return launch;
     }
@@ -47,4 +49,4 @@ void add_depth_taps_reference_engines(EngineRegistry& engines) {
     engines.add(std::make_unique<Reference>(true));
 }
 
-}  // namespace dlprim::conv_nd
+}  // namespace dlprim::conv2d

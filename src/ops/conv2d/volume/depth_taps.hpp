@@ -6,7 +6,7 @@
 
 #include "engine/engine.hpp"
 
-namespace dlprim::conv_nd {
+namespace dlprim::conv2d {
 
 constexpr const char* taps_type = "DepthTaps";
 constexpr const char* taps_backward_type = "DepthTapsBackward";
@@ -40,4 +40,4 @@ class DepthTapsEngine : public Engine {
     std::string name_;
 };
 
-}  // namespace dlprim::conv_nd
+}  // namespace dlprim::conv2d
