@@ -64,8 +64,12 @@ void bind_facts(NetClass& net) {
              "PlacedParts in the order in which forward runs them.")
         .def("moves", locked(&PlacedNet::moves),
              "PlacedMoves: what moves in each forward and backward.")
-        .def("planned_peak_bytes", locked(&PlacedNet::planned_peak_bytes),
-             "Peak memory of each device in bytes, by name.")
+        .def(
+            "planned_peak_bytes",
+            [](const OwnedNet& self) {
+                return locked(&PlacedNet::planned_peak_bytes)(self, nullptr);
+            },
+            "Peak memory of each device in bytes, by name.")
         .def("notes", locked(&PlacedNet::notes),
              "Remarks on the placement, and of the planner. Plans and compiles.")
         .def("input", locked(&PlacedNet::input), nb::arg("name"),

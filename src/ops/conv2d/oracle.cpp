@@ -52,15 +52,19 @@ void each_product(const Sizes& g, Visit&& visit) {
     }
 }
 
+/// The channel that element i of the result belongs to.
+std::size_t channel_of(std::size_t i, const Shape& result) {
+    const auto area = static_cast<std::size_t>(result.product(2, result.rank()));
+    return i / area % static_cast<std::size_t>(result[1]);
+}
+
 /// The result before its activation.
 std::vector<double> linear(const Sizes& g, const std::vector<HostArray>& inputs) {
     const std::vector<double>&x = inputs[0].data, &weight = inputs[1].data;
     const Shape shape = g.output();
     std::vector<double> y(static_cast<std::size_t>(shape.numel()), 0);
-    const auto area = static_cast<std::size_t>(shape.product(2, shape.rank()));
     if (g.bias)
-        for (std::size_t i = 0; i < y.size(); ++i)
-            y[i] = inputs[2].data[i / area % static_cast<std::size_t>(g.out)];
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] = inputs[2].data[channel_of(i, shape)];
     each_product(g, [&](std::size_t large, std::size_t at, std::size_t small) {
         y[g.transposed ? large : small] += x[g.transposed ? small : large] * weight[at];
     });
@@ -96,9 +100,9 @@ void oracle_backward(OracleBackwardCall& call, bool transposed) {
         dw[at] += dy[from] * x.data[to];
     });
     if (!g.bias) return;
-    const auto area = dy.size() / static_cast<std::size_t>(g.batch * g.out);
+    const Shape& shape = call.output_gradients[0].shape;
     for (std::size_t i = 0; i < dy.size(); ++i)
-        call.input_gradients[2].data[i / area % static_cast<std::size_t>(g.out)] += dy[i];
+        call.input_gradients[2].data[channel_of(i, shape)] += dy[i];
 }
 
 }  // namespace dlprim::conv2d

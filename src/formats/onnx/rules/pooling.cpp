@@ -11,8 +11,7 @@ namespace {
 /// Positions of maxima in their images as positions in the whole tensor, of which elements of an
 /// image lie rows first or (storage_order) columns first.
 Ref in_tensor(Call& call, Ref positions, const Shape& image, bool columns_first) {
-    std::string code, place = "x0";
-    if (columns_first) place = "0";
+    std::string code, place = cat(columns_first ? "0" : "x0");
     for (int i = image.rank() - 1; columns_first && i >= 2; --i) {
         const std::string rest = i == image.rank() - 1 ? "x0" : cat("rest", i + 1);
         code += cat("rest", i, " = floordiv(", rest, ", ", image[i], "); ");
