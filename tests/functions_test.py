@@ -21,7 +21,6 @@ KEYWORDS = "its parameters are the keyword arguments of the Python function that
 CACHE_KEY = "its parameters are the keyword arguments of the public function, and the key of the cache of calls"
 EXCEPTIONS = {
     "python/src/schedule.cpp:make_schedule": KEYWORDS,
-    "python/src/solver.cpp:make_solver": KEYWORDS,
     "python/src/train.cpp:run_training": KEYWORDS,
     "python/dlprim/ops/_sequences.py:recurrent_call": CACHE_KEY,
 }

@@ -1098,15 +1098,13 @@ struct NLLLossBackward {
 };
 
 /// The structs of this header that declare operators, in the order of docs/json.md.
-using AllOptions =
-    std::tuple<Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd,
-               BatchNorm, LayerNorm, GroupNorm, Pooling,
-               Activation, PReLU, Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss, Dropout,
-               Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast,
-               Reduction, Threshold, Hardtanh, Abs, Resize, GridSample, Parameter, Embedding,
-               Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero, Attention, LSTM, GRU,
-               Pointwise, SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
-               GroupNormBackward, PoolingBackward, NLLLossBackward>;
+using AllOptions = std::tuple<
+    Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd, BatchNorm, LayerNorm,
+    GroupNorm, Pooling, Activation, PReLU, Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss,
+    Dropout, Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction,
+    Threshold, Hardtanh, Abs, Resize, GridSample, Parameter, Embedding, Gather, Scatter, TopK, Sort,
+    ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward, ActivationBackward,
+    BatchNormBackward, LayerNormBackward, GroupNormBackward, PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

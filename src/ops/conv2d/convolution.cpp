@@ -67,7 +67,8 @@ class Builder {
             return with_bias(graph_.add1(backward_data_type, name_, {x, weight}, attrs), bias);
         }
         set("pad", pad);
-        attrs.set("channels_out", out).set("channels_in", attrs_.integer("channels_in"));
+        const std::int64_t in = attrs_.integer("channels_in");
+        attrs.set("channels_out", out).set("channels_in", in < 0 ? in : graph_.shape(x)[1]);
         attrs.set("bias", bias != no_value);
         std::vector<ValueId> inputs{x, weight};
         if (bias != no_value) inputs.push_back(bias);
