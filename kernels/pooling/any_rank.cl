@@ -42,8 +42,11 @@ INLINE int begin(Axis a, int o) {
 INLINE int end(Axis a, int o) { return min(last(a, o), a.in); }
 // The number of elements by which a mean is divided.
 INLINE int width(Axis a, int o) {
-    return INCLUDE ? min(last(a, o), a.in + a.pad_end) - first(a, o) : end(a, o) - begin(a, o);
+    const int span = INCLUDE ? min(last(a, o), a.in + a.pad_end) - first(a, o) : end(a, o) - begin(a, o);
+    return max(span + a.dilate - 1, 0) / a.dilate;
 }
+// Whether the window of output o, from lowest(i) to highest(i), has position i.
+INLINE bool has(Axis a, int o, int i) { return a.dilate == 1 || (i - first(a, o)) % a.dilate == 0; }
 // The outputs whose windows may have position i: from lowest(i) to highest(i).
 INLINE int lowest(Axis a, int i) {
     if (ADAPTIVE) return (int)((long)i * a.out / a.in);
@@ -118,6 +121,7 @@ kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const lo
             for (int k = lowest(w, iw); k <= highest(w, iw); ++k) {
                 const long from = ((long)i * h.out + j) * w.out + k;
 #if AVERAGE
+                if (!has(d, i, id) || !has(h, j, ih) || !has(w, k, iw)) continue;
                 const REAL by = divisor > 0 ? divisor : (REAL)width(d, i) * width(h, j) * width(w, k);
                 sum += A_AT(dy, from) / by;
 #else

@@ -117,7 +117,7 @@ TEST_CASE("sizes that a model computes are bounded before memory is asked for") 
                        {{attribute("kernel_shape", Sizes{1}), attribute("dilations", Sizes{2}),
                          attribute("ceil_mode", 1), attribute("pads", Sizes{-4, 1})}}),
                   {small})),
-              "no window begins in the padded image"));
+              "pad"));
     CHECK(has(error(constants(
                   node("MaxPool", {"x"}, {"y"},
                        {{attribute("kernel_shape", Sizes{1}), attribute("dilations", Sizes{2}),

@@ -97,9 +97,8 @@ void pooling(Draft& draft) {
         if (average) {
             draft.maybe("count_include_pad", dice.coin());
             if (dice.pick(0, 3) == 0) draft.options["divisor_override"] = dice.pick(1, 9);
-        } else if (dice.pick(0, 3) == 0) {
-            draft.options["dilate"] = dice.pick(1, 2);
         }
+        if (dice.pick(0, 3) == 0) draft.options["dilate"] = dice.pick(1, 2);
     }
     if (!average && kind > 0 && dice.coin()) draft.options["positions"] = "image";
     std::vector<std::int64_t> shape = images(dice, dims, 7);

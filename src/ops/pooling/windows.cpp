@@ -35,8 +35,10 @@ Range range_of(const Windows& w, const Axis& a, std::int64_t o) {
     const std::int64_t first = o * a.stride - a.pad, last = first + (a.kernel - 1) * a.dilate + 1;
     const std::int64_t skipped = first < 0 ? (-first + a.dilate - 1) / a.dilate * a.dilate : 0;
     const std::int64_t begin = first + skipped, end = std::min(last, a.in);
+    const std::int64_t counted =
+        w.count_include_pad ? std::min(last, a.in + a.pad_end) - first : end - begin;
     return {first, begin, end, a.dilate,
-            w.count_include_pad ? std::min(last, a.in + a.pad_end) - first : end - begin};
+            std::max<std::int64_t>(counted + a.dilate - 1, 0) / a.dilate};
 }
 
 }  // namespace
@@ -95,7 +97,6 @@ void Windows::read_fixed(const Attrs& attrs, const Shape& x) {
         const std::int64_t span = a.dilate * (a.kernel - 1) + 1;
         for (const std::int64_t p : {a.pad, a.pad_end})
             require(p < span, "pad ", p, " must be less than the window, ", span);
-        require(!average || a.dilate == 1, "dilate goes with mode max only");
         const std::int64_t room = a.in + a.pad + a.pad_end - span;
         require(room >= 0, "a window of ", span, " does not fit padded input ", x.str());
         a.out = (room + (ceil_mode ? a.stride - 1 : 0)) / a.stride + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pooling by windows and of whole images.
-#include "formats/onnx/rules/pooling_positions.hpp"
+#include "formats/onnx/rules/windows.hpp"
 
 #include <algorithm>
 
@@ -22,45 +22,26 @@ Ref in_tensor(Call& call, Ref positions, const Shape& image, bool columns_first)
                                 {positions}, DType::i64);
 }
 
-void average_by_positions(Call& call, const Windows& windows, Ref image, bool ceil_mode,
-                          bool count_padding) {
-    Builder& build = call.build;
-    const Shape& shape = image->spec.shape;
-    const WindowPositions positions =
-        window_positions(call, windows, shape, ceil_mode, count_padding);
-    const Ref sum =
-        build.pointwise("y0 = sum[0](x0)", {window_elements(call, image, positions, 0)});
-    const auto outputs = static_cast<std::int64_t>(positions.counts.size());
-    const Ref counts = build.constant(
-        "", host_numbers({outputs, 1},
-                         std::vector<double>(positions.counts.begin(), positions.counts.end()),
-                         DType::f32));
-    const Ref mean = build.pointwise("y0 = x0 / x1", {sum, counts});
-    call.set(0, build.cast(from_image(call, as_pooled(call, mean, shape, positions), windows.dims),
-                           call.dtype(0)));
+/// Windows that a file gives, as Pooling's options.
+Attrs options_of(Call& call, const Windows& windows, const char* mode) {
+    return {{"mode", mode},
+            {"kernel", windows.kernel},
+            {"stride", windows.stride},
+            {"pad", windows.pad},
+            {"dilate", windows.dilation},
+            {"ceil_mode", call.integer("ceil_mode", 0) != 0}};
 }
 
 void pool(Call& call, const char* mode) {
     const Windows windows(call, call.shape(0), {});
-    const bool average = std::string_view(mode) == "avg";
-    const bool ceil_mode = call.integer("ceil_mode", 0) != 0;
-    const bool count_padding = average && call.integer("count_include_pad", 0) != 0;
+    check_dims(call, windows, call.shape(0), 3);
     // Floats hold integers of one byte exactly.
     call.supports(is_float(call.dtype(0)) || size_of(call.dtype(0)) == 1, "an image of ",
                   name_of(call.dtype(0)), " is not supported");
     Ref image = as_image(call, call.in(0));
     if (!is_float(call.dtype(0))) image = call.build.cast(image, DType::f32);
-    const bool dilated = std::any_of(windows.dilation.begin(), windows.dilation.end(),
-                                     [](std::int64_t d) { return d != 1; });
-    if (average && dilated)
-        return average_by_positions(call, windows, image, ceil_mode, count_padding);
-    Attrs options{{"mode", mode},
-                  {"kernel", windows.kernel},
-                  {"stride", windows.stride},
-                  {"pad", windows.pad},
-                  {"dilate", windows.dilation},
-                  {"ceil_mode", ceil_mode},
-                  {"count_include_pad", count_padding}};
+    Attrs options = options_of(call, windows, mode);
+    if (call.integer("count_include_pad", 0) != 0) options.set("count_include_pad", true);
     if (call.wants(1)) options.set("positions", "image");
     const std::vector<Ref> made = call.build.add("Pooling", {image}, options);
     call.set(0, call.build.cast(from_image(call, made[0], windows.dims), call.dtype(0)));
@@ -76,17 +57,16 @@ void lp_pool(Call& call) {
     const Windows windows(call, call.shape(0), {});
     const auto p = static_cast<double>(call.integer("p", 2));
     call.check(p >= 1, "p is ", p);
-    const Ref image = as_image(call, call.in(0));
-    const Shape& shape = image->spec.shape;
-    const WindowPositions positions =
-        window_positions(call, windows, shape, call.integer("ceil_mode", 0) != 0, false);
+    check_dims(call, windows, call.shape(0), 3);
     Builder& build = call.build;
-    const Ref sum = build.pointwise(p == 1   ? "y0 = sum[0](abs(x0))"
-                                    : p == 2 ? "y0 = sum[0](x0 * x0)"
-                                             : "y0 = sum[0](pow(abs(x0), p0))",
-                                    {window_elements(call, image, positions, 0)}, {p});
+    const Ref powers = build.pointwise(p == 1   ? "y0 = abs(x0)"
+                                       : p == 2 ? "y0 = x0 * x0"
+                                                : "y0 = pow(abs(x0), p0)",
+                                       {as_image(call, call.in(0))}, {p});
+    const Ref sum = build.add1("Pooling", {powers},
+                               options_of(call, windows, "avg").set("divisor_override", 1));
     const Ref norm = p == 1 ? sum : build.pointwise("y0 = pow(x0, p0)", {sum}, {1 / p});
-    call.set(0, from_image(call, as_pooled(call, norm, shape, positions), windows.dims));
+    call.set(0, from_image(call, norm, windows.dims));
 }
 
 void lp_pool_all(Call& call) {
