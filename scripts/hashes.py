@@ -63,10 +63,10 @@ def parameters_of(operator: dict[str, Any]) -> list[tuple[list[int], float, floa
     """(shape, low, high) of each parameter of an operator, from its options alone."""
     options = operator.get("options", {})
     kind = operator["type"]
-    if kind in ("Convolution2D", "TransposedConvolution2D"):
+    if kind in ("Convolution", "Convolution2D", "TransposedConvolution", "TransposedConvolution2D"):
         ins, outs, groups = options["channels_in"], options["channels_out"], options.get("groups", 1)
         kernel = options["kernel"] if isinstance(options["kernel"], list) else [options["kernel"]] * 2
-        rows, columns = (outs, ins // groups) if kind == "Convolution2D" else (ins, outs // groups)
+        rows, columns = (outs, ins // groups) if not kind.startswith("Transposed") else (ins, outs // groups)
         weight = product_weights([rows, columns, *kernel], ins // groups * math.prod(kernel))
         return [weight] + ([([outs], -0.1, 0.1)] if options.get("bias", True) else [])
     if kind == "InnerProduct":

@@ -222,8 +222,9 @@ NetOptions net_options(nb::handle keywords) {
 
 SolverOptions solver_options(nb::handle keywords) {
     SolverOptions options;
-    for (const auto [key, value] : nb::borrow<nb::dict>(keywords)) {
-        const auto name = nb::cast<std::string>(key);
+    for (const auto item : nb::borrow<nb::dict>(keywords)) {
+        const auto name = nb::cast<std::string>(item.first);
+        const nb::handle value = item.second;
         std::vector<std::string> names{"kind"};
         bool is_known = name == "kind";
         if (is_known) options.kind = to_kind(value);

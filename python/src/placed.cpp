@@ -30,7 +30,7 @@ void make_net(OwnedNet* self, const nb::dict& on, const std::string& text, bool 
     placement.measure = place == "measured";
     placement.memory_limits = memory_limits;
     if (solver) placement.solver = solver_options(*solver);
-    new (self) OwnedNet(std::move(contexts), [&] {
+    new (self) OwnedNet(contexts, [&] {
         return std::make_unique<PlacedNet>(
             is_path ? PlacedNet::from_json_file(devices, text, options, placement)
                     : PlacedNet::from_json(devices, text, options, placement));

@@ -251,6 +251,17 @@ class Builder {
 
 }  // namespace
 
+namespace {
+
+/// Whether a type or alias `what` means an operator, as is_named() has it for nodes.
+bool is_of_type(const Op& op, const std::string& what) {
+    const OperatorRegistry& types = OperatorRegistry::instance();
+    const std::string type = types.type_of(op.type);
+    return op.type == what || type == what || (type == op.type && types.type_of(what) == type);
+}
+
+}  // namespace
+
 std::vector<std::string> override_precisions(
     NetDescription& description, const std::vector<std::pair<std::string, Precision>>& precisions) {
     std::vector<std::string> remarks;
@@ -260,8 +271,8 @@ std::vector<std::string> override_precisions(
     std::map<std::string, Precision> asked;
     for (const auto& [what, precision] : precisions) {
         asked[what] = precision;
-        const auto answers = [&what = what, &types](const Op& op) {
-            return op.name == what || op.type == what || types.type_of(op.type) == what;
+        const auto answers = [&what = what](const Op& op) {
+            return op.name == what || is_of_type(op, what);
         };
         if (std::any_of(description.operators.begin(), description.operators.end(), answers))
             continue;
@@ -275,7 +286,9 @@ std::vector<std::string> override_precisions(
     for (Op& op : description.operators) {
         const auto name = asked.find(op.name);
         auto type = asked.find(op.type);
-        if (type == asked.end()) type = asked.find(types.type_of(op.type));
+        if (type == asked.end())
+            type = std::find_if(asked.begin(), asked.end(),
+                                [&](const auto& one) { return is_of_type(op, one.first); });
         if (!op.precision && type != asked.end()) op.precision = type->second;
         if (name != asked.end()) op.precision = name->second;
     }

@@ -114,7 +114,16 @@ void linear_gradients(GradientContext& context, Part made) {
         if (!context.wanted[i]) continue;
         const Part wanted = maker_of(made).inputs[i];
         const auto& [type, inputs, shape_option] = maker_of(wanted);
-        const Shape shape = graph.shape(node.inputs[i]);
+        const TensorSpec& of = graph.spec(node.inputs[i]);
+        const Shape shape = of.shape;
+        if (shape.empty()) {  // no engine has to know of images without rows
+            context.input_gradients[i] =
+                graph.add1("Pointwise", node.name + "/no_gradient", {},
+                           {{"code", std::string("y0 = 0")},
+                            {"shape", shape.to_vector()},
+                            {"dtypes", Strings{std::string(name_of(of.dtype))}}});
+            continue;
+        }
         Attrs attrs;
         for (const char* name : {"groups", "kernel", "stride", "pad", "dilate"})
             attrs.set(name, node.attrs.items().find(name)->second);

@@ -138,7 +138,7 @@ void add_votes(Call& call, ListedTrees& listed, const std::string& prefix, std::
     }
 }
 
-void regressor(Call& call) {
+void tree_regressor(Call& call) {
     const Shape& x = call.shape(0);
     call.check(x.rank() == 2, "an input of shape ", x.str(), " has no rows of features");
     ListedTrees listed = read_listed(call, x[1]);
@@ -165,7 +165,7 @@ Ref scores_of_two(Call& call, Ref second, bool shares) {
     return build.concat({first, second}, 1);
 }
 
-void classifier(Call& call) {
+void tree_classifier(Call& call) {
     const Shape& x = call.shape(0);
     call.check(x.rank() == 2, "an input of shape ", x.str(), " has no rows of features");
     ListedTrees listed = read_listed(call, x[1]);
@@ -197,8 +197,8 @@ void classifier(Call& call) {
 
 std::vector<Rule> tree_list_rules() {
     return {
-        {"ai.onnx.ml.TreeEnsembleClassifier", 1, classifier, Rule::Strings::own},
-        {"ai.onnx.ml.TreeEnsembleRegressor", 1, regressor},
+        {"ai.onnx.ml.TreeEnsembleClassifier", 1, tree_classifier, Rule::Strings::own},
+        {"ai.onnx.ml.TreeEnsembleRegressor", 1, tree_regressor},
     };
 }
 
