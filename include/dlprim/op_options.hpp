@@ -240,8 +240,7 @@ struct Pooling {
             option<&Pooling::pad>(
                 "padding in front and behind, or first all in front and then all behind")
                 .between(0, most),
-            option<&Pooling::dilate>("distance between the window's elements")
-                .between(1, most),
+            option<&Pooling::dilate>("distance between the window's elements").between(1, most),
             option<&Pooling::count_include_pad>("whether avg counts the padding as elements"),
             option<&Pooling::ceil_mode>("whether output sizes round up"),
             option<&Pooling::divisor_override>("what avg divides by; 0: the number of elements")

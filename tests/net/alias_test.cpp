@@ -84,15 +84,16 @@ TEST_CASE("descriptions, errors and hints speak of the alias", "[alias]") {
 
 TEST_CASE("a type or an alias chooses precision and engine", "[alias]") {
     add_aliases();
-    const auto precision_by = [](const std::string& what, const std::string& type = "Leak") {
+    const auto precision_by = [](const std::string& what, const std::string& type = "Leak",
+                                 const std::string& attrs = "{}") {
         NetOptions options;
         options.precisions = {{what, Precision::fp16}};
-        return describe(net_of(type, "{}"), options).operators.at(0).precision;
+        return describe(net_of(type, attrs), options).operators.at(0).precision;
     };
     CHECK(precision_by("Leak") == Precision::fp16);
     CHECK(precision_by("Activation") == Precision::fp16);
     CHECK(precision_by("Function") == Precision::fp32);
-    CHECK(precision_by("Function", "Activation") == Precision::fp16);
+    CHECK(precision_by("Function", "Activation", R"({"activation": "relu"})") == Precision::fp16);
     Graph graph;
     Value value;
     value.spec = {{2, 3}, DType::f32};
