@@ -19,6 +19,8 @@ namespace dlprim {
 
 namespace {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): arguments are numbers, names of types and statements.
+
 // The body of a function that multiplies a tile of ROWS x 2 vectors V of WIDTH sums, which it
 // stores as vectors F of floats. The statements behind NEXT add row i of a step, whose columns are
 // b0 and b1, to sum[i]; NEXT goes to the next step of a.
@@ -136,6 +138,7 @@ DLPRIM_PAIR_KERNELS(PairsBaseline, , 4, 6, DLPRIM_MADD_128)
     ((sum) + (((a) << 16) >> 16) * (((b) << 16) >> 16) + ((a) >> 16) * ((b) >> 16))
 DLPRIM_PAIR_KERNELS(PairsBaseline, , 4, 6, DLPRIM_MADD)
 #endif
+// NOLINTEND(bugprone-macro-parentheses)
 
 typedef float V4 __attribute__((vector_size(16)));
 

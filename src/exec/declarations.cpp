@@ -20,8 +20,10 @@ std::string option_json(const OptionSpec& option) {
                {"kind", std::string(kinds[static_cast<std::size_t>(option.kind)])},
                {"meaning", std::string(text.meaning)},
                {"required", text.is_required}};
-    const bool is_given = option.value != attr_of(std::optional<std::int64_t>()) &&
-                          option.value != attr_of(std::string()) && option.value == option.value;
+    // NOLINTNEXTLINE(misc-redundant-expression): NaN, which differs from itself, is no default
+    const bool is_number = option.value == option.value;
+    const bool is_given = is_number && option.value != attr_of(std::optional<std::int64_t>()) &&
+                          option.value != attr_of(std::string());
     if (is_given && !text.is_required) said.set("default", option.value);
     if (!text.other_name.empty()) said.set("also", std::string(text.other_name));
     Strings choices;

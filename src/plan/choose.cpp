@@ -216,7 +216,7 @@ class Chooser {
     std::string why_reference(std::size_t i) const {
         std::string why;
         for (const Engine* engine : EngineRegistry::instance().of(problems_[i].op, device_.host)) {
-            const Verdict verdict = usable(context_, *engine, problems_[i]);
+            Verdict verdict = usable(context_, *engine, problems_[i]);
             if (!verdict) why = cat("; ", engine->name(), ": ", verdict.reason);
         }
         return why;
@@ -237,7 +237,7 @@ class Chooser {
         problems_[i] = problem_of(device_, graph_, node, constant_);
         const Problem& problem = problems_[i];
         if (const Engine* engine = forced(node)) {
-            const Verdict verdict = applies(context_, *engine, problem);
+            Verdict verdict = applies(context_, *engine, problem);
             if (verdict) {
                 add_candidates(i, *engine);
                 return;
@@ -254,7 +254,7 @@ class Chooser {
         Refusals refusals;
         bool distrusted = false;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
-            const Verdict verdict = usable(context_, *engine, problem);
+            Verdict verdict = usable(context_, *engine, problem);
             if (verdict) {
                 add_candidates(i, *engine);
                 continue;
@@ -464,7 +464,7 @@ std::vector<KnownTuning> known_tunings(ContextImpl& context, const Problem& prob
     std::vector<KnownTuning> all;
     lookup_tunings(context, problem, [&](const TuningRow& row) {
         KnownTuning known;
-        const Verdict verdict = know(context, problem, row, known);
+        Verdict verdict = know(context, problem, row, known);
         if (verdict)
             all.push_back(std::move(known));
         else if (passed_over)

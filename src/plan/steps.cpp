@@ -122,7 +122,7 @@ void StepBuilder::build_reorder(const Item& item, Step& step) const {
     problem.outputs = {{spec.shape, spec.dtype, to.layout, false}};
     std::string reasons;
     for (const Engine* engine : EngineRegistry::instance().of("Reorder", context_.is_host())) {
-        const Verdict verdict = usable(context_, *engine, problem);
+        Verdict verdict = usable(context_, *engine, problem);
         if (!verdict) {
             reasons += cat("; ", engine->name(), ": ", verdict.reason);
             continue;

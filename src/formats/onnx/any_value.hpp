@@ -18,6 +18,7 @@ namespace dlprim::onnx {
 /// "[2, 3]".
 inline std::string sizes_text(const std::vector<std::int64_t>& dims) {
     std::vector<std::string> sizes;
+    sizes.reserve(dims.size());
     for (const std::int64_t size : dims) sizes.push_back(cat(size));
     return cat("[", join(sizes, ", "), "]");
 }

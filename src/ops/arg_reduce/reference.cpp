@@ -34,7 +34,7 @@ class Reference : public Engine {
     std::string_view op() const override { return type; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        const Verdict verdict = has_double(device, problem.inputs[0].dtype);
+        Verdict verdict = has_double(device, problem.inputs[0].dtype);
         return verdict ? check(problem) : verdict;
     }
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,

@@ -40,7 +40,7 @@ Sizes::Sizes(const Attrs& attrs, const Shape& x, bool is_transposed)
     for (int i = 0; i < dims; ++i) {
         require(!transposed || x[2 + i] < (std::int64_t{1} << 31), "input ", x.str(),
                 " is too large");
-        Axis& axis = axes[static_cast<std::size_t>(3 - dims + i)];
+        Axis& axis = axes[axes.size() - static_cast<std::size_t>(dims - i)];
         (transposed ? axis.small : axis.large) = x[2 + i];
     }
     read(attrs);
@@ -99,7 +99,8 @@ Shape Sizes::output() const {
 }
 
 double Sizes::products() const {
-    double result = static_cast<double>(batch * in) * static_cast<double>(out / groups);
+    const std::int64_t of_group = out / groups;
+    double result = static_cast<double>(batch * in) * static_cast<double>(of_group);
     for (const Axis& axis : axes) result *= static_cast<double>(axis.small * axis.kernel);
     return result;
 }

@@ -54,11 +54,10 @@ class Stored16Engine : public MatMulEngine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs.at(0).dtype;
-        if (const Verdict verdict =
-                unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
+        if (Verdict verdict = unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
             !verdict)
             return verdict;
-        if (const Verdict verdict = stored16_tiles_verdict(tiles(unit_, device)); !verdict)
+        if (Verdict verdict = stored16_tiles_verdict(tiles(unit_, device)); !verdict)
             return verdict;
         if ((dtype != DType::f16 && dtype != DType::bf16) || problem.inputs.at(1).dtype != dtype)
             return Verdict::no("it needs both inputs in half or both in bfloat16");
@@ -66,7 +65,7 @@ class Stored16Engine : public MatMulEngine {
             return Verdict::no(
                 "it does not support precision fp32: tensor cores round sums more coarsely than "
                 "float does");
-        if (const Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
+        if (Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         const std::int64_t line_a = g.transpose_a ? g.m : g.k, line_b = g.transpose_b ? g.k : g.n;
         if (line_a % 8 != 0 || line_b % 8 != 0)

@@ -40,8 +40,7 @@ class Stored16WeightsEngine : public MatMulEngine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs.at(0).dtype;
-        if (const Verdict verdict =
-                unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
+        if (Verdict verdict = unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
             !verdict)
             return verdict;
         if (most_stages(device, 64) < 2)
@@ -63,7 +62,7 @@ class Stored16WeightsEngine : public MatMulEngine {
                 Operand& added = plain.inputs[static_cast<std::size_t>(stage.operand)];
                 if (stored16_kind(added.dtype) != 0) added.dtype = DType::f32;
             }
-        if (const Verdict verdict = check_gemm(plain); !verdict) return verdict;
+        if (Verdict verdict = check_gemm(plain); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.batches != 1 || g.transpose_a || g.alpha != 1)
             return Verdict::no(

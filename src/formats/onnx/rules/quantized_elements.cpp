@@ -128,6 +128,7 @@ void max_pool(Call& call) {
 void convolution(Call& call) {
     const bool last = has_channels_last(call);
     std::vector<AnyValue> inputs;
+    inputs.reserve(static_cast<std::size_t>(call.inputs()));
     for (int i = 0; i < call.inputs(); ++i) inputs.push_back(call.value(i));
     if (last) inputs[0] = channels_first(call.build, call.in(0));
     const Ref y =

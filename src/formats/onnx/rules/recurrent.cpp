@@ -363,6 +363,7 @@ Ref stand_in(Call& call, int i) {
 void dynamic_quantized_lstm(Call& call) {
     constexpr std::int64_t lstm_opset = 14;
     std::vector<AnyValue> inputs;
+    inputs.reserve(8);
     for (int i = 0; i < 8; ++i) inputs.push_back(call.value(i));
     std::vector<IntegerWeights> input = integer_weights(call, 1, 8),
                                 hidden = integer_weights(call, 2, 10);

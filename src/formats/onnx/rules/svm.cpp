@@ -25,7 +25,7 @@ Ref rows_of(Call& call) {
 
 /// The kernel function of rows x and `count` vectors, [rows, count].
 Ref kernels(Call& call, Ref x, const std::vector<double>& vectors, std::int64_t count,
-            std::string type) {
+            const std::string& type) {
     Builder& build = call.build;
     const Shape& shape = x->spec.shape;
     call.check(count >= 1 && std::ssize(vectors) == count * shape[1], "there are ", vectors.size(),
@@ -67,12 +67,12 @@ void regressor(Call& call) {
     call.check(rho.size() == 1, "rho has ", rho.size(), " entries, not 1");
     call.supports(call.text("post_transform", "NONE") == "NONE",
                   "a post_transform of a regression is not supported");
-    std::string type = call.text("kernel_type", "LINEAR");
+    const std::string type = call.text("kernel_type", "LINEAR");
     Ref y = nullptr;
     if (count > 0) {
         call.check(std::ssize(weights) == count, "there are ", weights.size(), " coefficients for ",
                    count, " support vectors");
-        const Ref all = kernels(call, x, vectors, count, std::move(type));
+        const Ref all = kernels(call, x, vectors, count, type);
         y = weighed(build, all, weights, 1);
     } else {
         y = kernels(call, x, weights, 1, "LINEAR");

@@ -61,8 +61,8 @@ void settle(const Traits& device, Plan& plan) {
     const std::int64_t slabs = ceil_div(plan.slabs, plan.splits), points = plan.size.points();
     // As in choose_tile(): cycles per input lane, of 4 * v flops each.
     const double lane = std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
-    const auto lanes =
-        static_cast<double>(points * plan.in_blocks * v * slabs * (plan.group_tiles / pixels));
+    const std::int64_t rows = plan.group_tiles / pixels;
+    const auto lanes = static_cast<double>(points * plan.in_blocks * v * slabs * rows);
     const auto transforms =
         static_cast<double>(plan.group_tiles * (plan.in_blocks + slabs * blocks));
     const auto weights = static_cast<double>(4 * points * plan.in_blocks * v * v * blocks);

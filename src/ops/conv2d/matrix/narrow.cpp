@@ -68,8 +68,8 @@ class NarrowEngine : public ConvolutionEngine {
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
-        if (const Verdict verdict =
+        if (Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
+        if (Verdict verdict =
                 split_rows_verdict(most_planes_rows(unit_, device, split_products(problem)));
             !verdict)
             return verdict;

@@ -47,7 +47,7 @@ class SplitEngine : public ConvolutionEngine {
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
+        if (Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
         return split_rows_verdict(most_rows(device, problem));
     }
     bool computes_in(Precision) const override { return true; }
@@ -178,8 +178,8 @@ class SplitEngine : public ConvolutionEngine {
 
 Verdict split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
                       std::initializer_list<DType> types) {
-    if (const Verdict verdict = unit_verdict(unit, device, types); !verdict) return verdict;
-    if (const Verdict verdict = index_verdict(problem); !verdict) return verdict;
+    if (Verdict verdict = unit_verdict(unit, device, types); !verdict) return verdict;
+    if (Verdict verdict = index_verdict(problem); !verdict) return verdict;
     for (const auto* operands : {&problem.inputs, &problem.outputs})
         for (const Operand& operand : *operands)
             if (operand.shape.numel() >= (std::int64_t(1) << 31) - 65536)

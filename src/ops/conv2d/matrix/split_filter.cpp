@@ -32,7 +32,7 @@ class SplitFilterEngine : public ConvolutionEngine {
     std::vector<std::string> sources() const override { return {source_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
+        if (Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
         return split_rows_verdict(most_rows(device, problem));
     }
     bool computes_in(Precision) const override { return true; }

@@ -57,9 +57,9 @@ class Stored16Engine : public ConvolutionEngine {
             return Verdict::no(
                 "it rounds weights to the type of the images, which the precision does not "
                 "allow");
-        if (const Verdict verdict = stored16_storage_verdict(problem, {0}, true); !verdict)
+        if (Verdict verdict = stored16_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
-        if (const Verdict verdict = stored16_size_verdict(unit_, device, problem, dtype); !verdict)
+        if (Verdict verdict = stored16_size_verdict(unit_, device, problem, dtype); !verdict)
             return verdict;
         return stored16_tiles_verdict(tiles(unit_, device));
     }

@@ -60,9 +60,9 @@ class Stored16FilterEngine : public ConvolutionEngine {
             if (problem.inputs[static_cast<std::size_t>(i)].shape[1] % 8 != 0)
                 return Verdict::no(cat("it needs numbers of channels that are multiples of 8, not ",
                                        problem.inputs[static_cast<std::size_t>(i)].shape[1]));
-        if (const Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
+        if (Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
-        if (const Verdict verdict = stored16_size_verdict(unit_, device, problem, dtype); !verdict)
+        if (Verdict verdict = stored16_size_verdict(unit_, device, problem, dtype); !verdict)
             return verdict;
         return stored16_tiles_verdict(tiles(unit_, device));
     }

@@ -79,10 +79,10 @@ class Stored16FirstEngine : public ConvolutionEngine {
             return Verdict::no(
                 cat("it supports kernels over all input channels of at most 384 elements, not ",
                     depth_of(g)));
-        if (const Verdict verdict = stored16_storage_verdict(problem, {0}, true); !verdict)
+        if (Verdict verdict = stored16_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
-        if (const Verdict verdict = first_verdict(
-                unit_, device, problem, product_type(problem.inputs[0], problem.outputs[0]));
+        if (Verdict verdict = first_verdict(unit_, device, problem,
+                                            product_type(problem.inputs[0], problem.outputs[0]));
             !verdict)
             return verdict;
         const std::int64_t steps = ceil_div(depth_of(g), stored16_depth), columns = columns_of(g);
@@ -176,15 +176,14 @@ class Stored16FirstFilterEngine : public ConvolutionEngine {
             return Verdict::no(
                 cat("it supports kernels over all input channels of at most 512 elements, not ",
                     depth_of(g)));
-        if (const Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
+        if (Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
         const DType x = problem.inputs[0].dtype, dy = problem.inputs[1].dtype;
         if (stored16_kind(dy) == 0 || (x != dy && x != DType::f32))
             return Verdict::no(
                 "it needs a gradient in half or bfloat16, and an image in float or in the "
                 "gradient's type");
-        if (const Verdict verdict = first_verdict(unit_, device, problem, dy); !verdict)
-            return verdict;
+        if (Verdict verdict = first_verdict(unit_, device, problem, dy); !verdict) return verdict;
         return stored16_local_verdict(unit_, device,
                                       2 * (rows_of(g) + columns_of(g)) * 128 + columns_of(g) * 8);
     }

@@ -88,10 +88,8 @@ class WindowEngine : public ConvolutionEngine {
     std::vector<std::string> sources() const override { return {source_path, pack_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = stored16_storage_verdict(problem, {}, true); !verdict)
-            return verdict;
-        if (const Verdict verdict =
-                stored16_size_verdict(MatrixUnit::wgmma, device, problem, DType::f16);
+        if (Verdict verdict = stored16_storage_verdict(problem, {}, true); !verdict) return verdict;
+        if (Verdict verdict = stored16_size_verdict(MatrixUnit::wgmma, device, problem, DType::f16);
             !verdict)
             return verdict;
         const Window window(problem, true);
@@ -141,7 +139,8 @@ class WindowEngine : public ConvolutionEngine {
         // The matrix units take 32 cycles at 1.75 GHz for 64 x 64 x 16, and wait for the same time.
         const double each =
             static_cast<double>(window.pairs) * (window.planes == 2 ? 3.0 : 1.0) * 2 * 32 / 1.75e9;
-        const double windows = static_cast<double>(window.tiles() * window.rows / row_block);
+        const std::int64_t blocks = window.tiles() * window.rows / row_block;
+        const auto windows = static_cast<double>(blocks);
         const double memory = std::max(roofline_seconds(device, problem, 0, 1.0, 0.5),
                                        odd_rows_seconds(device, problem, window));
         return std::max(windows / units * each, memory) + 2 * device.launch_us * 1e-6;

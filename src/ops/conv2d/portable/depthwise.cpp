@@ -104,7 +104,7 @@ struct Block {
           outputs(work.columns.block(tuning.at("outputs"))) {}
 };
 
-TuneSpace block_space(const Work& work, std::vector<std::int64_t> outputs) {
+TuneSpace block_space(const Work& work, const std::vector<std::int64_t>& outputs) {
     const auto sizes = [](const Axis& axis, const std::vector<std::int64_t>& wanted) {
         std::vector<std::int64_t> all;
         for (const std::int64_t size : wanted)

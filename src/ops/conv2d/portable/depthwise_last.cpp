@@ -22,12 +22,12 @@ constexpr std::int64_t most_taps = 25, most_span = 16;
 constexpr std::int64_t filter_items = 256;
 
 Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, bool output) {
-    if (const Verdict verdict = stored16_storage_verdict(problem, images, output); !verdict)
+    if (Verdict verdict = stored16_storage_verdict(problem, images, output); !verdict)
         return verdict;
     Problem sizes = problem;
     for (auto* operands : {&sizes.inputs, &sizes.outputs})
         for (Operand& operand : *operands) operand.dtype = DType::f32;
-    if (const Verdict verdict = index_verdict(sizes); !verdict) return verdict;
+    if (Verdict verdict = index_verdict(sizes); !verdict) return verdict;
     const Geometry g = Geometry::of(problem);
     if (g.group_in() != 1 || g.group_out() != 1)
         return Verdict::no(cat("it needs groups of one input and one output channel, not ",
