@@ -626,6 +626,21 @@ struct MSELoss {
     static constexpr auto fields() { return option_table(reduce_field<MSELoss>()); }
 };
 
+/// Squares of small differences, and the absolute value of large ones.
+struct HuberLoss {
+    static constexpr std::string_view type = "HuberLoss", group = "loss";
+    static constexpr std::string_view takes =
+        "tensors a and b of one shape -> with d = abs(a - b): d <= delta ? 0.5 d d : "
+        "delta (d - 0.5 delta)";
+    std::string reduce = "mean";
+    double delta = 1;
+    static constexpr auto fields() {
+        return option_table(
+            reduce_field<HuberLoss>(),
+            option<&HuberLoss::delta>("the difference, above 0, from which on the loss is linear"));
+    }
+};
+
 // Shapes and copies.
 
 struct Concat {
@@ -1097,13 +1112,15 @@ struct NLLLossBackward {
 };
 
 /// The structs of this header that declare operators, in the order of docs/json.md.
-using AllOptions = std::tuple<
-    Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd, BatchNorm, LayerNorm,
-    GroupNorm, Pooling, Activation, PReLU, Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss,
-    Dropout, Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction,
-    Threshold, Hardtanh, Abs, Resize, GridSample, Parameter, Embedding, Gather, Scatter, TopK, Sort,
-    ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward, ActivationBackward,
-    BatchNormBackward, LayerNormBackward, GroupNormBackward, PoolingBackward, NLLLossBackward>;
+using AllOptions =
+    std::tuple<Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd, BatchNorm,
+               LayerNorm, GroupNorm, Pooling, Activation, PReLU, Elementwise, Softmax,
+               SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat, Slice, Split, Flatten,
+               Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
+               Resize, GridSample, Parameter, Embedding, Gather, Scatter, TopK, Sort, ArgReduce,
+               Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward, ActivationBackward,
+               BatchNormBackward, LayerNormBackward, GroupNormBackward, PoolingBackward,
+               NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

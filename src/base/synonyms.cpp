@@ -98,6 +98,7 @@ constexpr TypeSynonym types[] = {
     {"categoricalcrossentropy", "SoftmaxWithLoss"},
     {"mse", "MSELoss"},
     {"meansquarederror", "MSELoss"},
+    {"huber", "HuberLoss"},
     {"nll", "NLLLoss"},
     {"multiheadattention", "Attention"},
     {"scaleddotproductattention", "Attention"},

@@ -518,6 +518,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "GroupNormBackward": (group_norm_backward, NO_PARAMS),
     "MaxPooling2DBackward": (max_pooling_backward, NO_PARAMS),
     "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),
+    "HuberLoss": (lambda o, x, p: F.huber_loss(x[0], x[1], o.get("reduce", "mean"), o.get("delta", 1.0)), NO_PARAMS),
     "Concat": (lambda o, x, p: torch.cat(x, o.get("dim", 1)), NO_PARAMS),
     "Split": (parts, NO_PARAMS),
     "Slice": (slice_, NO_PARAMS),

@@ -60,6 +60,11 @@ OWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ..
         lambda t, x, y: t.nn.functional.mse_loss(x, y, reduction="none"),
         (ROWS, ROWS),
     ),
+    "huber_loss": (
+        lambda x, y: nn.huber_loss(x, y, delta=0.5),
+        lambda t, x, y: t.nn.functional.huber_loss(x, y, delta=0.5).reshape(1),
+        (ROWS, ROWS),
+    ),
 }
 
 

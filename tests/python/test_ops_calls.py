@@ -67,6 +67,7 @@ ARGUMENTS_OF: dict[str, dict[str, Any]] = {
     "cumprod": {"dtype": None},
     "cumsum": {"dtype": None},
     "gather_nd": {"index": POSITIONS[0, :, :3, 0] % 2},
+    "huber_loss": {"target": random(2, 4, 6, 6)},
     "layer_norm": {"normalized_shape": 6, "weight": random(6), "bias": random(6)},
     "matmul": {"bias": random(6)},
     "mse_loss": {"target": random(2, 4, 6, 6)},

@@ -265,6 +265,17 @@ NORMS = [
         """,
         only="ops",
     ),
+    row(
+        "huber_loss(input, target, reduction, *, delta)",
+        "HuberLoss",
+        """With d = abs(input - target): 0.5 d d where d <= delta, else delta (d - 0.5 delta).
+
+        It is torch.nn.functional.huber_loss. input, target: of one shape and float dtype.
+        reduction: "mean" or "sum" over the elements, [1], or "none", which keeps the shape.
+        delta: a number above 0.
+        """,
+        only="ops",
+    ),
 ]
 
 POOLING = [

@@ -48,6 +48,10 @@ std::optional<EpilogueStage> plain_sum(const Attrs& attrs) {
     return stage;
 }
 
+void check_delta(const Attrs& attrs) {
+    require(attrs.number("delta") > 0, "delta must be greater than 0, not ", attrs.number("delta"));
+}
+
 }  // namespace
 
 const std::vector<Row>& rows() {
@@ -119,6 +123,21 @@ const std::vector<Row>& rows() {
          .float_types = FloatTypes::wide,
          .same_shape = true,
          .reduced = true},
+        {.type = ops::HuberLoss::type,
+         .schema = schema_of<ops::HuberLoss>,
+         .inputs = {"a", "b"},
+         .formula =
+             [](const Attrs&) {
+                 return Formula{
+                     "abs(a - b) <= delta ? 0.5 * (a - b) * (a - b)"
+                     " : delta * (abs(a - b) - 0.5 * delta)",
+                     {"dy * min(max(a - b, -delta), delta) * factor",
+                      "dy * min(max(b - a, -delta), delta) * factor"}};
+             },
+         .float_types = FloatTypes::wide,
+         .same_shape = true,
+         .reduced = true,
+         .check = check_delta},
     };
     return table;
 }

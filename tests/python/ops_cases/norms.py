@@ -36,4 +36,7 @@ NORMS = [
     Case("mse_loss", random(5, 7), random(5, 7)),
     Case("mse_loss", random(5, 7), random(5, 7), reduction="sum"),
     Case("mse_loss", random(5, 7), random(5, 7), reduction="none"),
+    Case("huber_loss", random(5, 7), random(5, 7)),
+    Case("huber_loss", random(5, 7), random(5, 7), reduction="sum", delta=0.4),
+    Case("huber_loss", random(5, 7), random(5, 7), reduction="none", delta=2.5),
 ]

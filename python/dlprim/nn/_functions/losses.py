@@ -62,6 +62,25 @@ def mse_loss(
     return as_loss(layer.apply(x, target_of(target, shape_of(x), getattr(x, "dtype", "float32")))[0], weight)
 
 
+def huber_loss(
+    x: Symbol,
+    target: str | Symbol = "target",
+    *,
+    delta: float = 1.0,
+    reduce: str = "mean",
+    weight: float = 1.0,
+    **common: Unpack[LayerOptions],
+) -> Symbol:
+    """With d = abs(x - target): 0.5 d d where d <= delta, else delta (d - 0.5 delta). delta is above 0.
+
+    The result is the mean or the sum over the elements, [1], or with reduce "none" of x's shape.
+    `target` is a symbol of x's shape, or the name of an input that the model adds.
+    """
+    options = {"reduce": unless(reduce, "mean"), "delta": unless(delta, 1.0)}
+    layer = Generic("HuberLoss", "loss", options, common)
+    return as_loss(layer.apply(x, target_of(target, shape_of(x), getattr(x, "dtype", "float32")))[0], weight)
+
+
 def loss(x: Symbol, weight: float = 1.0) -> Symbol:
     """Marks any tensor as a loss. In training, its gradient starts as `weight` at each element."""
     if not isinstance(x, Symbol):
