@@ -389,6 +389,42 @@ struct GridSample {
     }
 };
 
+/// The rows that Unfold and Fold have.
+template <typename T>
+constexpr auto column_fields() {
+    constexpr double most = (1 << 24) - 1;
+    return option_table(
+        required<&T::kernel>("the window").between(1, most),
+        option<&T::stride>("step of the window").between(1, most),
+        option<&T::pad>("zeros around images").between(0, most),
+        option<&T::dilate>("distance between the window's elements").between(1, most));
+}
+
+/// The windows of images as columns of a matrix (im2col).
+struct Unfold {
+    static constexpr std::string_view type = "Unfold", group = "movement";
+    static constexpr std::string_view takes =
+        "[N, C, H, W] -> [N, C kernel kernel, windows], a column for each window; a list is "
+        "[height, width]";
+    IntList kernel = {}, stride = 1, pad = 0, dilate = 1;
+    static constexpr auto fields() { return column_fields<Unfold>(); }
+};
+
+/// The images whose windows are columns of a matrix, added where they overlap (col2im).
+struct Fold {
+    static constexpr std::string_view type = "Fold", group = "movement";
+    static constexpr std::string_view takes =
+        "[N, C kernel kernel, windows] -> [N, C, H, W]: the sum of Unfold's columns, each where "
+        "its "
+        "window is";
+    IntList output = {}, kernel = {}, stride = 1, pad = 0, dilate = 1;
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            option_table(required<&Fold::output>("size of the images").between(1, (1 << 24) - 1)),
+            column_fields<Fold>());
+    }
+};
+
 /// An alias of Resize.
 struct Interpolation {
     static constexpr std::string_view type = "Interpolation", group = "pooling";
@@ -1117,10 +1153,10 @@ using AllOptions =
                LayerNorm, GroupNorm, Pooling, Activation, PReLU, Elementwise, Softmax,
                SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat, Slice, Split, Flatten,
                Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
-               Resize, GridSample, Parameter, Embedding, Gather, Scatter, TopK, Sort, ArgReduce,
-               Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward, ActivationBackward,
-               BatchNormBackward, LayerNormBackward, GroupNormBackward, PoolingBackward,
-               NLLLossBackward>;
+               Resize, GridSample, Unfold, Fold, Parameter, Embedding, Gather, Scatter, TopK, Sort,
+               ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward,
+               ActivationBackward, BatchNormBackward, LayerNormBackward, GroupNormBackward,
+               PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

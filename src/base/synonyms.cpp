@@ -84,6 +84,8 @@ constexpr TypeSynonym types[] = {
     {"unsqueeze", "Reshape"},
     {"zeropad2d", "Pad"},
     {"zeropadding2d", "Pad"},
+    {"im2col", "Unfold"},
+    {"col2im", "Fold"},
     {"upsample", "Resize"},
     {"upsampling2d", "Resize"},
     {"interpolate", "Resize"},

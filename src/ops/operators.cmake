@@ -31,6 +31,7 @@ set(DLPRIM_OPERATORS
     pooling
     resize
     grid_sample
+    unfold
     expressions
     reduction
     cast

@@ -122,6 +122,10 @@ def convolution_shapes(is_transposed):
     return shapes
 
 
+def windows(o):
+    return {"kernel_size": o["kernel"], "dilation": o.get("dilate", 1), "padding": o.get("pad", 0), "stride": o.get("stride", 1)}
+
+
 def pooling(o, x, p):
     dims, ceil, largest = x[0].dim() - 2, bool(o.get("ceil_mode", False)), o.get("mode", "max") == "max"
     if o.get("global") or "output" in o:
@@ -534,6 +538,8 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Abs": (lambda o, x, p: x[0].abs(), NO_PARAMS),
     "GridSample": (lambda o, x, p: F.grid_sample(x[0], x[1], o.get("mode", "bilinear"), o.get("padding_mode", "zeros"),
                                                  o.get("align_corners", False)), NO_PARAMS),
+    "Unfold": (lambda o, x, p: F.unfold(x[0], **windows(o)), NO_PARAMS),
+    "Fold": (lambda o, x, p: F.fold(x[0], o["output"], **windows(o)), NO_PARAMS),
     "Resize": (resize, NO_PARAMS),
     "Interpolation": (interpolation, NO_PARAMS),
     "Dropout": (lambda o, x, p: x[0] * 1, NO_PARAMS),

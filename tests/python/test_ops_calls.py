@@ -66,6 +66,7 @@ ARGUMENTS_OF: dict[str, dict[str, Any]] = {
     "attention": {name: PLANES for name in ("query", "key", "value")},
     "cumprod": {"dtype": None},
     "cumsum": {"dtype": None},
+    "fold": {"input": random(2, 8, 4)},
     "gather_nd": {"index": POSITIONS[0, :, :3, 0] % 2},
     "huber_loss": {"target": random(2, 4, 6, 6)},
     "layer_norm": {"normalized_shape": 6, "weight": random(6), "bias": random(6)},

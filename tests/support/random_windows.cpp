@@ -142,6 +142,38 @@ void grid_sample(Draft& draft) {
     places.max = 1.5;
 }
 
+/// A window's options for images of `height` and `width`, and how many windows fit.
+std::int64_t columns(Draft& draft, std::int64_t height, std::int64_t width) {
+    Dice& dice = draft.dice;
+    const std::int64_t sizes[] = {height, width};
+    std::int64_t windows = 1;
+    for (const std::int64_t size : sizes) {
+        const std::int64_t pad = dice.pick(0, 2), dilate = dice.pick(1, 2),
+                           stride = dice.pick(1, 3);
+        const std::int64_t kernel = dice.pick(1, (size + 2 * pad - 1) / dilate + 1);
+        draft.options["kernel"].push_back(kernel);
+        draft.options["stride"].push_back(stride);
+        draft.options["pad"].push_back(pad);
+        draft.options["dilate"].push_back(dilate);
+        windows *= (size + 2 * pad - (kernel - 1) * dilate - 1) / stride + 1;
+    }
+    return windows;
+}
+
+void unfold(Draft& draft) {
+    const std::vector<std::int64_t> shape = images(draft.dice, 2, 1);
+    columns(draft, shape[2], shape[3]);
+    draft.input(shape);
+}
+
+void fold(Draft& draft) {
+    const std::vector<std::int64_t> shape = images(draft.dice, 2, 1);
+    const std::int64_t windows = columns(draft, shape[2], shape[3]);
+    draft.options["output"] = {shape[2], shape[3]};
+    const Json& kernel = draft.options["kernel"];
+    draft.input({shape[0], shape[1] * at(kernel, 0) * at(kernel, 1), windows});
+}
+
 }  // namespace
 
 Generators window_generators() {
@@ -153,6 +185,8 @@ Generators window_generators() {
         {"PoolingBackward", pooling_gradient},
         {"Resize", resize},
         {"GridSample", grid_sample},
+        {"Unfold", unfold},
+        {"Fold", fold},
     };
 }
 

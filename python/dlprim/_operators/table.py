@@ -388,6 +388,24 @@ POOLING = [
         """,
     ),
     row(
+        "unfold(input, kernel_size: kernel, dilation: dilate, padding: pad, stride, *, engine)",
+        "Unfold",
+        """The windows of images as columns of a matrix (im2col), as torch.nn.functional.unfold.
+
+        input: [N, C, H, W]. The result is [N, C kernel_height kernel_width, windows].
+        kernel_size, dilation, padding, stride: one number or [height, width].
+        """,
+    ),
+    row(
+        "fold(input, output_size: output, kernel_size: kernel, dilation: dilate, padding: pad, stride, *, engine)",
+        "Fold",
+        """The images of which `unfold` has made columns, added where windows overlap, as torch.nn.functional.fold.
+
+        input: [N, C kernel_height kernel_width, windows]. The result is [N, C, *output_size].
+        output_size, kernel_size, dilation, padding, stride: one number or [height, width].
+        """,
+    ),
+    row(
         "resize(input, size: output, scale_factor: scales, *, mode: method, align_corners, antialias, engine)",
         "Resize",
         """Resizes images of one to three dimensions, as torch.nn.functional.interpolate in all modes but "area".
@@ -801,6 +819,8 @@ LAYERS_OF_FUNCTIONS = {
     "AvgPoolNd": "avg_pool_nd",
     "AdaptiveAvgPool": "adaptive_avg_pool",
     "AdaptiveMaxPool": "adaptive_max_pool",
+    "Unfold": "unfold",
+    "Fold": "fold",
     "Flatten": "flatten",
     "Reshape": "reshape",
     "Pad": "pad",

@@ -25,6 +25,7 @@ POOLING = [
 ]
 
 # Places of which some lie outside of images.
+COLUMNS = random(2, 12, 16)
 PLACES = random(2, 3, 5, 2) * np.float32(0.6)
 # A list of pads in front of all dimensions and then behind them.
 FRONT_AND_BEHIND = [1, 0, 2, 2]
@@ -142,6 +143,10 @@ IMAGES_ND = [
         like=functional("interpolate", scale_factor=(2.0, 1.5, 0.7), mode="trilinear", align_corners=True),
     ),
     Case("resize", VOLUMES, 4, mode="nearest-exact", like=functional("interpolate", mode="nearest-exact")),
+    Case("unfold", IMAGES, 3),
+    Case("unfold", IMAGES, (2, 3), (2, 1), (1, 2), (1, 3)),
+    Case("fold", COLUMNS, (5, 6), (2, 3)),
+    Case("fold", random(2, 12, 12), (5, 6), (2, 3), (2, 1), (1, 2), (2, 2)),
     *(
         Case("grid_sample", IMAGES, PLACES, mode, padding_mode, corners, like=functional("grid_sample"))
         for mode, padding_mode, corners in (
