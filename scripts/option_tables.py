@@ -60,7 +60,10 @@ def main() -> int:
     if sys.argv[1:] != ["--check"]:
         PAGE.write_text(written)
     elif tables or written != page:
-        print("docs/json.md is not what include/dlprim/op_options.hpp declares; scripts/option_tables.py writes it")
+        print(
+            "docs/json.md is not what include/dlprim/op_options.hpp declares. To write it, build and run "
+            "PYTHONPATH=<build folder>/python scripts/option_tables.py"
+        )
         return 1
     return 0
 

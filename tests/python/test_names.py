@@ -87,7 +87,8 @@ def test_names_are_documented(name: str) -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_names_are_tested(name: str) -> None:
     without = untested(public_names(importlib.import_module(name)), words_of_tests())
-    assert not without, "no test uses: " + ", ".join(without)
+    layers = "; a layer may be an entry of STEPS in test_nn_operators.py" if name == "dlprim.nn" else ""
+    assert not without, "no test uses: " + ", ".join(without) + layers
 
 
 def test_all_is_whole_and_sorted() -> None:
