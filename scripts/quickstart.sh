@@ -19,7 +19,8 @@ cli11=()
 mkdir -p "$build"
 echo "Building in $build"
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_BUILD_TESTS=OFF \
-    -DDLPRIM_BUILD_EXAMPLES=OFF "${cli11[@]}" > "$build/configure.log" 2>&1 || {
+    -DDLPRIM_BUILD_EXAMPLES=OFF -DDLPRIM_JOINED_SOURCES=ON -DDLPRIM_PRECOMPILED_HEADERS=ON "${cli11[@]}" \
+    > "$build/configure.log" 2>&1 || {
     tail -30 "$build/configure.log"
     echo "CMake failed; the lines above say on what." >&2
     exit 1
