@@ -4,8 +4,10 @@
 
 #include "base/text.hpp"
 #include "engine/launch.hpp"
+#include "runtime/program_memo.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace dlprim {
@@ -77,27 +79,72 @@ bool defines_of(const std::string& options, std::string& lines, std::set<std::st
     return true;
 }
 
-/// Macros that put the group in front of the parameters of every kernel of the text, and `suffix`
-/// behind the name. Adds the names.
-std::string head_macros(const std::string& text, const std::string& suffix,
-                        std::set<std::string>& names) {
+std::string undefined(const std::set<std::string>& names) {
+    std::string lines = "\n";
+    for (const std::string& name : names) lines += cat("#undef ", name, '\n');
+    return lines;
+}
+
+/// What the functions here know of a program's text.
+struct ParsedText {
+    explicit ParsedText(const ProgramSource& source);
+    /// Prepares for numbered_functions(), for which a text can be without any.
+    void find_names(const ProgramSource& source);
+    /// Macros that put the group in front of the parameters of every kernel, and `suffix` behind
+    /// all names of the text.
+    std::string head_macros(const std::string& suffix) const;
+
+    std::string hash;
+    std::map<std::string, std::vector<KernelParameter>, std::less<>> kernels;
+    bool asks_for_ids = false;  ///< outside of its kernels, or it has sub-groups of a given size
+    bool can_be_numbered = false;
+    std::string defines;             ///< the lines of its options
+    std::vector<std::string> names;  ///< what it declares beside kernels and macros
+    std::string tail;                ///< the lines that undo all macros
+};
+
+ParsedText::ParsedText(const ProgramSource& source)
+    : hash(hash_of(source)), kernels(kernel_signatures(source.source)) {
+    const std::string& text = source.source;
+    asks_for_ids =
+        mentions_outside_kernels(text, {"get_group_id", "get_global_id", "get_global_size",
+                                        "get_num_groups", "intel_reqd_sub_group_size"});
+    if (!mentions(text,
+                  {"async_work_group_copy", "async_work_group_strided_copy", "wait_group_events"}))
+        find_names(source);
+}
+
+void ParsedText::find_names(const ProgramSource& source) {
+    const std::string& text = source.source;
+    std::set<std::string> macros;
+    can_be_numbered = defines_of(source.options, defines, macros);
+    if (!can_be_numbered) return;
+    for (std::string& name : defined_macros(text)) macros.insert(std::move(name));
+    for (const auto& [name, parameters] : kernels) macros.insert(name);
+    for (std::string& name : declared_names(text))
+        if (macros.insert(name).second) names.push_back(std::move(name));
+    tail = cat(undefined(macros), text.find("FP_CONTRACT") != std::string::npos
+                                      ? "#pragma OPENCL FP_CONTRACT DEFAULT\n"
+                                      : "");
+}
+
+std::string ParsedText::head_macros(const std::string& suffix) const {
     std::string lines;
-    for (const auto& [name, parameters] : kernel_parameters(text)) {
+    for (const auto& [name, parameters] : kernels) {
         std::string own, all = "TABLE_GROUP";
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             own += cat(i > 0 ? ", p" : "p", i);
             all += cat(", p", i);
         }
         lines += cat("#define ", name, '(', own, ") ", name, suffix, '(', all, ")\n");
-        names.insert(name);
     }
+    for (const std::string& name : names) lines += cat("#define ", name, ' ', name, suffix, '\n');
     return lines;
 }
 
-std::string undefined(const std::set<std::string>& names) {
-    std::string lines = "\n";
-    for (const std::string& name : names) lines += cat("#undef ", name, '\n');
-    return lines;
+const ParsedText& parsed(const ProgramSource& source) {
+    static ProgramMemo<ParsedText> texts;
+    return texts.of(source, [&] { return ParsedText(source); });
 }
 
 }  // namespace
@@ -138,14 +185,16 @@ std::string KernelFunction::variables_text(std::string_view row) const {
     return text;
 }
 
+std::string kernel_key(const KernelCall& call) {
+    return cat(call.kernel(), '\n', parsed(call.source()).hash);
+}
+
 std::optional<KernelFunction> kernel_function(const KernelCall& call) {
-    const std::string& text = call.source().source;
-    if (call.may_refuse() ||
-        mentions_outside_kernels(text, {"get_group_id", "get_global_id", "get_global_size",
-                                        "get_num_groups", "intel_reqd_sub_group_size"}))
-        return std::nullopt;
+    const ParsedText& text = parsed(call.source());
+    const auto kernel = text.kernels.find(call.kernel());
+    if (call.may_refuse() || text.asks_for_ids || kernel == text.kernels.end()) return std::nullopt;
     KernelFunction function;
-    for (const KernelParameter& declared : kernel_signature(text, call.kernel())) {
+    for (const KernelParameter& declared : kernel->second) {
         KernelFunction::Parameter parameter{declared};
         parameter.bytes = member_bytes(declared.type);
         if (is_global_pointer(declared.type)) {
@@ -183,22 +232,9 @@ std::optional<std::string> kernel_over_rows(const ProgramSource& source, std::st
 }
 
 std::optional<std::string> numbered_functions(const ProgramSource& source, int number) {
-    const std::string& text = source.source;
-    if (mentions(text,
-                 {"async_work_group_copy", "async_work_group_strided_copy", "wait_group_events"}))
-        return std::nullopt;
-    std::string head;
-    std::set<std::string> macros;
-    if (!defines_of(source.options, head, macros)) return std::nullopt;
-    for (std::string& name : defined_macros(text)) macros.insert(std::move(name));
-    const std::string suffix = cat('_', number);
-    head += head_macros(text, suffix, macros);
-    for (const std::string& name : declared_names(text))
-        if (macros.insert(name).second) head += cat("#define ", name, ' ', name, suffix, '\n');
-    return cat(head, text, undefined(macros),
-               text.find("FP_CONTRACT") != std::string::npos
-                   ? "#pragma OPENCL FP_CONTRACT DEFAULT\n"
-                   : "");
+    const ParsedText& text = parsed(source);
+    if (!text.can_be_numbered) return std::nullopt;
+    return cat(text.defines, text.head_macros(cat('_', number)), source.source, text.tail);
 }
 
 std::string single_items(const std::string& functions) {
@@ -211,7 +247,7 @@ bool are_functions(std::span<const KernelCall> calls) {
         for (int d = 0; d < range.dims; ++d)
             if (range.local[static_cast<std::size_t>(d)] != 1) return false;
         return call.arguments().empty() && kernel_function(call) &&
-               numbered_functions(call.source(), 0);
+               parsed(call.source()).can_be_numbered;
     });
 }
 

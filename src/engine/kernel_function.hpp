@@ -47,6 +47,9 @@ struct KernelFunction {
     std::string variables_text(std::string_view row) const;
 };
 
+/// The same for the same kernel of the same text with the same options, and for no other.
+std::string kernel_key(const KernelCall& call);
+
 /// Nothing if the call's kernel cannot be such a function: a parameter has a type that a table
 /// cannot hold, other functions of its text ask for ids, it may refuse something, or it has
 /// sub-groups of a given size.

@@ -2,7 +2,6 @@
 // Chain: the text of the combined program, tickets, and the launches.
 #include "exec/chain.hpp"
 
-#include "base/hash.hpp"
 #include "base/text.hpp"
 
 #include <dlprim/log.hpp>
@@ -28,10 +27,6 @@ constexpr std::size_t most_memories = 96;  // devices allow at least 1024 bytes 
 // its core.
 constexpr int most_waits_bound = 4'000'000, most_waits_shared = 200'000;
 
-std::string key_of(const KernelCall& call) {
-    return hash_hex(cat(call.kernel(), '\n', call.source().options, '\n', call.source().source));
-}
-
 std::size_t items_of(const KernelCall& call) {
     const NDRange& range = call.range();
     return range.global[0] * range.global[1] * range.global[2];
@@ -49,7 +44,7 @@ std::size_t memories_of(const std::vector<Place>& places) {
 
 /// The number of the call's function, or that of the next new one.
 std::size_t Chain::number_of(const KernelCall& call) const {
-    const std::string key = key_of(call);
+    const std::string key = kernel_key(call);
     const auto known = std::find_if(functions_.begin(), functions_.end(),
                                     [&](const Function& function) { return function.key == key; });
     return static_cast<std::size_t>(known - functions_.begin());
@@ -60,7 +55,8 @@ void Chain::add_function(const KernelCall& call, std::string& functions, std::st
     const std::size_t number = number_of(call);
     if (number < functions_.size()) return;
     const KernelFunction& function =
-        functions_.emplace_back(Function{key_of(call), kernel_function(call).value()}).arguments;
+        functions_.emplace_back(Function{kernel_key(call), kernel_function(call).value()})
+            .arguments;
     functions += numbered_functions(call.source(), static_cast<int>(number)).value();
     const std::string type = cat("struct arguments_", number);
     functions += function.struct_text(cat("arguments_", number));

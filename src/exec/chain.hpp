@@ -39,7 +39,7 @@ class Chain {
   private:
     /// A kernel of the program.
     struct Function {
-        std::string key;  ///< of its text and name
+        std::string key;  ///< kernel_key() of its calls
         KernelFunction arguments;
     };
     std::size_t number_of(const KernelCall& call) const;

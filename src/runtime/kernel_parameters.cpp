@@ -236,24 +236,32 @@ std::string code_of(std::string_view source) {
     return code;
 }
 
+std::map<std::string, std::vector<KernelParameter>, std::less<>> kernel_signatures(
+    std::string_view source) {
+    std::map<std::string, std::vector<KernelParameter>, std::less<>> found;
+    const Tokens tokens = without_macros(tokens_of(source));
+    for (const Signature& signature : signatures_in(tokens)) {
+        const auto [parameters, added] =
+            found.try_emplace(std::string(tokens[signature.name].text));
+        if (added) parameters->second = parameters_of(tokens, signature);
+    }
+    return found;
+}
+
 std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
     std::string_view source) {
     std::map<std::string, std::vector<std::string>, std::less<>> found;
-    const Tokens tokens = without_macros(tokens_of(source));
-    for (const Signature& signature : signatures_in(tokens)) {
-        const auto [names, added] = found.try_emplace(std::string(tokens[signature.name].text));
-        if (!added) continue;
-        for (const KernelParameter& parameter : parameters_of(tokens, signature))
-            names->second.push_back(parameter.name);
+    for (const auto& [kernel, parameters] : kernel_signatures(source)) {
+        std::vector<std::string>& names = found[kernel];
+        for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
     }
     return found;
 }
 
 std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel) {
-    const Tokens tokens = without_macros(tokens_of(source));
-    for (const Signature& signature : signatures_in(tokens))
-        if (is(tokens[signature.name], kernel)) return parameters_of(tokens, signature);
-    return {};
+    const auto all = kernel_signatures(source);
+    const auto found = all.find(kernel);
+    return found == all.end() ? std::vector<KernelParameter>() : found->second;
 }
 
 std::optional<KernelDefinition> kernel_definition(std::string_view source,

@@ -15,18 +15,20 @@ namespace dlprim {
 /// Texts with the same result are the same program.
 std::string code_of(std::string_view source);
 
-/// The parameters of every `kernel void NAME(...)` in the text, by the kernel's name. Comments and
-/// preprocessor lines are skipped. Attributes may appear before or after `void`, and in parameters.
-std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
-    std::string_view source);
-
 struct KernelParameter {
     std::string type;  ///< words of the type, separated by spaces: "global const float *"
     std::string name;
 };
 
-/// The parameters of `kernel void NAME(...)` in order; empty if there is no such kernel.
+/// The parameters of every `kernel void NAME(...)` in the text, by the kernel's name. Comments and
+/// preprocessor lines are skipped. Attributes may appear before or after `void`, and in parameters.
+std::map<std::string, std::vector<KernelParameter>, std::less<>> kernel_signatures(
+    std::string_view source);
+/// Those of one kernel; empty if there is no such kernel.
 std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel);
+/// The names of the parameters of every kernel.
+std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
+    std::string_view source);
 
 /// Positions in a text: `kernel void NAME(` parameters `) {` body `}`.
 struct KernelDefinition {

@@ -6,6 +6,8 @@
 #include "runtime/program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace dlprim {
 namespace {
@@ -49,13 +51,24 @@ void append(const std::string& path, std::vector<std::string>& seen, std::string
     }
 }
 
-}  // namespace
-
-std::string kernel_source(std::string_view path) {
+std::string whole_text(std::string_view path) {
     std::vector<std::string> seen;
     std::string out;
     append(std::string(path), seen, out);
     return out;
+}
+
+}  // namespace
+
+std::string kernel_source(std::string_view path) {
+    // Each launch that is built asks for its text. Files of a folder may change meanwhile.
+    if (env("DLPRIM_KERNELS_DIR")) return whole_text(path);
+    static std::mutex mutex;
+    static std::map<std::string, std::string, std::less<>> texts;
+    const std::lock_guard lock(mutex);
+    const auto known = texts.find(path);
+    if (known != texts.end()) return known->second;
+    return texts.emplace(path, whole_text(path)).first->second;
 }
 
 }  // namespace dlprim

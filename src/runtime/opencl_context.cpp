@@ -16,6 +16,7 @@
 #include "runtime/opencl_queue.hpp"
 #include "runtime/opencl_transfer.hpp"
 #include "runtime/program_builds.hpp"
+#include "runtime/program_memo.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -23,7 +24,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -157,8 +157,7 @@ class OpenCLContext : public PooledContext {
     cl_context context_ = nullptr;
     std::unique_ptr<OpenCLQueue> queue_;
     std::optional<OpenCLBuilds> builds_;
-    std::mutex programs_mutex_;
-    std::map<std::string, std::shared_ptr<OpenCLProgram>> programs_;  // by key
+    ProgramMemo<std::shared_ptr<OpenCLProgram>> programs_;
 };
 
 // Waits for all work, then forbids releases. Exit handlers run in reverse order of registration. So
@@ -289,15 +288,12 @@ std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
 }
 
 std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
-    const std::string key = builds_->key_of(source);
-    std::shared_ptr<OpenCLProgram> program;
-    {
-        const std::lock_guard lock(programs_mutex_);
-        std::shared_ptr<OpenCLProgram>& entry = programs_[key];
-        // The context keeps the program and lives longer.
-        if (!entry) entry = std::make_shared<OpenCLProgram>(*builds_, source, queue_->thread());
-        program = entry;
-    }
+    // The context keeps the program and lives longer.
+    const auto make = [&] {
+        builds_->key_of(source);  // tries the functions that it calls, on this thread
+        return std::make_shared<OpenCLProgram>(*builds_, source, queue_->thread());
+    };
+    const std::shared_ptr<OpenCLProgram> program = programs_.of(source, make);
     if (BuildsLater::wanted())
         NotedBuilds::note(program);
     else

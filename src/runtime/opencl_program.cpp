@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "runtime/kernel_parameters.hpp"
 #include "runtime/kernel_turns.hpp"
+#include "runtime/program_memo.hpp"
 
 #include <cstring>
 
@@ -107,8 +108,7 @@ void OpenCLKernel::pass_all(const std::vector<std::byte>& arguments) {
 }
 
 const std::string& OpenCLKernel::turn() {
-    const ProgramSource& text = program_->source();
-    if (turn_.empty()) turn_ = hash_hex(cat(name_, '\0', text.options, '\0', text.source));
+    if (turn_.empty()) turn_ = hash_hex(cat(name_, '\0', program_->text_hash()));
     return turn_;
 }
 
@@ -174,6 +174,11 @@ cl_program OpenCLProgram::handle() const {
         throw;
     }
     return program_.load();
+}
+
+const std::string& OpenCLProgram::text_hash() const {
+    std::call_once(hashed_, [this] { text_hash_ = hash_of(source()); });
+    return text_hash_;
 }
 
 const CompileTarget* OpenCLProgram::target() const {

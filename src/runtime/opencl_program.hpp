@@ -93,6 +93,7 @@ class OpenCLProgram : public Program,
     bool compiled() const noexcept override { return program_.load() != nullptr; }
     void compile_now() const override { handle(); }
     const ProgramSource& text() const noexcept override { return source(); }
+    const std::string& text_hash() const override;
     const CompileTarget* target() const override;
     void compiled_ahead() const noexcept override { ahead_ = true; }
 
@@ -100,6 +101,8 @@ class OpenCLProgram : public Program,
     const OpenCLBuilds& builds_;
     LaunchThread* thread_;
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
+    mutable std::once_flag hashed_;
+    mutable std::string text_hash_;
     mutable std::atomic<cl_program> program_{nullptr};  // set once
     mutable std::atomic<bool> ahead_{false};
     mutable std::mutex mutex_;  // protects the member below

@@ -29,6 +29,8 @@ class PendingProgram {
     virtual void compile_now() const = 0;
     /// What it is compiled from. A longer text takes longer to compile.
     virtual const ProgramSource& text() const noexcept = 0;
+    /// hash_of() that text.
+    virtual const std::string& text_hash() const = 0;
 
     /// The device for which another process may compile the text into the binary cache, from which
     /// compile_now() loads it. Null if the cache has it already or is off.

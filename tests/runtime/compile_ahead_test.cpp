@@ -60,6 +60,7 @@ class FakeProgram : public PendingProgram {
     bool compiled() const noexcept override { return false; }
     void compile_now() const override {}
     const ProgramSource& text() const noexcept override { return text_; }
+    const std::string& text_hash() const override { return text_.name; }
     const CompileTarget* target() const override { return &target_; }
 
   private:

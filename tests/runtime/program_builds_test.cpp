@@ -41,6 +41,7 @@ class Fake : public PendingProgram {
     bool compiled() const noexcept override { return false; }
     void compile_now() const override { work_(); }
     const ProgramSource& text() const noexcept override { return text_; }
+    const std::string& text_hash() const override { return text_.name; }
 
   private:
     ProgramSource text_;

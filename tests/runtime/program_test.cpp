@@ -7,6 +7,7 @@
 #include "runtime/access.hpp"
 #include "runtime/cache_folder.hpp"
 #include "runtime/kernel_parameters.hpp"
+#include "runtime/program_memo.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -66,6 +67,20 @@ TEST_CASE("signatures are read from text") {
     CHECK(kernel_parameters("kernel void broken(int").empty());
     CHECK(kernel_parameters("kernel").empty());
     CHECK(kernel_parameters("").empty());
+}
+
+TEST_CASE("what is made of a program's text is made once") {
+    ProgramMemo<int> memo;
+    int made = 0;
+    const auto make = [&] { return ++made; };
+    CHECK(memo.of({"first", "text", "-DA=1"}, make) == 1);
+    CHECK(memo.of({"other name", "text", "-DA=1"}, make) == 1);
+    CHECK(memo.of({"first", "text", "-DA=2"}, make) == 2);
+    CHECK(memo.of({"first", "texts", "-DA=1"}, make) == 3);
+    CHECK(memo.of({"first", "text", "-DA=1"}, make) == 1);
+    const ProgramSource refused{"first", "refused", ""};
+    CHECK_THROWS_AS(memo.of(refused, [&]() -> int { fail(ErrorKind::build, "no"); }), Error);
+    CHECK(memo.of(refused, make) == 4);
 }
 
 TEST_CASE("types of parameters and names that a text declares are read from it") {

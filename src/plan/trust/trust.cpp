@@ -56,8 +56,7 @@ std::string key_of(const EngineUse& use) {
     for (const EpilogueStage& stage : problem.epilogue)
         out << static_cast<int>(stage.kind) << stage.activation << ' ';
     out << name_of(problem.precision);
-    for (const auto& program : use.programs)
-        out << '\n' << hash_hex(cat(program->text().options, '\n', program->text().source));
+    for (const auto& program : use.programs) out << '\n' << program->text_hash();
     return hash_hex(std::move(out).str());
 }
 
