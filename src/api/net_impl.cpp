@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "exec/first_nan.hpp"
+#include "graph/operator.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <algorithm>
@@ -178,8 +179,13 @@ void NetImpl::find_params(Built& built) {
     }
 }
 
+Graph NetImpl::own_graph() const {
+    // A net without a network has none, and the error of building it says so.
+    return base_.outputs.empty() ? build_graph(description_, options_) : base_;
+}
+
 std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool apart) {
-    Graph graph = build_graph(description_, options_);
+    Graph graph = own_graph();
     auto built = std::make_unique<Built>();
     built->classes = label_inputs(graph);
     built->indices = index_inputs(graph);

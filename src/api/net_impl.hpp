@@ -182,6 +182,8 @@ class NetImpl : private ParamSupply {
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:
     /// each operator has launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// A copy of the description's graph, for passes to change. Throws where there is no network.
+    Graph own_graph() const;
     /// Adds a remark where operators name devices, which a net on one device ignores.
     void remark_devices();
     /// Adds a remark where an Embedding reads indices of a float type.

@@ -115,8 +115,7 @@ std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions* solver) const {
     plan_options.build = false;
     plan_options.over_limit = true;
     plan_options.tune_seconds = 0;
-    return make_plan(context_, step_graph(build_graph(description_, options_), solver),
-                     plan_options);
+    return make_plan(context_, step_graph(own_graph(), solver), plan_options);
 }
 
 std::string NetImpl::with_largest_batch(const std::string& message) const {

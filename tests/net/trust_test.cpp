@@ -98,16 +98,18 @@ struct Run {
     std::string notes, engine;
 };
 
-Run run(const std::string& device) {
+Run run(const std::string& device, std::int64_t samples = 8) {
     const Context context(device);
-    Net net = Net::from_json(context, net_text);
+    NetOptions options;
+    options.batch = samples;
+    Net net = Net::from_json(context, net_text, options);
     net.initialize();
-    std::vector<float> x(40);
+    std::vector<float> x(static_cast<std::size_t>(5 * samples));
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
     net.input("x").copy_from_host(x.data(), x.size() * 4);
     net.forward();
     Run done;
-    done.y.resize(48);
+    done.y.resize(static_cast<std::size_t>(6 * samples));
     net.output("y").copy_to_host(done.y.data(), done.y.size() * 4);
     for (const std::string& note : net.notes()) done.notes += note + '\n';
     for (const NodeReport& node : net.nodes())
@@ -143,6 +145,9 @@ TEST_CASE("an engine that is wrong is not used", "[trust]") {
         const Run again = run(id);
         CHECK(again.y == honest.y);
         CHECK(again.engine == honest.engine);
+        CHECK(lies.launches == before);
+        // More samples are checked by the same two.
+        CHECK(run(id, 9).engine == honest.engine);
         CHECK(lies.launches == before);
         ::setenv("DLPRIM_TRUST", "0", 1);
         const Run unchecked = run(id);

@@ -36,14 +36,19 @@ constexpr std::int64_t most_elements = 1 << 27;
 /// Before the key of a disabled engine: a check has found it wrong.
 const std::string distrust_key = "distrusted\n";
 
+/// Whether a check covers one problem: engines of the host have no programs that would say what
+/// else it covers.
+bool covers_one_problem(const EngineUse& use) {
+    return use.engine->on_host() && !use.any_size;
+}
+
 /// What a check covers: the engine with these programs, on operands of these types and kinds of
-/// layouts. Engines of the host have no programs: there it covers one problem, or all of a kind.
-std::string key_of(const EngineUse& use) {
+/// layouts. Where it covers one problem, that is the one on which the engine is checked.
+std::string key_of(const EngineUse& use, const Problem& problem) {
     TextWriter out;
-    const Problem& problem = use.problem;
     out << use.engine->name() << '\n' << problem.op << '\n';
     if (use.engine->on_host()) {
-        if (!use.any_size) out << problem.key();
+        if (covers_one_problem(use)) out << problem.key();
         out << '\n' << text_of(use.tuning);
     }
     for (const auto* operands : {&problem.inputs, &problem.outputs}) {
@@ -111,7 +116,8 @@ class Checker {
                         [](const Operand& output) { return output.shape.numel() == 0; }))
             return;  // it computes nothing
         if (use.engine->on_host() && is_last_of_host(use)) return;
-        const std::string key = key_of(use);
+        const std::string key =
+            key_of(use, covers_one_problem(use) ? problem_for(use) : use.problem);
         std::optional<Trust> trust = store_.find(key);
         if (!trust) {
             // Its program would be compiled for the check alone.
