@@ -15,21 +15,22 @@
 //
 // (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.) A work-item computes row_tiles tiles by
 // column_panels panels of C, for k_part steps of k. Where it needs several blocks of k, sums wait in `sums` in the meantime.
-// Where k is divided into PARTS work-items, these leave their sums there, and matmul_cache_blocked_finish adds them, in order.
+// Where k is divided into `parts` work-items, these leave their sums there, and matmul_cache_blocked_finish adds them, in order.
 //
 // Define                      meaning                                                     example
 // W                           lanes of a vector                                           16
 // NV, MR                      vectors and rows of a tile                                  2, 12
 // K_BLOCK                     the most steps of a block of k                              384
-// A_FLOATS                    local memory for a block of A; 1 if A is read in place      131072
+// A_PACKED                    whether A is packed; else it is read in place               1
+// A_FLOATS                    with A_PACKED, local memory for a block of A                131072
 // A_STEPS, B_STEPS            1 if neighbouring steps of k are neighbours in memory       0, 1
-// PARTS                       work-items that share a tile of C                           1
+// FINISH                      1 for the program of matmul_cache_blocked_finish alone      0
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
-// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
 //
-// Work-group: one work-item. Local memory: A_FLOATS + K_BLOCK * NR floats.
+// Work-group: one work-item. Local memory: K_BLOCK * NR floats, and A_FLOATS with A_PACKED.
 
+#include "matmul/batch.clh"
 #include "matmul/vector_tile.clh"
 
 typedef vec vec_any __attribute__((aligned(4)));  // vstore would take smaller pieces
@@ -60,6 +61,7 @@ INLINE void put(vec v, float alpha, int has_bias, global float* c, global const 
     }
 }
 
+#if !FINISH
 #define PANEL local
 #include "matmul/pack.clh"
 
@@ -69,7 +71,7 @@ INLINE void read_panel(local const float* from, vec* to) {
 }
 
 // Step p of row r of a tile of A.
-#if A_FLOATS > 1
+#if A_PACKED
 #define A_NOW pa[r]
 #else
 #define A_NOW lines[r][p]
@@ -78,15 +80,18 @@ INLINE void read_panel(local const float* from, vec* to) {
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset,
-    global float* sums, ulong sums_offset, int m, int n, int k, int k_block, int k_part, int row_tiles, int column_panels,
-    long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha, int has_bias) {
+    global float* sums, ulong sums_offset, int m, int n, int k, int k_block, int k_part, int parts, int row_tiles, int column_panels,
+    long a_row, long a_k, long b_k, long b_column, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
+    long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
+#if A_PACKED
     local float a_block[A_FLOATS];
+#endif
     local float b_panel[K_BLOCK * NR];
     const int panels = (n + NR - 1) / NR, tiles = (m + MR - 1) / MR;
     const int first_panel = get_global_id(0) * column_panels, last_panel = min(first_panel + column_panels, panels);
     const int first_tile = get_global_id(1) * row_tiles, last_tile = min(first_tile + row_tiles, tiles);
-    const long batch = get_global_id(2) / PARTS;
-    const int begin = (int)(get_global_id(2) % PARTS) * k_part, end = min(begin + k_part, k);
+    const long batch = get_global_id(2) / parts;
+    const int begin = (int)(get_global_id(2) % parts) * k_part, end = min(begin + k_part, k);
     a += a_offset + A_BATCH(batch);
     b += b_offset + B_BATCH(batch);
     c += c_offset + batch * m * n;
@@ -94,11 +99,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     residual += residual_offset + batch * m * n;
     sums += sums_offset + (long)get_global_id(2) * panels * tiles * (MR * NR);
     for (int k0 = begin; k0 < end; k0 += k_block) {
-        const int steps = min(k_block, end - k0), start = k0 == begin, finish = PARTS == 1 && k0 + steps >= end;
+        const int steps = min(k_block, end - k0), start = k0 == begin, finish = parts == 1 && k0 + steps >= end;
         // While a tile is multiplied, it prefetches this many lines of k of the next panel, one after the other.
         const int shares = B_STEPS ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
         const int share_steps = (steps + shares - 1) / shares;
-#if A_FLOATS > 1
+#if A_PACKED
         for (int tile = first_tile; tile < last_tile; ++tile) {
             global const float* from = a + tile * MR * a_row + k0 * a_k;
             local float* to = a_block + (tile - first_tile) * MR * steps;
@@ -120,7 +125,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                 vec acc[MR][NV];
                 FOR_SUMS acc[r][v] = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
                 local const float* pb = b_panel;
-#if A_FLOATS > 1
+#if A_PACKED
                 local const float* pa = a_block + (tile - first_tile) * MR * steps;
 #else
                 global const float* lines[MR];
@@ -130,7 +135,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                 // What is packed next is prefetched, a line of each operand a step. `b_next` is where the panel comes from.
                 global const float* next_a = b;
                 long next_a_step = 0;
-#if A_FLOATS > 1 && !A_STEPS
+#if A_PACKED && !A_STEPS
                 if (panel == first_panel && k0 + steps < end) {
                     next_a = a + row * a_row + (k0 + steps) * a_k;
                     next_a_step = a_k;
@@ -151,11 +156,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                         read_panel(pb, b_now);
 #pragma unroll
                         for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(A_NOW), b_now);
-#if A_FLOATS > 1
+#if A_PACKED
                         pa += MR;
 #endif
                         pb += NR;
-#if A_FLOATS > 1 && !A_STEPS
+#if A_PACKED && !A_STEPS
                         prefetch_line_far(next_a);
                         next_a += next_a_step;
 #endif
@@ -176,11 +181,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     }
 }
 
-#if PARTS > 1
-// Adds the sums of a tile. Work-item: a tile of C.
+#else
+// Adds the sums of a tile that `parts` work-items left. Work-item: a tile of C.
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked_finish(
     global const float* sums, ulong sums_offset, global const float* bias, ulong bias_offset, global const float* residual,
-    ulong residual_offset, global float* c, ulong c_offset, int m, int n, float alpha, int has_bias) {
+    ulong residual_offset, global float* c, ulong c_offset, int m, int n, int parts, float alpha, int has_bias) {
     const int panels = (n + NR - 1) / NR, tiles = (m + MR - 1) / MR;
     const int column = get_global_id(0) * NR, row = get_global_id(1) * MR;
     const long batch = get_global_id(2);
@@ -188,12 +193,12 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked_
     residual += residual_offset + batch * m * n;
     c += c_offset + batch * m * n;
     const long part = (long)panels * tiles * (MR * NR);
-    sums += sums_offset + batch * PARTS * part + ((long)get_global_id(0) * tiles + get_global_id(1)) * (MR * NR);
+    sums += sums_offset + batch * parts * part + ((long)get_global_id(0) * tiles + get_global_id(1)) * (MR * NR);
     for (int r = 0; r < min(MR, m - row); ++r)
         for (int v = 0; v < NR; v += W) {
             const long at = (long)(row + r) * n + column + v;
             vec sum = VLOAD(0, sums + r * NR + v);
-            for (int i = 1; i < PARTS; ++i) sum += VLOAD(0, sums + i * part + r * NR + v);
+            for (int i = 1; i < parts; ++i) sum += VLOAD(0, sums + i * part + r * NR + v);
             put(sum, alpha, has_bias, c + at, bias + column + v, residual + at, n - column - v);
         }
 }

@@ -13,11 +13,11 @@
 // MR, NV                      rows and columns of a block, 1..8 and 1..4                  4, 2
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
-// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
 //
 // Work-item: several blocks that lie side by side. Rows and columns beyond the edge of C repeat the last one and are
 // not stored. Work-group: one work-item. Local memory: none.
 
+#include "matmul/batch.clh"
 #include "matmul/vector_tile.clh"
 
 #if W == 16
@@ -54,7 +54,8 @@ inline void put(float v, int row, int column, int n, int has_bias, global float*
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int columns, long a_batch, long b_batch, float alpha, int has_bias) {
+    int n, int k, int columns, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
+    long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
     const int row = get_global_id(0) * MR;
     const int first = get_global_id(1) * columns, last = min(n, first + columns);
     const long batch = get_global_id(2);

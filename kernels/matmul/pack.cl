@@ -8,23 +8,23 @@
 //
 // Element (line, step) of the matrix lies at line * line_step + step * k_step.
 //
-// Define                   meaning                                            example
-// A_BATCH(i), B_BATCH(i)   where the matrices of batch i begin                i * a_batch
-// SOURCE_BATCH             which of the two the packed matrix belongs to      B_BATCH
+// The strides of A in matmul/batch.clh are those of the packed matrix, whichever it is.
 //
 // Work-item: `steps` steps of one panel of one batch. Work-group: one work-item. Local memory: none.
 
 #define PANEL global
+#include "matmul/batch.clh"
 #include "matmul/pack.clh"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_pack(
     global const float* from, ulong from_offset, global float* to, ulong to_offset, int count, int k, int width,
-    int panels, int steps, long line_step, long k_step, long a_batch, long b_batch) {
+    int panels, int steps, long line_step, long k_step, int batch_middle, int batch_inner, long a_outer,
+    long a_middle, long a_inner) {
     const long batch = get_global_id(2);
     const int line = get_global_id(0) * width;
     const int first = get_global_id(1) * steps, last = min(first + steps, k);
     const int lines = min(width, count - line);
-    from += from_offset + SOURCE_BATCH(batch) + line * line_step + first * k_step;
+    from += from_offset + A_BATCH(batch) + line * line_step + first * k_step;
     to += to_offset + (((ulong)batch * panels + get_global_id(0)) * k + first) * width;
     if (line_step == 1) pack_across(from, k_step, lines, last - first, width, to);
     else pack_along(from, line_step, k_step, lines, last - first, width, to);

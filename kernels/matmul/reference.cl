@@ -6,16 +6,17 @@
 // R_STORED, C_STORED          types of the residual and of the result                     0, 0
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
-// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
 //
 // Work-item: one element of C. It sums blocks of 64 products and then adds the blocks, so that the rounding error of
 // long sums stays small. Local memory: none.
 #include "common/storage.clh"
+#include "matmul/batch.clh"
 
 kernel void matmul_reference(global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset,
                              global const float* bias, ulong bias_offset, global const R_T* residual,
                              ulong residual_offset, global C_T* c, ulong c_offset, long count, int m, int n, int k,
-                             long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha, int has_bias) {
+                             long a_row, long a_k, long b_k, long b_column, int batch_middle, int batch_inner, long a_outer,
+                             long a_middle, long a_inner, long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
     const long at = get_global_id(0);
     if (at >= count) return;
     const long column = at % n, row = at / n % m, batch = at / n / m;

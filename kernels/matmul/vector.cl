@@ -24,10 +24,10 @@
 // A_PACKED                    whether A is packed                                         0
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
-// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
 //
 // Work-group: one work-item. Local memory: none.
 
+#include "matmul/batch.clh"
 #include "matmul/vector_tile.clh"
 
 #define AHEAD_LINES 64
@@ -64,7 +64,8 @@ INLINE void read_vectors(global const float* from, vec* to) {
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int k_block, long a_row, long a_k, long b_panel, int tiles, long a_batch, long b_batch, float alpha, int has_bias) {
+    int n, int k, int k_block, long a_row, long a_k, long b_panel, int tiles, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
+    long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
     const int column = get_global_id(0) * NR;
     const long batch = get_global_id(2);
     const int first = get_global_id(1) * tiles;

@@ -25,7 +25,6 @@ struct Cut {
     std::int64_t nr() const { return width * vectors; }
     std::int64_t row_blocks() const { return ceil_div(tiles, row_tiles); }
     std::int64_t column_blocks() const { return ceil_div(panels, column_panels); }
-    std::int64_t a_floats() const { return pack_a ? row_tiles * rows * k_block : 1; }
 };
 
 class CacheBlocked : public MatMulEngine {
@@ -78,13 +77,14 @@ class CacheBlocked : public MatMulEngine {
         const Gemm g = gemm_of(problem);
         const Cut cut = cut_of(context.traits(), g, tuning);
         auto launch = std::make_unique<KernelLaunch>();
-        const std::string defines =
-            cat("#define W ", cut.width, "\n#define NV ", vectors, "\n#define MR ", cut.rows,
-                "\n#define K_BLOCK ", cut.k_block, "\n#define A_FLOATS ", cut.a_floats(),
-                "\n#define A_STEPS ", g.transpose_a ? 0 : 1, "\n#define B_STEPS ",
-                g.transpose_b ? 1 : 0, "\n#define PARTS ", cut.parts, "\n",
-                epilogue_defines(problem, g, true), batch_defines(batch_offsets(g)));
-        auto program = context.build({source, defines + kernel_source(source), flush_subnormals});
+        const std::string common =
+            cat("#define W ", cut.width, "\n#define NV ", vectors, "\n#define MR ", cut.rows, "\n",
+                epilogue_defines(problem, g, true));
+        const std::string multiply =
+            cat(common, "#define FINISH 0\n#define K_BLOCK ", most_k_block(tuning),
+                "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n#define A_FLOATS ",
+                a_floats(context.traits()), "\n#define A_STEPS ", g.transpose_a ? 0 : 1,
+                "\n#define B_STEPS ", g.transpose_b ? 1 : 0, "\n", batch_digit_defines(g));
         NDRange range;
         range.dims = 3;
         range.global = {static_cast<std::size_t>(cut.column_blocks()),
@@ -92,13 +92,15 @@ class CacheBlocked : public MatMulEngine {
                         static_cast<std::size_t>(g.batches * cut.parts)};
         range.local = {1, 1, 1};
         const bool kept = cut.parts > 1 || cut.k_block < g.k;
-        KernelCall call(program, "matmul_cache_blocked", range);
+        KernelCall call(context.build({source, multiply + kernel_source(source), flush_subnormals}),
+                        "matmul_cache_blocked", range);
         call.tensor("a", g.a).tensor("b", g.b).tensor("sums", kept ? g.workspace : g.c);
         bind_output(call, problem, g);
-        bind_batch(call, g);
+        bind_batch_digits(call, g);
         bind_strides(bind_sizes(call, g), g)
             .size("k_block", cut.k_block)
             .size("k_part", cut.k_part)
+            .size("parts", cut.parts)
             .size("row_tiles", cut.row_tiles)
             .size("column_panels", cut.column_panels)
             .scalar("alpha", g.alpha);
@@ -106,16 +108,27 @@ class CacheBlocked : public MatMulEngine {
         if (cut.parts == 1) return launch;
         range.global = {static_cast<std::size_t>(cut.panels), static_cast<std::size_t>(cut.tiles),
                         static_cast<std::size_t>(g.batches)};
-        KernelCall finish(program, "matmul_cache_blocked_finish", range);
+        KernelCall finish(
+            context.build(
+                {source, common + "#define FINISH 1\n" + kernel_source(source), flush_subnormals}),
+            "matmul_cache_blocked_finish", range);
         finish.tensor("sums", g.workspace);
         bind_output(finish, problem, g);
-        finish.size("m", g.m).size("n", g.n).scalar("alpha", g.alpha);
+        finish.sizes({{"m", g.m}, {"n", g.n}, {"parts", cut.parts}}).scalar("alpha", g.alpha);
         launch->add(std::move(finish));
         return launch;
     }
 
   private:
     static constexpr std::uint64_t least_local = 128 << 10;
+
+    /// Half of a core's cache is for the block of A.
+    static std::int64_t a_floats(const Traits& device) {
+        return static_cast<std::int64_t>(device.local_bytes / 2 / 4);
+    }
+    static std::int64_t most_k_block(const Tuning& tuning) {
+        return std::max<std::int64_t>(tuning.at("k_block"), 1);
+    }
 
     static bool packs_a(const Gemm& g, const Cut& cut) {
         // Rows that are a multiple of 4 KiB apart lie in the same few lines of the first-level
@@ -147,10 +160,9 @@ class CacheBlocked : public MatMulEngine {
         cut.panels = std::max<std::int64_t>(ceil_div(g.n, cut.nr()), 1);
         cut.tiles = std::max<std::int64_t>(ceil_div(g.m, cut.rows), 1);
         const std::int64_t k = std::max<std::int64_t>(g.k, 1);
-        cut.k_block = ceil_div(k, ceil_div(k, tuning.at("k_block")));
-        // Half of a core's cache is for the block of A.
-        const std::int64_t most_tiles = std::max<std::int64_t>(
-            static_cast<std::int64_t>(device.local_bytes) / 2 / (cut.k_block * cut.rows * 4), 1);
+        cut.k_block = ceil_div(k, ceil_div(k, most_k_block(tuning)));
+        const std::int64_t most_tiles =
+            std::max<std::int64_t>(a_floats(device) / (cut.k_block * cut.rows), 1);
         const std::int64_t first = ceil_div(cut.tiles, most_tiles);
         const std::int64_t last = std::min(cut.tiles, first + 7);
         const std::int64_t blocks = ceil_div(k, cut.k_block);

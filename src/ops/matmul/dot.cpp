@@ -77,7 +77,7 @@ class Dot : public MatMulEngine {
         const std::int64_t columns = std::clamp<std::int64_t>(tuning.at("columns"), 1, 4);
         const std::string defines =
             cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,
-                "\n", epilogue_defines(problem, g, true), batch_defines(batch_offsets(g)));
+                "\n", epilogue_defines(problem, g, true), batch_digit_defines(g));
         auto program = context.build(
             {"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), flush_subnormals});
         // A work-item gets enough columns to be worth starting, but few enough to balance the load.
@@ -99,7 +99,7 @@ class Dot : public MatMulEngine {
         KernelCall call(program, "matmul_dot", range);
         call.tensor("a", g.a).tensor("b", g.b);
         bind_output(call, problem, g);
-        bind_batch(call, g);
+        bind_batch_digits(call, g);
         bind_sizes(call, g).size("columns", per_item * columns).scalar("alpha", g.alpha);
         return std::make_unique<KernelLaunch>(std::move(call));
     }

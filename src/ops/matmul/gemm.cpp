@@ -10,6 +10,8 @@
 
 #include <dlprim/op_options.hpp>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 namespace dlprim::matmul {
@@ -219,6 +221,26 @@ std::string batch_defines(const BatchOffsets& offsets) {
 void bind_batch(KernelCall& call, const Gemm& gemm) {
     call.scalar("a_batch", gemm.batch.empty() ? std::int64_t{0} : gemm.batch[0].a);
     call.scalar("b_batch", gemm.batch.empty() ? std::int64_t{0} : gemm.batch[0].b);
+}
+
+namespace {
+constexpr std::size_t most_batch_digits = 3;
+}  // namespace
+
+std::string batch_digit_defines(const Gemm& gemm) {
+    return gemm.batch.size() <= most_batch_digits ? "" : batch_defines(batch_offsets(gemm));
+}
+
+void bind_batch_digits(KernelCall& call, const Gemm& gemm, bool both) {
+    std::array<Gemm::BatchDim, most_batch_digits> digits;
+    digits.fill({1, 0, 0});
+    if (gemm.batch.size() <= digits.size())
+        std::copy(gemm.batch.begin(), gemm.batch.end(), digits.begin());
+    const auto& [outer, middle, inner] = digits;
+    call.size("batch_middle", middle.size).size("batch_inner", inner.size);
+    call.scalar("a_outer", outer.a).scalar("a_middle", middle.a).scalar("a_inner", inner.a);
+    if (both)
+        call.scalar("b_outer", outer.b).scalar("b_middle", middle.b).scalar("b_inner", inner.b);
 }
 
 std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split) {

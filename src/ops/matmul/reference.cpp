@@ -30,7 +30,7 @@ class Reference : public MatMulEngine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Gemm g = gemm_of(problem);
-        const std::string defines = epilogue_defines(problem, g) + batch_defines(batch_offsets(g));
+        const std::string defines = epilogue_defines(problem, g) + batch_digit_defines(g);
         auto program =
             context.build({"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"),
                            gemm_storage(problem, g)});
@@ -38,7 +38,7 @@ class Reference : public MatMulEngine {
         KernelCall call(program, "matmul_reference", line_range(context.traits(), count));
         bind_factors(call, problem, g);
         bind_output(call, problem, g);
-        bind_batch(call, g);
+        bind_batch_digits(call, g);
         bind_strides(bind_sizes(call, g), g).scalar("count", count).scalar("alpha", g.alpha);
         return std::make_unique<KernelLaunch>(std::move(call));
     }

@@ -106,23 +106,20 @@ class Vector : public MatMulEngine {
         auto launch = std::make_unique<KernelLaunch>();
         if (b_bytes) launch->add(pack_b(context, g, cut, g.workspace, 0));
         if (cut.pack_a) {
-            KernelCall call = pack_call(context, g, 'A', cut.tiles, copies_of_a(g));
+            KernelCall call = pack_call(context, g, cut.tiles, copies_of_a(g));
             call.tensor("from", g.a).tensor_at("to", g.workspace, b_bytes);
             call.size("count", g.m);
             call.size("width", cut.rows);
             call.scalar("line_step", g.transpose_a ? std::int64_t{1} : g.k);
             call.scalar("k_step", g.transpose_a ? g.m : std::int64_t{1});
-            bind_batch(call, g);
             launch->add(std::move(call));
         }
 
-        BatchOffsets offsets = batch_offsets(g);
-        if (cut.pack_a) offsets.a = "((i) * a_batch)";
-        offsets.b = "((i) * b_batch)";
+        const Gemm packed = packed_batch(g, cut);
         const std::string defines =
             cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
                 "\n#define TILES ", most_tiles, "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n",
-                epilogue_defines(problem, g, true), batch_defines(offsets));
+                epilogue_defines(problem, g, true), batch_digit_defines(packed));
         auto program = context.build(
             {"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), flush_subnormals});
         NDRange range;
@@ -138,13 +135,8 @@ class Vector : public MatMulEngine {
             call.tensor("a", g.a);
         call.tensor("b", b_bytes ? g.workspace : g.b);
         bind_output(call, problem, g);
-        const std::int64_t a_plain = g.batch.empty() ? 0 : g.batch[0].a;
-        const std::int64_t a_packed = g.shared_a() ? 0 : cut.tiles * cut.rows * g.k;
-        call.scalar("a_batch", cut.pack_a ? a_packed : a_plain)
-            .scalar("b_batch", g.shared_b() ? std::int64_t{0} : cut.panels * cut.panel_floats(g.k))
-            .size("m", g.m)
-            .size("n", g.n)
-            .size("k", g.k)
+        bind_batch_digits(call, packed);
+        bind_sizes(call, g)
             .size("k_block", cut.k_block)
             .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
             .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
@@ -197,6 +189,21 @@ class Vector : public MatMulEngine {
         return cut;
     }
 
+    /// The problem with the batch strides of packed operands, which have the matrices of all
+    /// batches one after the other, or one for all.
+    static Gemm packed_batch(const Gemm& g, const Cut& cut) {
+        Gemm out = g;
+        std::int64_t a = g.shared_a() ? 0 : cut.tiles * cut.rows * g.k;
+        std::int64_t b = g.shared_b() ? 0 : cut.panels * cut.panel_floats(g.k);
+        for (auto dim = out.batch.rbegin(); dim != out.batch.rend(); ++dim) {
+            if (cut.pack_a) dim->a = a;
+            dim->b = b;
+            a *= dim->size;
+            b *= dim->size;
+        }
+        return out;
+    }
+
     static std::uint64_t packed_b_bytes(const Gemm& g, const Cut& cut) {
         return static_cast<std::uint64_t>(copies_of_b(g) * cut.panels * cut.panel_floats(g.k)) * 4;
     }
@@ -208,9 +215,9 @@ class Vector : public MatMulEngine {
         return problem.inputs[1].layout.kind == Layout::Kind::packed ? 0 : packed_b_bytes(g, cut);
     }
 
-    /// The call that packs A or B, with what both have in common.
-    static KernelCall pack_call(ContextImpl& context, const Gemm& g, char which,
-                                std::int64_t panels, std::int64_t copies) {
+    /// The call that packs A, with what that of B has in common with it.
+    static KernelCall pack_call(ContextImpl& context, const Gemm& g, std::int64_t panels,
+                                std::int64_t copies) {
         // Runs along k as long as leave enough items for all cores.
         const std::int64_t pieces = ceil_div(g.k, pack_steps);
         const std::int64_t wanted = 8 * std::max(context.traits().compute_units, 1);
@@ -222,23 +229,22 @@ class Vector : public MatMulEngine {
                         static_cast<std::size_t>(ceil_div(g.k, steps)),
                         static_cast<std::size_t>(copies)};
         range.local = {1, 1, 1};
-        const std::string defines =
-            cat(batch_defines(batch_offsets(g)), "#define SOURCE_BATCH ", which, "_BATCH\n");
-        KernelCall call(
-            context.build({"matmul/pack.cl", defines + kernel_source("matmul/pack.cl"), ""}),
-            "matmul_pack", range);
+        const std::string text = batch_digit_defines(g) + kernel_source("matmul/pack.cl");
+        KernelCall call(context.build({"matmul/pack.cl", text, ""}), "matmul_pack", range);
         call.size("k", g.k).size("panels", panels).size("steps", steps);
+        bind_batch_digits(call, g, false);
         return call;
     }
     static KernelCall pack_b(ContextImpl& context, const Gemm& g, const Cut& cut, int to,
                              std::uint64_t at) {
-        KernelCall call = pack_call(context, g, 'B', cut.panels, copies_of_b(g));
+        Gemm turned = g;
+        for (Gemm::BatchDim& dim : turned.batch) dim.a = dim.b;
+        KernelCall call = pack_call(context, turned, cut.panels, copies_of_b(g));
         call.tensor("from", g.b).tensor_at("to", to, at);
         call.size("count", g.n);
         call.size("width", cut.nr());
         call.scalar("line_step", g.transpose_b ? g.k : std::int64_t{1});
         call.scalar("k_step", g.transpose_b ? std::int64_t{1} : g.n);
-        bind_batch(call, g);
         return call;
     }
 };

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// A new size compiles nothing: after sizes that cover the classes by which engines and tiles are
+// chosen, eager calls and a net that is reshaped use the programs that they have, for fifty random
+// sizes of each operator in a table. Results are those of
+// a fresh context bit by bit, so they depend on the size and not on what ran before, and the host's
+// within the operator's tolerance.
+#include "base/text.hpp"
+#include "net/support.hpp"
+
+#include <cmath>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+struct Sizes {
+    std::int64_t m, n, k, batch, heads;
+    std::string str() const {
+        return cat("m ", m, " n ", n, " k ", k, " batch ", batch, " heads ", heads);
+    }
+};
+constexpr Sizes large_sizes = {200, 300, 800, 4, 3};
+constexpr int random_sizes = 50;
+
+/// Sizes up to the large ones, of which small ones are as likely as large ones.
+std::vector<Sizes> draw(unsigned seed) {
+    std::mt19937 random(seed);
+    const auto size = [&](std::int64_t most) {
+        const double share = static_cast<double>(random()) / 4294967296.0;
+        return static_cast<std::int64_t>(std::pow(static_cast<double>(most + 1), share));
+    };
+    std::vector<Sizes> all;
+    for (int i = 0; i < random_sizes; ++i) {
+        Sizes one{};
+        // On CPUs a program has one height of tiles, which is chosen by m
+        // (ops/matmul/vector_tile.hpp). So m has one of the two values of first_sizes().
+        one.m = random() % 2 ? large_sizes.m : 1;
+        one.n = size(large_sizes.n);
+        one.k = size(large_sizes.k);
+        one.batch = size(large_sizes.batch);
+        one.heads = size(large_sizes.heads);
+        all.push_back(one);
+    }
+    return all;
+}
+
+/// Sizes that may compile, which cover the classes of sizes that engines and tiles are chosen by.
+std::vector<Sizes> first_sizes() {
+    std::vector<Sizes> all;
+    const Sizes& most = large_sizes;
+    for (const std::int64_t m : {std::int64_t{1}, most.m})
+        for (const std::int64_t n : {std::int64_t{1}, std::int64_t{2}, std::int64_t{4},
+                                     std::int64_t{12}, std::int64_t{110}, most.n})
+            for (const std::int64_t k :
+                 {std::int64_t{1}, std::int64_t{3}, std::int64_t{40}, std::int64_t{500}, most.k})
+                for (const std::int64_t batch : {std::int64_t{1}, most.batch})
+                    for (const std::int64_t heads : {std::int64_t{1}, most.heads})
+                        all.push_back({m, n, k, batch, heads});
+    return all;
+}
+
+struct Shapes {
+    std::vector<Shape> inputs, params;
+};
+
+/// An operator whose programs serve all sizes.
+struct SizesRow {
+    const char* name;
+    const char* type;
+    const char* options;
+    Shapes (*shapes)(const Sizes&);
+    double tolerance;  ///< of the largest result
+};
+
+const SizesRow sizes_rows[] = {
+    {"product", "MatMul", "{}",
+     [](const Sizes& s) {
+         return Shapes{{{s.m, s.k}, {s.k, s.n}}, {}};
+     },
+     2e-6},
+    {"batch of products", "MatMul", "{}",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.k}, {s.batch, s.k, s.n}}, {}};
+     },
+     2e-6},
+    {"product with the transposed second", "MatMul", R"({"transpose_b": true})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.k}, {s.batch, s.n, s.k}}, {}};
+     },
+     2e-6},
+    {"product with the transposed first", "MatMul", R"({"transpose_a": true})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.k, s.m}, {s.batch, s.k, s.n}}, {}};
+     },
+     2e-6},
+    // Of more than one group: heads that share a matrix are a single product with more rows.
+    {"product of grouped heads", "MatMul", "{}",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch + 1, s.heads, s.m, s.k}, {s.batch + 1, 1, s.k, s.n}}, {}};
+     },
+     2e-6},
+    {"product of crossed batches", "MatMul", R"({"transpose_b": true})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, 1, s.m, s.k}, {1, s.heads + 1, s.n, s.k}}, {}};
+     },
+     2e-6},
+    {"inner product", "InnerProduct", "{}",
+     [](const Sizes& s) {
+         return Shapes{{{s.m, s.k}}, {{s.n, s.k}, {s.n}}};
+     },
+     2e-6},
+};
+
+std::vector<Tensor> tensors(const Context& device, const std::vector<Shape>& shapes,
+                            unsigned seed) {
+    std::vector<Tensor> all;
+    all.reserve(shapes.size());
+    for (const Shape& shape : shapes)
+        all.emplace_back(device, shape,
+                         random_floats(static_cast<std::size_t>(shape.numel()), ++seed));
+    return all;
+}
+
+/// The row's options of a call or a node; an inner product needs to be told its sizes.
+std::string options_of(const SizesRow& row, const Sizes& sizes) {
+    if (std::string_view(row.type) != "InnerProduct") return row.options;
+    return cat(R"({"outputs": )", sizes.n, "}");
+}
+
+Tensor call_eager(const Context& device, const SizesRow& row, const Sizes& sizes) {
+    const Shapes shapes = row.shapes(sizes);
+    return ops::call(row.type, options_of(row, sizes), tensors(device, shapes.inputs, 1),
+                     tensors(device, shapes.params, 100))
+        .at(0);
+}
+
+Net net_of(const Context& device, const SizesRow& row, const Sizes& sizes) {
+    std::string inputs, names;
+    const Shapes shapes = row.shapes(sizes);
+    for (std::size_t i = 0; i < shapes.inputs.size(); ++i) {
+        const char* const comma = i ? ", " : "";
+        inputs += cat(comma, R"({"name": "x)", i, R"(", "shape": )", shapes.inputs[i].str(), "}");
+        names += cat(comma, "\"x", i, '"');
+    }
+    return make_net(device,
+                    cat(R"({"inputs": [)", inputs, R"(], "outputs": ["y"], "operators": [
+        {"name": "one", "type": ")",
+                        row.type, R"(", "inputs": [)", names, R"(], "outputs": ["y"], "options": )",
+                        options_of(row, sizes), "}]}"));
+}
+
+Tensor run_net(Net& net, const SizesRow& row, const Sizes& sizes) {
+    const std::vector<Shape> shapes = row.shapes(sizes).inputs;
+    std::map<std::string, Shape> named;
+    for (std::size_t i = 0; i < shapes.size(); ++i) named[cat("x", i)] = shapes[i];
+    net.reshape(named);
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+        set_floats(net, cat("x", i),
+                   random_floats(static_cast<std::size_t>(shapes[i].numel()),
+                                 1 + static_cast<unsigned>(i)));
+    net.forward();
+    return net.output("y");
+}
+
+std::uint64_t programs_of(const Context& device) {
+    device.finish();
+    const Counters now = device.counters();
+    return now.compiles + now.cache_hits;
+}
+
+/// Runs first_sizes() and then random ones, which must compile nothing. `run` computes with what it
+/// has, and `fresh` on the context that it gets. `fit` adapts sizes.
+template <typename Fit, typename Run, typename Fresh>
+void check_sizes(const Context& used, const SizesRow& row, unsigned seed, Fit&& fit, Run&& run,
+                 Fresh&& fresh) {
+    const Context host("host");
+    for (const Sizes& one : first_sizes()) run(fit(one));
+    std::uint64_t programs = programs_of(used);
+    for (const Sizes& drawn : draw(seed)) {
+        const Sizes one = fit(drawn);
+        INFO(row.name << ": " << one.str());
+        const Tensor found = run(one);
+        CHECK(programs_of(used) == programs);
+        programs = programs_of(used);
+        CHECK((bits(found) == bits(fresh(Context(used.info().id), one))));
+        check_close(found.to_floats(), doubles(fresh(host, one).to_floats()), row.tolerance);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("eager calls of a new size compile nothing", "[sizes]") {
+    ON_EVERY_DEVICE(device) {
+        for (const SizesRow& row : sizes_rows) {
+            const Context used(device.info().id);
+            const auto call = [&](const Context& on, const Sizes& s) {
+                return call_eager(on, row, s);
+            };
+            check_sizes(
+                used, row, 1, [](const Sizes& s) { return s; },
+                [&](const Sizes& s) { return call(used, s); }, call);
+        }
+    }
+}
+
+TEST_CASE("a net of a new size compiles nothing", "[sizes]") {
+    ON_EVERY_DEVICE(device) {
+        for (const SizesRow& row : sizes_rows) {
+            // The sizes of parameters belong to the net.
+            const bool has_params = !row.shapes(large_sizes).params.empty();
+            const auto fit = [&](Sizes s) {
+                if (has_params) s.n = large_sizes.n, s.k = large_sizes.k;
+                return s;
+            };
+            const Context used(device.info().id);
+            Net net = net_of(used, row, large_sizes);
+            check_sizes(
+                used, row, 2, fit, [&](const Sizes& s) { return run_net(net, row, s); },
+                [&](const Context& on, const Sizes& s) {
+                    Net other = net_of(on, row, s);
+                    return run_net(other, row, s);
+                });
+        }
+    }
+}
