@@ -37,8 +37,13 @@ struct ONNXSessionOptions {
     Precision precision = Precision::fp32;
     /// How many programs the cache keeps, at least 1. A program is the nets of one run; it serves
     /// runs with the same input shapes and the same values that were read in between. The program
-    /// that was used least recently is dropped.
-    int max_programs = 8;
+    /// that was used least recently is dropped. Programs share the model's values, and the memory
+    /// of what a run computes.
+    int max_programs = 512;
+    /// About how many bytes the programs may keep beside what they share: packed weights, inputs,
+    /// outputs, and the host's description of each net. The program of the last run is kept in any
+    /// case. All others are dropped where a run would lack memory.
+    std::uint64_t max_program_bytes = std::uint64_t{1} << 30;
     /// The most iterations of one Loop or Scan, and the most steps of an RNN, LSTM or GRU. More are
     /// an error.
     std::int64_t max_iterations = 1 << 14;

@@ -127,12 +127,14 @@ ONNXModel to_model(nb::handle source) {
 }
 
 void make_session(OwnedSession* self, nb::handle on, nb::handle source,
-                  const std::string& precision, int max_programs, std::int64_t max_iterations,
-                  std::int64_t max_nodes, std::uint64_t max_known_bytes) {
+                  const std::string& precision, int max_programs, std::uint64_t max_program_bytes,
+                  std::int64_t max_iterations, std::int64_t max_nodes,
+                  std::uint64_t max_known_bytes) {
     const Context& context = to_context(on);
     ONNXSessionOptions options;
     options.precision = parse_precision(precision);
     options.max_programs = max_programs;
+    options.max_program_bytes = max_program_bytes;
     options.max_iterations = max_iterations;
     options.max_nodes = max_nodes;
     options.max_known_bytes = max_known_bytes;
@@ -176,15 +178,18 @@ void bind_onnx(nb::module_& module) {
         .def("__init__", make_session, nb::arg("context"), nb::arg("model"),
              nb::arg("precision") = "fp32", nb::kw_only(),
              nb::arg("max_programs") = usual.max_programs,
+             nb::arg("max_program_bytes") = usual.max_program_bytes,
              nb::arg("max_iterations") = usual.max_iterations,
              nb::arg("max_nodes") = usual.max_nodes,
              nb::arg("max_known_bytes") = usual.max_known_bytes,
              nb::sig("def __init__(self, context: Context, model: str | os.PathLike[str] | bytes, "
-                     "precision: str = 'fp32', *, max_programs: int = 8, "
+                     "precision: str = 'fp32', *, max_programs: int = 512, "
+                     "max_program_bytes: int = 1073741824, "
                      "max_iterations: int = 16384, max_nodes: int = 262144, "
                      "max_known_bytes: int = 1073741824) -> None"),
              "`model` is a path, or a file's contents as bytes. `max_programs` is how many ways "
-             "through the model, of other shapes or values, are kept; `max_iterations` how often "
+             "through the model, of other shapes or values, are kept, and `max_program_bytes` "
+             "about how much memory they may keep; `max_iterations` how often "
              "one loop may go round; `max_nodes` how many nodes functions, branches and loops may "
              "stand for in one run; `max_known_bytes` how much the constants may take that nodes "
              "make. Raises MissingFileError, FormatError, and InvalidArgumentError for a limit "

@@ -36,6 +36,15 @@ void fail_unset(const std::vector<std::string>& inputs, std::string_view action,
          has_loss ? "; with without_losses a net needs no labels" : "");
 }
 
+namespace {
+
+struct Releasing {
+    Executor& executor;
+    ~Releasing() { executor.release_scratch(); }
+};
+
+}  // namespace
+
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
     : context_(context), description_(std::move(description)), options_(options) {
     require(options.max_plans >= 1, "max_plans is ", options.max_plans,
@@ -342,6 +351,14 @@ void NetImpl::require_outputs(const std::string& name) {
             "' has no values before a forward pass of the shapes that the net has now");
 }
 
+std::uint64_t NetImpl::kept_bytes() {
+    const Built& plan = built();
+    std::uint64_t bytes = plan.executor->kept_bytes();
+    for (const auto& [name, tensor] : plan.outputs) bytes += tensor.bytes();
+    for (const auto& [name, tensor] : held_) bytes += tensor.bytes();
+    return bytes;
+}
+
 std::uint64_t NetImpl::feed_bytes() {
     std::uint64_t bytes = 0;
     for (const auto& [name, feed] : built().feeds) bytes += feed->device_bytes();
@@ -365,7 +382,10 @@ void NetImpl::forward() {
 void NetImpl::run(Part part, const Executor::AfterStep& after) {
     bool forward_first = false;
     try {
-        return built().executor->run(part, after);
+        Executor& executor = *built().executor;
+        executor.take_scratch();
+        const Releasing released{executor};
+        return executor.run(part, after);
     } catch (const EngineFailure& failure) {
         forward_first = failure.rerun_forward;
     }

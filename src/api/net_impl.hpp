@@ -56,6 +56,14 @@ class NetImpl : private ParamSupply {
         given_.inputs = std::move(tensors);
     }
 
+    /// Makes the net one of many that run one at a time. It takes scratch memory only for a run,
+    /// and reads parameters where their source has them (ParamSource::shared()). For inference, and
+    /// to be called before the first plan; profile() and first_nan() are not supported.
+    void run_among_many() { among_many_ = true; }
+    /// The memory that the current plan keeps between runs: without parameters that are shared, and
+    /// inputs that are given.
+    std::uint64_t kept_bytes();
+
     /// Makes the net a part of a larger one. To be called before the first plan.
     void set_border(PartBorder border) { border_ = std::move(border); }
     /// From now on the net runs in this working set, whose plan binds `memory`. A set has a plan of
@@ -232,6 +240,7 @@ class NetImpl : private ParamSupply {
     NetOptions options_;
     std::optional<PartBorder> border_;  ///< of a part of a larger net
     GivenMemory given_;
+    bool among_many_ = false;
     int set_ = 0, sets_ = 1;  ///< the present working set, and how many there are
     std::optional<SolverOptions> solver_;
     Graph base_;  ///< the description's graph, before any pass

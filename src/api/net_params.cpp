@@ -61,8 +61,10 @@ void NetImpl::read_param(const std::string& name, std::vector<std::byte>& data) 
 
 Tensor NetImpl::fetch(const External& parameter) {
     if (const auto found = held_.find(parameter.name); found != held_.end()) return found->second;
-    const TensorSpec& spec = params_.at(parameter.name).value.spec;
-    Tensor tensor(context_, spec.shape, spec.dtype);
+    const Value& value = params_.at(parameter.name).value;
+    if (among_many_)
+        if (Tensor shared = source_->shared(context_, value); shared.defined()) return shared;
+    Tensor tensor(context_, value.spec.shape, value.spec.dtype);
     fill(parameter.name, tensor);
     if (!parameter.setup_only) held_[parameter.name] = tensor;
     return tensor;

@@ -71,7 +71,10 @@ PlanOptions NetImpl::options_of_plans(bool apart) const {
     plan_options.engines = options_.engines;
     plan_options.progress = options_.progress;
     plan_options.tune_seconds = options_.tune_seconds;
-    if (lets_go()) plan_options.bind_params_from = large_param;
+    // The host reads even small parameters where the model has them.
+    if (lets_go())
+        plan_options.bind_params_from =
+            among_many_ && Access::impl(context_).is_host() ? 0 : large_param;
     if (options_.memory_limit > 0) {
         const std::uint64_t all = Access::impl(context_).traits().global_bytes;
         plan_options.memory_limit = std::min(options_.memory_limit, all);
@@ -151,7 +154,7 @@ std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanO
     if (shows) options_.progress("compiling all small steps as one", 0, 1);
     std::unique_ptr<Executor> executor;
     try {
-        executor = std::make_unique<Executor>(context_, std::move(plan), store_);
+        executor = std::make_unique<Executor>(context_, std::move(plan), store_, among_many_);
     } catch (const EnginesDistrusted& found) {
         if (!disable_distrusted(Access::impl(context_), found.engines)) throw;
     }

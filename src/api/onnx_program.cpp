@@ -25,6 +25,17 @@ ONNXProgram::ONNXProgram(const Context& context, std::shared_ptr<const onnx::Mod
 ONNXProgram::~ONNXProgram() = default;
 
 ONNXSession::Values ONNXProgram::run(const ONNXSession::Values& inputs) {
+    try {
+        return run_once(inputs);
+    } catch (const Error& error) {
+        // What is kept to be fast must not be why memory is short.
+        if (error.kind() != ErrorKind::out_of_memory || leaves_.empty()) throw;
+    }
+    drop_leaves(0);
+    return run_once(inputs);
+}
+
+ONNXSession::Values ONNXProgram::run_once(const ONNXSession::Values& inputs) {
     ONNXRun run(*this, inputs);
     try {
         return run.run();
@@ -47,8 +58,8 @@ const Context& ONNXProgram::host() {
     return *host_;
 }
 
-void ONNXProgram::make_room() {
-    while (leaves_.size() >= static_cast<std::size_t>(options_.max_programs)) {
+void ONNXProgram::drop_leaves(std::size_t most) {
+    while (leaves_.size() > most) {
         const auto oldest = std::min_element(
             leaves_.begin(), leaves_.end(),
             [](const Node* a, const Node* b) { return a->last_use < b->last_use; });
@@ -58,10 +69,17 @@ void ONNXProgram::make_room() {
     }
 }
 
+void ONNXProgram::drop_surplus() {
+    drop_leaves(static_cast<std::size_t>(options_.max_programs));
+    while (bytes_ > options_.max_program_bytes && leaves_.size() > 1)
+        drop_leaves(leaves_.size() - 1);
+}
+
 /// Drops a node that has no children, and what leads to it alone.
 void ONNXProgram::drop(Node* node) {
     while (node->parent && node->children.empty()) {
         Node* const parent = node->parent;
+        bytes_ -= node->bytes;
         parent->children.erase(std::string(node->key));
         node = parent;
     }

@@ -8,10 +8,14 @@
 //
 // Where a run reaches a tree node that has no step yet, the model is imported again: the importer
 // takes the values that the run has read so far, arrives at the same place, and makes the next
-// steps. When there are too many leaves, the one that was used least recently is dropped, with the
-// tree nodes that lead to no other leaf.
+// steps. When there are too many leaves, or they keep too much memory, the one that was used least
+// recently is dropped, with the tree nodes that lead to no other leaf.
+//
+// All nets read the model's values in the same memory (ValueMemory). Since one net runs at a time,
+// they take scratch memory from the context's pool for the time of a run.
 #pragma once
 
+#include "api/model_values.hpp"
 #include "api/net_impl.hpp"
 #include "formats/onnx/importer.hpp"
 
@@ -86,10 +90,19 @@ class ONNXProgram {
         std::vector<Result> results;  ///< of a leaf, in the order of the model's outputs
         std::uint64_t last_use = 0;
         std::int64_t host_nodes = 0;  ///< of a leaf
+        std::uint64_t bytes = 0;      ///< that its slots and its net keep
     };
 
-    void make_room();
+    ONNXSession::Values run_once(const ONNXSession::Values& inputs);
+    /// Drops leaves, the least recently used first, until at most `most` are left.
+    void drop_leaves(std::size_t most);
+    /// Does so until they are within the limits of the options, but for one.
+    void drop_surplus();
     void drop(Node* node);
+    void count(Node& node, std::uint64_t bytes) {
+        node.bytes += bytes;
+        bytes_ += bytes;
+    }
     /// A context of the host. Nets of a few integers, such as sizes computed from sizes, run there.
     const Context& host();
 
@@ -98,8 +111,10 @@ class ONNXProgram {
     std::shared_ptr<const onnx::Model> model_;
     ONNXSessionOptions options_;
     onnx::ImportLimits limits_;
-    Node top_;  ///< its children are the roots, by input shapes
+    ValueMemory memory_;  ///< outlives the nodes
+    Node top_;            ///< its children are the roots, by input shapes
     std::vector<Node*> leaves_;
+    std::uint64_t bytes_ = 0;  ///< that all nodes keep
     std::uint64_t uses_ = 0;
     std::int64_t nets_made_ = 0;
     std::int64_t host_nodes_ = 0;  ///< of the last run

@@ -16,6 +16,9 @@ namespace {
 using onnx::HostValue;
 using onnx::Ref;
 
+/// About what the host keeps of an operator: its node, its launch and their texts.
+constexpr std::uint64_t bytes_per_operator = 8 << 10;
+
 std::string bytes_of(const HostTensor& value) {
     return {reinterpret_cast<const char*>(value.data.data()), value.data.size()};
 }
@@ -85,8 +88,10 @@ void ONNXRun::advance() {
         child->parent = node_;
         child->key = key;
         if (makes_slots)
-            for (const HostValue& value : last.values)
+            for (const HostValue& value : last.values) {
                 child->slots.push_back({{value->shape, value->dtype}, {}, {}});
+                program_.count(*child, value->data.size());
+            }
     }
     node_ = child.get();
     for (std::size_t i = 0; i < node_->slots.size(); ++i) {
@@ -107,6 +112,7 @@ ONNXSession::Values ONNXRun::run() {
     if (!node_->is_leaf) import();
     execute(*node_->step);
     node_->last_use = ++program_.uses_;
+    program_.drop_surplus();
     program_.host_nodes_ = node_->host_nodes;
     ONNXSession::Values values;
     const auto& outputs = program_.model_->graph.outputs;
@@ -149,7 +155,8 @@ ONNXValue ONNXRun::result(const Result& from) const {
 
 /// The rest of the way: the importer goes it from its beginning, by the records so far.
 void ONNXRun::import() {
-    program_.make_room();
+    program_.drop_leaves(static_cast<std::size_t>(program_.options_.max_programs) - 1);
+    program_.memory_.forget_unused();
     replayed_ = 1;  // the inputs
     onnx::Importer importer(*program_.model_, program_.limits_);
     importer.run_stages_by(*this);
@@ -236,9 +243,11 @@ std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part, bo
     step->net = std::make_shared<NetImpl>(on_host ? program_.host() : program_.context_,
                                           std::move(net.description), options);
     step->net->read_inputs_from(std::move(tensors));
-    step->net->set_source(std::make_shared<ModelValues>(std::move(net.values)));
+    step->net->set_source(std::make_shared<ModelValues>(std::move(net.values), &program_.memory_));
+    step->net->run_among_many();
     for (const auto& [name, value] : outputs)
         step->outputs.push_back(step->net->built().outputs.at(name));
+    program_.count(*node_, step->net->kept_bytes() + part.operators.size() * bytes_per_operator);
     ++program_.nets_made_;
     return step;
 }

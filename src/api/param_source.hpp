@@ -7,6 +7,7 @@
 #include "graph/graph.hpp"
 #include "runtime/host_pool.hpp"
 
+#include <dlprim/tensor.hpp>
 #include <dlprim/tensor_file.hpp>
 
 #include <cstddef>
@@ -27,6 +28,9 @@ class ParamSource {
     virtual ~ParamSource() = default;
     /// Reads the parameter's values in its own type. Every call returns the same values.
     virtual void read(const Value& parameter, std::vector<std::byte>& data) = 0;
+    /// The parameter's memory on a device where the source has its own, which nobody writes to.
+    /// Otherwise undefined: the caller allocates memory and reads the values into it.
+    virtual Tensor shared(const Context&, const Value&) { return {}; }
     /// Called when nothing will be read for a while.
     virtual void close() {}
 };

@@ -246,9 +246,21 @@ void Executor::forget_constants() {
 
 void Executor::release_bindings() noexcept {
     for (Binding& binding : bound_) binding.buffer.reset();
+    release_scratch();
+}
+
+void Executor::release_scratch() noexcept {
     if (!brief_scratch_) return;
     for (std::shared_ptr<Buffer>& slab : slabs_) slab.reset();
     if (brief_constants_) blocks_[static_cast<std::size_t>(constants_)].reset();
+}
+
+std::uint64_t Executor::kept_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto* list : {&slabs_, &blocks_})
+        for (const std::shared_ptr<Buffer>& memory : *list)
+            if (memory) bytes += memory->bytes();
+    return bytes;
 }
 
 std::byte* Executor::slot(const std::string& name) {

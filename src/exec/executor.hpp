@@ -46,10 +46,10 @@ class Executor {
   public:
     /// Allocates what the plan needs. Blocks in `store` of at least the right size are reused, and
     /// others are added to it. The blocks "constants" and "scalars" are not shared. With
-    /// `brief_scratch`, as eager calls want it, memory comes from the context's pool, and slabs
-    /// only from take_scratch() to release_bindings(). Throws Error(out_of_memory), and
-    /// EnginesDistrusted (plan/engine_failed.hpp) if checks find an engine of a chain wrong; a new
-    /// plan has another one.
+    /// `brief_scratch`, as eager calls and the nets of a session want it, memory comes from the
+    /// context's pool, and slabs only from take_scratch() to release_bindings(). Throws
+    /// Error(out_of_memory), and EnginesDistrusted (plan/engine_failed.hpp) if checks find an
+    /// engine of a chain wrong; a new plan has another one.
     Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
              bool brief_scratch = false);
 
@@ -70,12 +70,16 @@ class Executor {
     void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);
     /// Takes memory for the slabs of an executor with `brief_scratch`, which a run needs.
     void take_scratch();
+    /// Releases what take_scratch() took. Enqueued work may still use it: what is enqueued later on
+    /// the same queue finds it unused.
+    void release_scratch() noexcept;
+    /// The memory that the plan keeps between runs, without what is bound to it.
+    std::uint64_t kept_bytes() const;
     /// Says that parameters change from run to run, so that what setup makes of them (packed
     /// weights) is worth no memory of its own: take_scratch() takes that, too, and each run repeats
     /// setup. Does nothing if the plan has literals, which lie there as well. For `brief_scratch`.
     void forget_constants();
-    /// Releases the bound memory and what take_scratch() took. Enqueued work may still use it: what
-    /// is enqueued later on the same queue finds it unused.
+    /// Releases the bound memory and the scratch, which enqueued work may still use, too.
     void release_bindings() noexcept;
 
     /// Sets a scalar for the next run: the seed, the step, the learning rate. It is uploaded by the

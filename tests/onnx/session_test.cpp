@@ -94,6 +94,47 @@ TEST_CASE("a session keeps as many ways as it may") {
     CHECK(run({2, 2}) == 4);
 }
 
+/// y = x w, with a w of 64 KiB.
+Model product_of_any_rows() {
+    return {.nodes = {node("MatMul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},
+            .inputs = {value("x", {-1, 128})},
+            .outputs = {value("y", {-1, 128})},
+            .initializers = {floats("w", {128, 128}, Values(128 * 128, 0.5))}};
+}
+
+TEST_CASE("programs of many shapes keep no weights of their own") {
+    const dlprim::Context device("cpu");
+    Session session = open_session(product_of_any_rows(), {}, device);
+    const auto run = [&](std::int64_t rows) {
+        session.run({{"x", tensor({rows, 128}, Values(static_cast<std::size_t>(rows) * 128, 1))}});
+        return session.output("y");
+    };
+    const std::uint64_t before = device.memory().live;
+    for (std::int64_t rows = 1; rows <= 20; ++rows) run(rows);
+    CHECK(session.nets() == 20);
+    // Inputs and outputs, 2 * 512 bytes a row, are a program's own.
+    const std::uint64_t own = 210 * 2 * 512;
+    CHECK(device.memory().live - before >= own);
+    CHECK(device.memory().live - before < own + 20 * 4096);
+    for (std::int64_t rows = 1; rows <= 20; ++rows)
+        CHECK(run(rows).find(": 64 64") != std::string::npos);
+    CHECK(session.nets() == 20);
+}
+
+TEST_CASE("programs that keep more memory than they may are dropped") {
+    dlprim::ONNXSessionOptions options;
+    options.max_program_bytes = 0;
+    Session session = open_session(product_of_any_rows(), options);
+    const auto run = [&](std::int64_t rows) {
+        session.run({{"x", tensor({rows, 128}, Values(static_cast<std::size_t>(rows) * 128, 1))}});
+        return session.nets();
+    };
+    CHECK(run(1) == 1);
+    CHECK(run(1) == 1);  // the last is kept in any case
+    CHECK(run(2) == 2);
+    CHECK(run(1) == 3);
+}
+
 TEST_CASE("inputs that do not fit are named, with what is declared") {
     Session session = open_session({.nodes = {node("Add", {"x", "z"}, {"y"})},
                                     .inputs = {value("x", {-1, 2}), value("z", {-1, 2})},
