@@ -20,6 +20,7 @@ FOLDERS = ["src", "include", "tools", "examples", "benchmarks", "tests", "python
 KEYWORDS = "its parameters are the keyword arguments of the Python function that calls it"
 CACHE_KEY = "its parameters are the keyword arguments of the public function, and the key of the cache of calls"
 EXCEPTIONS = {
+    "python/src/onnx.cpp:make_session": KEYWORDS,
     "python/src/schedule.cpp:make_schedule": KEYWORDS,
     "python/src/train.cpp:run_training": KEYWORDS,
     "python/dlprim/ops/_sequences.py:recurrent_call": CACHE_KEY,

@@ -70,6 +70,13 @@ INLINE void read_panel(local const float* from, vec* to) {
     for (int v = 0; v < NV; ++v) to[v] = *(local const vec_any*)(from + v * W);
 }
 
+// Packs lines whose steps are neighbours (`along`), or that are neighbours themselves.
+INLINE void pack_lines(int along, global const float* from, long line_step, long k_step, int lines, int steps, int width,
+                       local float* to) {
+    if (along) pack_along(from, line_step, 1, lines, steps, width, to);
+    else pack_across(from, k_step, lines, steps, width, to);
+}
+
 // Step p of row r of a tile of A.
 #if A_PACKED
 #define A_NOW pa[r]
@@ -104,18 +111,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
         const int shares = B_STEPS ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
         const int share_steps = (steps + shares - 1) / shares;
 #if A_PACKED
-        for (int tile = first_tile; tile < last_tile; ++tile) {
-            global const float* from = a + tile * MR * a_row + k0 * a_k;
-            local float* to = a_block + (tile - first_tile) * MR * steps;
-            if (A_STEPS) pack_along(from, a_row, 1, min(MR, m - tile * MR), steps, MR, to);
-            else pack_across(from, a_k, min(MR, m - tile * MR), steps, MR, to);
-        }
+        for (int tile = first_tile; tile < last_tile; ++tile)
+            pack_lines(A_STEPS, a + tile * MR * a_row + k0 * a_k, a_row, a_k, min(MR, m - tile * MR), steps, MR,
+                       a_block + (tile - first_tile) * MR * steps);
 #endif
         for (int panel = first_panel; panel < last_panel; ++panel) {
             const int column = panel * NR;
             global const float* b_from = b + column * b_column + k0 * b_k;
-            if (B_STEPS) pack_along(b_from, b_column, 1, min(NR, n - column), steps, NR, b_panel);
-            else pack_across(b_from, b_k, min(NR, n - column), steps, NR, b_panel);
+            pack_lines(B_STEPS, b_from, b_column, b_k, min(NR, n - column), steps, NR, b_panel);
             global const float* b_next = panel + 1 == last_panel ? b + first_panel * NR * b_column + (k0 + steps) * b_k
                                                                  : b_from + NR * b_column;
             for (int tile = first_tile; tile < last_tile; ++tile) {
