@@ -38,6 +38,7 @@ void fail_unset(const std::vector<std::string>& inputs, std::string_view action,
 
 namespace {
 
+/// Gives scratch memory back when a run ends, also by an error.
 struct Releasing {
     Executor& executor;
     ~Releasing() { executor.release_scratch(); }

@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "engine/disabled.hpp"
-#include "plan/compile_stage.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <dlprim/log.hpp>
@@ -81,39 +80,14 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
 }
 
 void Executor::make_chains() {
-    ContextImpl& device = Access::impl(context_);
-    const auto give_up = [](const Error& error) {
-        log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
-    };
-    std::vector<Link> made;
-    PendingPrograms programs;  // of each chain one
     for (const auto& [first, last] : plan_->chains) {
         std::vector<const Step*> linked;
         for (std::size_t i = first; i < last; ++i) linked.push_back(&plan_->steps[i]);
-        const NotedBuilds noted;
         try {
-            made.push_back({first, last, std::make_unique<Chain>(device, linked)});
-            programs.push_back(noted.programs().at(0));
+            chains_.push_back(
+                {first, last, std::make_unique<Chain>(Access::impl(context_), linked)});
         } catch (const Error& error) {
-            give_up(error);
-        }
-    }
-    PendingPrograms distinct;
-    for (const auto& program : programs)
-        if (!program->compiled() &&
-            std::find(distinct.begin(), distinct.end(), program) == distinct.end())
-            distinct.push_back(program);
-    // If the caller postpones all builds, it runs little of the plan.
-    std::vector<std::exception_ptr> errors;
-    if (!BuildsLater::wanted()) errors = compile_on_cores(device, distinct);
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        const auto at = std::find(distinct.begin(), distinct.end(), programs[i]);
-        const auto number = static_cast<std::size_t>(at - distinct.begin());
-        try {
-            if (number < errors.size() && errors[number]) std::rethrow_exception(errors[number]);
-            chains_.push_back(std::move(made[i]));
-        } catch (const Error& error) {
-            give_up(error);
+            log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
         }
     }
 }

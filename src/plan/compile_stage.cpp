@@ -31,28 +31,20 @@ void CompileStage::add(Step& step, const PendingPrograms& programs) {
     }
 }
 
-std::vector<std::exception_ptr> compile_on_cores(
-    ContextImpl& context, const PendingPrograms& programs,
-    const std::function<void(std::size_t done, std::size_t next)>& begins) {
-    if (programs.empty()) return {};
-    const auto start = std::chrono::steady_clock::now();
-    const int total = static_cast<int>(programs.size());
-    const int threads =
-        total < 2 ? total : std::min({context.pool().threads(), total, most_threads});
-    auto errors = compile_together(programs, threads, begins);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    log(LogLevel::info, cat("made ", total, " programs in ", seconds.count(), " s on ", threads,
-                            threads == 1 ? " thread" : " threads"));
-    return errors;
-}
-
 void CompileStage::run() {
+    const auto start = std::chrono::steady_clock::now();
     const int total = static_cast<int>(programs_.size());
+    const int threads =
+        total < 2 ? total : std::min({context_.pool().threads(), total, most_threads});
     const auto errors =
-        compile_on_cores(context_, programs_, [&](std::size_t done, std::size_t next) {
+        compile_together(programs_, threads, [&](std::size_t done, std::size_t next) {
             if (options_.progress)
                 options_.progress("compiling " + wanted_by_[next], static_cast<int>(done), total);
         });
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (total > 0)
+        log(LogLevel::info, cat("made ", total, " programs in ", seconds.count(), " s on ", threads,
+                                threads == 1 ? " thread" : " threads"));
     for (const Entry& entry : steps_) finish(entry, errors);
     if (options_.progress && total > 0) options_.progress("", total, total);
 }

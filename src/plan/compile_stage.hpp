@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CompileStage: compiles all programs of a plan together. Chains compile theirs likewise.
+// CompileStage: compiles all programs of a plan together.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -8,17 +8,11 @@
 
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace dlprim {
-
-/// Compiles distinct programs on all cores, as compile_together() does.
-std::vector<std::exception_ptr> compile_on_cores(
-    ContextImpl& context, const PendingPrograms& programs,
-    const std::function<void(std::size_t done, std::size_t next)>& begins = {});
 
 /// Compiles a plan's launches. Their distinct programs are compiled concurrently on all cores.
 /// Failures are reported as if steps were compiled one after the other, so that which engine is

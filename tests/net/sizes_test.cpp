@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A new size compiles nothing: after sizes that cover the classes by which engines and tiles are
+// Sizes that compile nothing: after those that cover the classes by which engines and tiles are
 // chosen, eager calls and a net that is reshaped use the programs that they have, for fifty random
-// sizes of each operator in a table. Results are those of
-// a fresh context bit by bit, so they depend on the size and not on what ran before, and the host's
-// within the operator's tolerance.
+// sizes of each operator in a table. The rows of a product are not random, since their number still
+// chooses a program. Results are those of a fresh context bit by bit, so they depend on the size
+// and not on what ran before, and the host's within the operator's tolerance.
 #include "base/text.hpp"
 #include "net/support.hpp"
 

@@ -3,29 +3,14 @@
 #include "ops/conv2d/sizes.hpp"
 
 #include "base/text.hpp"
+#include "graph/image_options.hpp"
 
 #include <cmath>
 
 namespace dlprim::conv2d {
 
-namespace {
-
-/// One size for each of `dims` dimensions, from one or `dims` entries.
-Ints list_of(const Attrs& attrs, const char* name, int dims) {
-    Ints given = attrs.ints(name);
-    require(given.size() == 1 || given.size() == static_cast<std::size_t>(dims), name, " has ",
-            given.size(), " entries; it is one size or one for each of the ", dims,
-            " dimensions of images");
-    if (given.size() == 1) given.resize(static_cast<std::size_t>(dims), given[0]);
-    return given;
-}
-
-}  // namespace
-
 Sizes::Sizes(const Attrs& attrs, const Shape& x, bool is_transposed)
-    : transposed(is_transposed), dims(x.rank() - 2) {
-    require(x.rank() >= 3 && x.rank() <= 5, "input ", x.str(),
-            " is not [N, C, ...] with one to three dimensions of images");
+    : transposed(is_transposed), dims(dims_of_images(x)) {
     batch = x[0];
     in = x[1];
     out = attrs.integer("channels_out");
@@ -47,12 +32,13 @@ Sizes::Sizes(const Attrs& attrs, const Shape& x, bool is_transposed)
 }
 
 void Sizes::read(const Attrs& attrs) {
-    const Ints kernel = list_of(attrs, "kernel", dims), stride = list_of(attrs, "stride", dims),
-               dilate = list_of(attrs, "dilate", dims);
+    const Ints kernel = sizes_of_dims(attrs, "kernel", dims),
+               stride = sizes_of_dims(attrs, "stride", dims),
+               dilate = sizes_of_dims(attrs, "dilate", dims);
     const auto count = static_cast<std::size_t>(dims);
     const bool two_sided = attrs.ints("pad").size() == 2 * count;
-    const Ints pad = two_sided ? attrs.ints("pad") : list_of(attrs, "pad", dims);
-    const Ints added = transposed ? list_of(attrs, "output_pad", dims) : Ints(count, 0);
+    const Ints pad = two_sided ? attrs.ints("pad") : sizes_of_dims(attrs, "pad", dims);
+    const Ints added = transposed ? sizes_of_dims(attrs, "output_pad", dims) : Ints(count, 0);
     for (std::size_t i = 0; i < count; ++i) {
         Axis& a = axes[3 - count + i];
         a.kernel = kernel[i];

@@ -4,6 +4,7 @@
 
 #include "base/schema.hpp"
 #include "base/text.hpp"
+#include "graph/image_options.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -11,16 +12,6 @@
 namespace dlprim::pooling {
 
 namespace {
-
-/// One size for each of `dims` dimensions, from one or `dims` entries.
-Ints sizes(const Attrs& attrs, const char* name, int dims) {
-    Ints given = attrs.ints(name);
-    require(given.size() == 1 || given.size() == static_cast<std::size_t>(dims), name, " has ",
-            given.size(), " entries; it is one size or one for each of the ", dims,
-            " dimensions of images");
-    if (given.size() == 1) given.resize(static_cast<std::size_t>(dims), given[0]);
-    return given;
-}
 
 /// The shape of x.
 Shape input_shape(const Problem& problem) {
@@ -56,9 +47,7 @@ Windows::Windows(const Problem& problem) : Windows(problem.attrs, input_shape(pr
 Windows::Windows(const Attrs& attrs, const Shape& x)
     : average(attrs.text("mode") == "avg"),
       positions(chosen<Positions, &ops::Pooling::positions>(attrs)),
-      dims(x.rank() - 2) {
-    require(dims >= 1 && dims <= 3, "input ", x.str(),
-            " is not [N, C, ...] with one to three dimensions of images");
+      dims(dims_of_images(x)) {
     const bool global = attrs.has("global") && attrs.boolean("global");
     const bool parts = !attrs.ints("output").empty(), window = !attrs.ints("kernel").empty();
     require(window || parts || global, "option 'kernel' is missing");
@@ -66,7 +55,7 @@ Windows::Windows(const Attrs& attrs, const Shape& x)
     adaptive = parts || global;
     planes = x[0] * x[1];
     const std::size_t first = axes.size() - static_cast<std::size_t>(dims);
-    const Ints wanted = parts ? sizes(attrs, "output", dims) : Ints(axes.size(), 1);
+    const Ints wanted = parts ? sizes_of_dims(attrs, "output", dims) : Ints(axes.size(), 1);
     for (std::size_t i = 0; i < static_cast<std::size_t>(dims); ++i) {
         Axis& axis = axes[first + i];
         axis.in = x[static_cast<int>(i) + 2];
@@ -85,11 +74,12 @@ void Windows::read_fixed(const Attrs& attrs, const Shape& x) {
     const bool ceil_mode = attrs.boolean("ceil_mode");
     count_include_pad = attrs.boolean("count_include_pad");
     divisor = attrs.integer("divisor_override");
-    const Ints kernel = sizes(attrs, "kernel", dims), stride = sizes(attrs, "stride", dims),
-               dilate = sizes(attrs, "dilate", dims);
+    const Ints kernel = sizes_of_dims(attrs, "kernel", dims),
+               stride = sizes_of_dims(attrs, "stride", dims),
+               dilate = sizes_of_dims(attrs, "dilate", dims);
     const Ints given = attrs.ints("pad");
     const bool two_sided = given.size() == 2 * static_cast<std::size_t>(dims);
-    const Ints pad = two_sided ? given : sizes(attrs, "pad", dims);
+    const Ints pad = two_sided ? given : sizes_of_dims(attrs, "pad", dims);
     for (std::size_t i = 0; i < kernel.size(); ++i) {
         Axis& a = axes[axes.size() - kernel.size() + i];
         a = {a.in,     1, kernel[i], stride[i], pad[i], pad[two_sided ? i + kernel.size() : i],

@@ -4,6 +4,7 @@
 
 #include "base/schema.hpp"
 #include "base/text.hpp"
+#include "graph/image_options.hpp"
 
 #include <dlprim/op_options.hpp>
 
@@ -40,9 +41,7 @@ Options::Options(const Attrs& attrs)
 }
 
 Shape Options::output_shape(const Shape& x) const {
-    require(x.rank() >= 3 && x.rank() <= 5, "input ", x.str(),
-            " is not [N, C, ...] with one to three dimensions of images");
-    const auto dims = static_cast<std::size_t>(x.rank() - 2);
+    const auto dims = static_cast<std::size_t>(dims_of_images(x));
     require(output.empty() || output.size() == dims || output.size() == 1, "output has ",
             output.size(), " entries, images have ", dims, " dimensions");
     require(scales.empty() || scales.size() == dims || scales.size() == 1, "scales has ",
