@@ -436,7 +436,7 @@ std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
         Built& plan = built();
         plan.ran_forward = false;
         try {
-            const std::vector<Executor::Timing> timings =
+            std::vector<Executor::Timing> timings =
                 plan.executor->profile(whole_step, options_.progress);
             plan.has_outputs = true;
             return timings;

@@ -86,9 +86,9 @@ void Axis::add_filter(Mix& mix, bool is_cubic, double step, double position, std
     const double wide = std::max(step, 1.0), support = (is_cubic ? 2 : 1) * wide;
     const double center = step * (position + 0.5);
     const std::int64_t from =
-        std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
+        std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(center - support + 0.5)), 0);
     const std::int64_t to =
-        std::min<std::int64_t>(static_cast<std::int64_t>(center + support + 0.5), in);
+        std::min<std::int64_t>(static_cast<std::int64_t>(std::floor(center + support + 0.5)), in);
     double total = 0;
     for (std::int64_t i = from; i < to; ++i) {
         const double x = (static_cast<double>(i) - center + 0.5) / wide;
