@@ -25,10 +25,16 @@
 namespace dlprim {
 namespace {
 
-// On two cores, processes would only take turns with each other.
-constexpr int least_threads = 3;
+/// What processes must have to do to be worth their start.
+struct Least {
+    int threads, programs, programs_each;
+};
+// Beside the calling thread, which compiles, too, two processes on two cores would only take turns.
 // A process first opens the device, which takes about as long as compiling a program or two.
-constexpr int least_programs = 16, programs_each = 4;
+constexpr Least least_usually = {3, 16, 4};
+// The calling thread leaves all programs to the processes. The first program of a process takes
+// half a second more than those after it, which take 0.1 to 0.8 s each.
+constexpr Least least_at_launch = {2, 4, 2};
 // More processes are slower: the more open the device at once, the longer each of them waits for
 // it. The first batch of a cold EfficientNetV2-S training step on an H200 took 22.3 s with threads,
 // 10.0 s with four processes, 6.3 s with eight and 6.8 s with sixteen, each without the trial.
@@ -51,12 +57,17 @@ std::optional<int> wanted_processes() {
     return value;
 }
 
+Least least_for(const CompileTarget* target) {
+    return target != nullptr && target->compiles_at_launch() ? least_at_launch : least_usually;
+}
+
 int processes_that_pay(const CompileTarget& target, int programs, int threads) {
-    if (programs < least_programs || !compiles_in_turn(target)) return 0;
+    const Least least = least_for(&target);
+    if (programs < least.programs || !compiles_in_turn(target)) return 0;
     const auto memory = static_cast<std::uint64_t>(most_processes) * memory_each;
     const std::uint64_t fits =
         std::min({memory, host_memory(), target.device_memory()}) / memory_each;
-    return std::min({threads, programs / programs_each, static_cast<int>(fits)});
+    return std::min({threads, programs / least.programs_each, static_cast<int>(fits)});
 }
 
 /// The programs that are not finished: those that a process may take, and those that a process has
@@ -84,6 +95,10 @@ class AheadList {
         left_.pop_front();
         ++drawn_;
         return index;
+    }
+    bool any_left() {
+        const std::lock_guard lock(mutex_);
+        return !left_.empty();
     }
     /// Leaves a program that was drawn to the calling thread.
     void hand_over(std::size_t index) {
@@ -137,7 +152,10 @@ class Crew {
          AheadList& list)
         : programs_(programs), target_(target), crew_(crew), list_(list) {
         try {
-            for (int i = 0; i < crew.processes; ++i) threads_.emplace_back([this] { work(); });
+            for (int i = 0; i < crew.processes; ++i) {
+                threads_.emplace_back([this] { work(); });
+                if (draws_from_start_) list_.count_drawing(1);
+            }
         } catch (const std::system_error&) {
             // There are fewer processes then.
         }
@@ -155,17 +173,21 @@ class Crew {
 
   private:
     void work() {
+        bool draws = draws_from_start_;
         try {
-            CompileProcess process(crew_.executable, target_, stop_, crew_.patience);
-            if (!process.ready()) return;
-            if (!any_ready_.exchange(true)) first_ready_ms_ = elapsed_ms();
-            list_.count_drawing(1);
-            while (!stop_ && give_next(process)) {
-            }
-            list_.count_drawing(-1);
+            do {
+                CompileProcess process(crew_.executable, target_, stop_, crew_.patience);
+                if (!process.ready()) break;
+                if (!any_ready_.exchange(true)) first_ready_ms_ = elapsed_ms();
+                if (!std::exchange(draws, true)) list_.count_drawing(1);
+                while (!stop_ && give_next(process)) {
+                }
+                // A launch for nothing (runtime/trial_launches.hpp) may end a process.
+            } while (target_.compiles_at_launch() && !stop_ && list_.any_left());
         } catch (const std::exception& error) {
             log(LogLevel::debug, cat("a process that compiles is let go: ", error.what()));
         }
+        if (draws) list_.count_drawing(-1);
     }
     /// Has the process compile one more program. Returns false if it is to end.
     bool give_next(CompileProcess& process) noexcept {
@@ -194,6 +216,9 @@ class Crew {
     const CompileTarget& target_;
     const CompileCrew& crew_;
     AheadList& list_;
+    /// Whether the calling thread leaves all programs to processes that have yet to start. What it
+    /// compiled would only be half of the work.
+    const bool draws_from_start_ = target_.compiles_at_launch();
     std::atomic<bool> stop_{false}, any_ready_{false};
     std::atomic<int> made_{0};
     std::atomic<std::int64_t> first_ready_ms_{0}, last_made_ms_{0};
@@ -211,11 +236,12 @@ const CompileTarget* target_of(const PendingPrograms& programs) {
 std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads) {
     const std::optional<int> wanted = wanted_processes();
     if (wanted == 0) return std::nullopt;
+    const CompileTarget* target = target_of(programs);
+    const Least least = least_for(target);
     // Nothing else happens in these cases: no trial, and no look at the disk.
     if (!wanted &&
-        (threads < least_threads || programs.size() < static_cast<std::size_t>(least_programs)))
+        (threads < least.threads || programs.size() < static_cast<std::size_t>(least.programs)))
         return std::nullopt;
-    const CompileTarget* target = target_of(programs);
     if (target == nullptr || !target->disk().writable()) return std::nullopt;
     const auto executable = compile_program();
     if (!executable) return std::nullopt;

@@ -8,6 +8,7 @@
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/opencl_builds.hpp"
+#include "runtime/trial_launches.hpp"
 
 #include <dlprim/version.hpp>
 
@@ -50,14 +51,21 @@ class Compiler {
   public:
     Compiler(const OpenCLDevice& device, const std::string& folder)
         : context_(open(device)),
-          builds_(device, context_, BinaryCache(folder), counters_, {}, true) {}
+          builds_(device, context_, BinaryCache(folder), counters_, {}, true),
+          launches_(context_, static_cast<cl_device_id>(device.device)) {}
     ~Compiler() { clReleaseContext(context_); }
     Compiler(const Compiler&) = delete;
     Compiler& operator=(const Compiler&) = delete;
 
     std::string_view compile(const ProgramSource& source) {
         try {
-            clReleaseProgram(builds_.make(source));
+            const cl_program made = builds_.make(source);
+            if (builds_.compiles_at_launch()) {
+                if (!launches_.launch_all(made, source)) ::_exit(0);
+                clReleaseProgram(made);
+                return builds_.keeps(source) ? answer::made : answer::not_kept;
+            }
+            clReleaseProgram(made);
             // Now load it as the other process will. A driver that assembles what it loads keeps
             // the result in its own cache, where the other process then finds it.
             const std::uint64_t before = counted(counters_.cache_hits);
@@ -89,6 +97,7 @@ class Compiler {
     cl_context context_;
     Counters counters_;
     OpenCLBuilds builds_;
+    TrialLaunches launches_;
 };
 
 std::unique_ptr<Compiler> greeted(const std::optional<Message>& message) {

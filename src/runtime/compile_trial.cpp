@@ -72,6 +72,7 @@ bool compiles_in_turn(const std::function<void(int number)>& compile) {
 }
 
 bool compiles_in_turn(const CompileTarget& target) {
+    if (target.compiles_at_launch()) return true;
     const std::string key = cat(target.device_key(), "compiles one program at a time");
     if (const auto known = target.disk().load(key)) return *known == "yes";
     bool in_turn = false;

@@ -41,6 +41,9 @@ const char* exact_division(cl_device_id device, DeviceKind kind) {
     return has && kind != DeviceKind::cpu ? " -cl-fp32-correctly-rounded-divide-sqrt" : "";
 }
 
+// Stands in the binary cache for a program of a driver that keeps what it compiles.
+constexpr std::string_view kept_by_driver = "the driver keeps it";
+
 // A program that no driver can have in its own cache.
 ProgramSource small_program(int number) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -72,6 +75,7 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       exact_division_(exact_division(device_, device.info.kind)),
       device_memory_(device.traits.global_bytes),
       is_pocl_(is_pocl(device.platform_version)),
+      driver_keeps_(is_pocl_ && pocl_keeps_programs()),
       builds_alone_(device.info.platform == "Oclgrind"),
       takes_turns_(needs_kernel_turns(device.platform_version)),
       math_(
@@ -101,6 +105,9 @@ std::string OpenCLBuilds::device_options(const ProgramSource& source) const {
 
 const CompilerSurvey& OpenCLBuilds::survey() const {
     std::call_once(surveyed_, [this] {
+        // PoCL's compiler for processors is Clang, which knows prefetches, and a process for the
+        // trial would take half a second of the first result.
+        if (is_pocl_ && info_.kind == DeviceKind::cpu) return;
         const auto executable = serves_ || !disk_.enabled() || !disk_.writable()
                                     ? std::optional<std::filesystem::path>()
                                     : compile_program();
@@ -135,6 +142,10 @@ cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead)
     std::optional<BuildLock> turn;
     if (is_pocl_) turn.emplace(pocl_cache_folder(), key);
     if (const auto binary = disk_.load(key)) {
+        if (*binary == kept_by_driver) {
+            count(ahead || shielded ? counters_.compiles : counters_.cache_hits);
+            return from_source(source);
+        }
         if (const cl_program program = from_binary(source, *binary)) {
             count(ahead || shielded ? counters_.compiles : counters_.cache_hits);
             return program;
@@ -144,6 +155,10 @@ cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead)
     }
     count(counters_.compiles);
     cl_program program = from_source(source);
+    if (driver_keeps_) {
+        disk_.save(key, kept_by_driver);
+        return program;
+    }
     if (wants_ptx_target(source.source)) program = with_instructions(source, program);
     if (disk_.enabled()) {
         const std::string binary = binary_of(program);

@@ -41,6 +41,7 @@ class OpenCLBuilds : public CompileTarget {
     /// Whether kernels are launched in turns (runtime/kernel_turns.hpp).
     bool takes_turns() const noexcept { return takes_turns_; }
     std::uint64_t device_memory() const noexcept override { return device_memory_; }
+    bool compiles_at_launch() const noexcept override { return driver_keeps_; }
     void try_compiling(int number) const override;
     /// Which of the driver's functions are wrong. Programs are built with our texts in their place.
     MathSurvey& math() const noexcept { return math_; }
@@ -82,6 +83,9 @@ class OpenCLBuilds : public CompileTarget {
     const char* exact_division_;  ///< an option for all programs, or ""
     std::uint64_t device_memory_;
     bool is_pocl_;
+    /// Whether the driver has a cache on the disk and our binaries would only cost time. PoCL
+    /// compiles each kernel a second time, for any local size, when it is asked for a binary.
+    bool driver_keeps_;
     bool builds_alone_;  ///< whether the compiler crashes where two threads are in it
     bool takes_turns_;
     mutable MathSurvey math_;

@@ -45,6 +45,10 @@ bool is_pocl(std::string_view platform_version) {
            platform_version.find("pocl") != std::string_view::npos;
 }
 
+bool pocl_keeps_programs() {
+    return env("POCL_KERNEL_CACHE") != "0";
+}
+
 fs::path pocl_cache_folder() {
     if (const auto folder = env("POCL_CACHE_DIR")) return *folder;
     fs::path base = "/tmp";
@@ -55,7 +59,7 @@ fs::path pocl_cache_folder() {
     // Newer versions use a folder of another name when the kernel cache is off.
     std::error_code ignored;
     const fs::path uncached = base / "pocl" / "uncached";
-    if (env("POCL_KERNEL_CACHE") == "0" && fs::exists(uncached, ignored)) return uncached;
+    if (!pocl_keeps_programs() && fs::exists(uncached, ignored)) return uncached;
     return base / "pocl" / "kcache";
 }
 

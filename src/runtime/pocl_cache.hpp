@@ -16,6 +16,9 @@ bool is_pocl(std::string_view platform_version);
 /// HOME/.cache or in /tmp.
 std::filesystem::path pocl_cache_folder();
 
+/// Whether PoCL keeps compiled programs there for other processes, which POCL_KERNEL_CACHE=0 ends.
+bool pocl_keeps_programs();
+
 /// What prevents PoCL from writing there, as the end of a sentence that says what would help, or
 /// empty. To find out, it makes the folder, as PoCL would, and a small file in it.
 std::string pocl_cache_trouble();

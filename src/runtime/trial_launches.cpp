@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// TrialLaunches.
+#include "runtime/trial_launches.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+namespace dlprim {
+namespace {
+
+/// What each size, stride, offset and count is: as many floats as the widest vector has, so that
+/// vectors lie where the compiler expects them, and loops are short.
+constexpr std::uint64_t number = 16;
+/// Products of several such numbers lead far. The system gives the memory page by page as it is
+/// touched, which little of it is. Pointers are to its middle, since some positions are negative.
+constexpr std::size_t most_zeros = std::size_t{8} << 30;
+constexpr std::size_t local_bytes = 4096;
+/// A kernel that runs longer is taken to run for ever.
+constexpr std::chrono::milliseconds patience{2000}, poll{1};
+
+bool is_pointer(const KernelParameter& parameter) {
+    return parameter.type.find('*') != std::string::npos;
+}
+
+/// Sets a number, or the first of a vector. Only the driver knows the size of
+/// a type that the text has defined, and refuses others.
+bool set_number(cl_kernel kernel, cl_uint index) {
+    const std::array<std::uint64_t, 16> values{number};
+    for (const std::size_t bytes : {4, 8, 2, 1, 16, 32, 64, 128})
+        if (clSetKernelArg(kernel, index, bytes, values.data()) == CL_SUCCESS) return true;
+    return false;
+}
+
+}  // namespace
+
+TrialLaunches::~TrialLaunches() {
+    if (zeros_ != nullptr) clReleaseMemObject(zeros_);
+    if (memory_ != nullptr) clReleaseMemObject(memory_);
+    if (queue_ != nullptr) clReleaseCommandQueue(queue_);
+}
+
+bool TrialLaunches::launch_all(cl_program program, const ProgramSource& source) {
+    for (const auto& [name, parameters] : kernel_signatures(source.source)) {
+        cl_int code = CL_SUCCESS;
+        const cl_kernel kernel = clCreateKernel(program, name.c_str(), &code);
+        if (code != CL_SUCCESS) continue;  // the preprocessor has removed it
+        const bool ended = !prepare(kernel, parameters) || launch(kernel);
+        clReleaseKernel(kernel);
+        if (!ended) return false;
+    }
+    return true;
+}
+
+void TrialLaunches::make_zeros() {
+    cl_ulong most = 0;
+    clGetDeviceInfo(device_, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, nullptr);
+    cl_int code = CL_SUCCESS;
+    const cl_buffer_region half{std::min<std::size_t>(most, most_zeros) / 2,
+                                std::min<std::size_t>(most, most_zeros) / 2};
+    memory_ = clCreateBuffer(context_, CL_MEM_READ_WRITE, half.origin + half.size, nullptr, &code);
+    if (code != CL_SUCCESS) return;
+    zeros_ =
+        clCreateSubBuffer(memory_, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &half, &code);
+    if (code != CL_SUCCESS) zeros_ = nullptr;
+}
+
+/// Sets all arguments. Returns false if the kernel is to be passed over.
+bool TrialLaunches::prepare(cl_kernel kernel, const std::vector<KernelParameter>& parameters) {
+    if (clGetKernelWorkGroupInfo(kernel, device_, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(group_),
+                                 group_.data(), nullptr) != CL_SUCCESS ||
+        group_[0] == 0)
+        return false;
+    if (queue_ == nullptr) queue_ = cl_make_queue(context_, device_, 0);
+    if (zeros_ == nullptr) make_zeros();
+    if (zeros_ == nullptr) return false;
+    for (cl_uint i = 0; i < parameters.size(); ++i) {
+        const bool is_local = parameters[i].type.find("local") != std::string::npos;
+        const bool is_set = !is_pointer(parameters[i]) ? set_number(kernel, i)
+                            : is_local
+                                ? clSetKernelArg(kernel, i, local_bytes, nullptr) == CL_SUCCESS
+                                : clSetKernelArg(kernel, i, sizeof(zeros_), &zeros_) == CL_SUCCESS;
+        if (!is_set) return false;
+    }
+    return true;
+}
+
+/// Runs one work-group. Returns false if it does not end.
+bool TrialLaunches::launch(cl_kernel kernel) {
+    cl_event event = nullptr;
+    if (clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, group_.data(), group_.data(), 0, nullptr,
+                               &event) != CL_SUCCESS ||
+        clFlush(queue_) != CL_SUCCESS)
+        return true;
+    cl_int status = CL_QUEUED;
+    for (auto left = patience; left > poll && status > CL_COMPLETE;) {
+        if (clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                           nullptr) != CL_SUCCESS)
+            break;
+        std::this_thread::sleep_for(poll);
+        if (status == CL_RUNNING) left -= poll;  // it is compiled before it runs
+    }
+    clReleaseEvent(event);
+    return status <= CL_COMPLETE;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// TrialLaunches: launches of kernels whose results nobody wants, for drivers that compile a kernel
+// when it is first launched. Only a process that compiles for another one makes them
+// (runtime/compile_server.hpp), since nothing is known of a kernel's arguments: each pointer is to
+// the same zeros and each number is the same, so a kernel may end its process.
+#pragma once
+
+#include "runtime/cl.hpp"
+#include "runtime/kernel_parameters.hpp"
+#include "runtime/program.hpp"
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace dlprim {
+
+class TrialLaunches {
+  public:
+    /// The context and the device must outlive this object.
+    TrialLaunches(cl_context context, cl_device_id device) : context_(context), device_(device) {}
+    ~TrialLaunches();
+    TrialLaunches(const TrialLaunches&) = delete;
+    TrialLaunches& operator=(const TrialLaunches&) = delete;
+
+    /// Runs one work-group of each kernel that says in its text how large its work-groups are. For
+    /// others the driver's result would depend on the launch. A kernel that cannot be launched is
+    /// passed over.
+    /// Returns false if one does not end; then this process must.
+    bool launch_all(cl_program program, const ProgramSource& source);
+
+  private:
+    void make_zeros();
+    bool prepare(cl_kernel kernel, const std::vector<KernelParameter>& parameters);
+    bool launch(cl_kernel kernel);
+
+    cl_context context_;
+    cl_device_id device_;
+    cl_command_queue queue_ = nullptr;
+    std::array<std::size_t, 3> group_{};         ///< of the kernel that is prepared
+    cl_mem memory_ = nullptr, zeros_ = nullptr;  ///< all of it, and its second half
+};
+
+}  // namespace dlprim
