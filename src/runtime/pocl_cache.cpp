@@ -58,7 +58,7 @@ fs::path pocl_cache_folder() {
         base = fs::path(*home) / ".cache";
     // Newer versions use a folder of another name when the kernel cache is off.
     std::error_code ignored;
-    const fs::path uncached = base / "pocl" / "uncached";
+    fs::path uncached = base / "pocl" / "uncached";
     if (!pocl_keeps_programs() && fs::exists(uncached, ignored)) return uncached;
     return base / "pocl" / "kcache";
 }

@@ -82,7 +82,7 @@ bool TrialLaunches::prepare(cl_kernel kernel, const std::vector<KernelParameter>
         const bool is_set = !is_pointer(parameters[i]) ? set_number(kernel, i)
                             : is_local
                                 ? clSetKernelArg(kernel, i, local_bytes, nullptr) == CL_SUCCESS
-                                : clSetKernelArg(kernel, i, sizeof(zeros_), &zeros_) == CL_SUCCESS;
+                                : clSetKernelArg(kernel, i, sizeof(cl_mem), &zeros_) == CL_SUCCESS;
         if (!is_set) return false;
     }
     return true;
