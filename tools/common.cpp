@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -297,12 +298,13 @@ std::function<void(std::string_view, int, int)> terminal_progress() {
     if (!isatty(STDERR_FILENO)) return {};
     struct State {
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now(),
-                                              last = start;
+                                              last = start, begin = start;
         bool shown = false;
     };
     auto state = std::make_shared<State>();
     return [state](std::string_view what, int done, int total) {
         const auto now = std::chrono::steady_clock::now();
+        if (done == 0) state->begin = now;
         if (done >= total) {
             if (state->shown) std::fprintf(stderr, "\r\033[K");
             state->shown = false;
@@ -315,6 +317,10 @@ std::function<void(std::string_view, int, int)> terminal_progress() {
         state->shown = true;
         std::fprintf(stderr, "\r\033[K[%d/%d] %.*s", done + 1, total, static_cast<int>(what.size()),
                      what.data());
+        const std::chrono::duration<double> seconds = now - state->begin;
+        if (done > 0)
+            std::fprintf(stderr, ", %.0f s left",
+                         std::ceil(seconds.count() / done * (total - done)));
         std::fflush(stderr);
     };
 }

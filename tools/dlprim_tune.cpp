@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// dlprim_tune: measures engines for a network on a device, and exports the results to other
-// machines.
+// dlprim_tune: measures engines for a network on a device, exports the results to other machines,
+// and fills the caches of compiled kernels ahead of the first use of networks.
+#include "benchmark_support.hpp"
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 using namespace dlprim;
 
@@ -14,11 +18,47 @@ namespace {
 
 struct Options {
     std::string net, device, export_to, import_from;
+    std::vector<std::string> prewarm;
     tools::EngineOptions engines;
     std::int64_t batch = 0;
     double seconds = 600;
     bool training = false;
 };
+
+NetOptions net_options(const Options& options, const Context& context, const std::string& path) {
+    NetOptions how;
+    how.mode = options.training ? Mode::training : Mode::inference;
+    how.batch = options.batch;
+    options.engines.set(how);
+    how.progress = tools::progress_lines();
+    how.without_losses = !options.training;
+    if (options.training) how.output_gradients = !tools::open_net(context, path, how).has_loss();
+    return how;
+}
+
+/// Compiles and checks what the first batch of the network needs, by running one. Some drivers
+/// compile a kernel when it is launched first.
+void prewarm(const Options& options, const Context& context, const std::string& path) {
+    const auto start = std::chrono::steady_clock::now();
+    const Counters before = context.counters();
+    Net net = tools::open_net(context, path, net_options(options, context, path));
+    std::unique_ptr<Solver> solver;
+    if (options.training) solver = std::make_unique<Solver>(net, SolverOptions{});
+    if (!tools::is_onnx(path)) net.initialize();
+    for (const auto& [name, data] : tools::make_inputs(net))
+        net.set_input(name, data.data(), data.size());
+    if (!net.has_loss())
+        for (const std::string& name : net.output_gradient_names())
+            net.output_gradient(name).fill(0);
+    tools::run_batch(net, solver.get(), options.training);
+    context.finish();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const Counters after = context.counters();
+    std::printf("%s: %llu programs compiled, %llu were there, in %.1f s\n", path.c_str(),
+                static_cast<unsigned long long>(after.compiles - before.compiles),
+                static_cast<unsigned long long>(after.cache_hits - before.cache_hits),
+                seconds.count());
+}
 
 void tune(const Options& options) {
     const Context context(options.device);
@@ -26,21 +66,15 @@ void tune(const Options& options) {
         std::printf("%zu rows from %s\n", import_tunings(options.import_from),
                     options.import_from.c_str());
     if (!options.net.empty()) {
-        NetOptions how;
-        how.mode = options.training ? Mode::training : Mode::inference;
-        how.batch = options.batch;
-        options.engines.set(how);
-        how.progress = tools::progress_lines();
-        how.without_losses = !options.training;
+        NetOptions how = net_options(options, context, options.net);
         how.tune_seconds = options.seconds;
-        if (options.training)
-            how.output_gradients = !tools::open_net(context, options.net, how).has_loss();
         Net net = tools::open_net(context, options.net, how);
         std::unique_ptr<Solver> solver;
         if (options.training) solver = std::make_unique<Solver>(net, SolverOptions{});
         net.prepare();
         for (const std::string& note : net.notes()) std::printf("%s\n", note.c_str());
     }
+    for (const std::string& path : options.prewarm) prewarm(options, context, path);
     if (!options.export_to.empty())
         std::printf("%zu rows to %s\n", export_tunings(context, options.export_to),
                     options.export_to.c_str());
@@ -55,17 +89,21 @@ int main(int argc, char** argv) {
     auto* net = app.add_option("NET", options.net, "network, JSON or ONNX");
     tools::add_device_option(app, options.device, true);
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
-    app.add_flag("--train", options.training, "the training step's problems");
+    app.add_flag("--train", options.training, "the problems of the training step");
     tools::add_precision_option(app, options.engines);
     app.add_option("--seconds", options.seconds, "stop measuring after so long (600)")
         ->check(CLI::PositiveNumber);
     auto* import =
         app.add_option("--import", options.import_from, "first take over the rows of a file");
+    auto* warm = app.add_option("--prewarm", options.prewarm,
+                                "compile what these networks need, and measure nothing for them")
+                     ->type_name("NET ...");
     auto* to =
         app.add_option("--export", options.export_to, "at last write this device's rows to a file");
     app.callback([&] {
-        if (net->count() + import->count() + to->count() == 0)
-            throw CLI::ValidationError("dlprim_tune", "give a NET, --import or --export");
+        if (net->count() + import->count() + to->count() + warm->count() == 0)
+            throw CLI::ValidationError("dlprim_tune",
+                                       "give a NET, --prewarm, --import or --export");
     });
     return tools::run_command(app, argc, argv, [&] { tune(options); });
 }

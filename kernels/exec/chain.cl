@@ -19,7 +19,6 @@
 // In front of this text is chain_call(), which calls one of the kernels, behind it a kernel that calls run_chain().
 //
 // Define       meaning                                          example
-// TABLE_ROW    bytes of a row                                   96
 // MOST_WAITS   polls before a work-item leaves                  4000000
 //
 // Work-group: one work-item. Local memory: none.
@@ -34,20 +33,21 @@ struct chain_head {
     int function;
 };
 
-global const struct chain_head* chain_row(global const uchar* table, int call)
+global const struct chain_head* chain_row(global const uchar* table, int row_bytes, int call)
 {
-    return (global const struct chain_head*)(table + (size_t)call * TABLE_ROW);
+    return (global const struct chain_head*)(table + (size_t)call * row_bytes);
 }
 
 // Runs the calls from `call` to `end`.
-void run_chain(global const uchar* table, global uchar* const* memories, global int* state, int call, int end, int workers)
+void run_chain(global const uchar* table, int row_bytes, global uchar* const* memories, global int* state, int call, int end,
+               int workers)
 {
     int seen = -1;
     for (;;) {
         const int ticket = NOW(DRAWN);
-        while (call < end && ticket >= chain_row(table, call)->last) call++;
+        while (call < end && ticket >= chain_row(table, row_bytes, call)->last) call++;
         if (call == end) break;
-        global const struct chain_head* row = chain_row(table, call);
+        global const struct chain_head* row = chain_row(table, row_bytes, call);
         int waits = 0;
         while (NOW(DONE) < row->first && waits < MOST_WAITS) waits++;
         if (waits == MOST_WAITS) break;

@@ -31,6 +31,7 @@ void bind_errors(nb::module_& module);
 void bind_dtypes(nb::module_& module);
 void bind_context(nb::module_& module);
 void bind_log(nb::module_& module);
+void bind_compile_wait(nb::module_& module);
 void bind_settings(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_ops(nb::module_& module);

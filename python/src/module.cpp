@@ -22,6 +22,7 @@ NB_MODULE(_core, module) {
     bind_dtypes(module);
     bind_context(module);
     bind_log(module);
+    bind_compile_wait(module);
     bind_settings(module);
     bind_tensor(module);
     bind_ops(module);

@@ -150,16 +150,12 @@ std::string NetImpl::with_largest_batch(const std::string& message) const {
 
 std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanOptions& options) {
     std::unique_ptr<Plan> plan = make_plan(context_, graph, options);
-    const bool shows = options_.progress && !plan->chains.empty();
-    if (shows) options_.progress("compiling all small steps as one", 0, 1);
-    std::unique_ptr<Executor> executor;
     try {
-        executor = std::make_unique<Executor>(context_, std::move(plan), store_, among_many_);
+        return std::make_unique<Executor>(context_, std::move(plan), store_, among_many_);
     } catch (const EnginesDistrusted& found) {
         if (!disable_distrusted(Access::impl(context_), found.engines)) throw;
+        return nullptr;
     }
-    if (shows) options_.progress("", 1, 1);
-    return executor;
 }
 
 }  // namespace dlprim

@@ -80,12 +80,13 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
 }
 
 void Executor::make_chains() {
-    for (const auto& [first, last] : plan_->chains) {
-        std::vector<const Step*> linked;
-        for (std::size_t i = first; i < last; ++i) linked.push_back(&plan_->steps[i]);
+    const std::span<const Step> steps(plan_->steps);
+    for (const auto& [first, last, program] : plan_->chains) {
+        if (program == nullptr) continue;
         try {
-            chains_.push_back(
-                {first, last, std::make_unique<Chain>(Access::impl(context_), linked)});
+            auto chain = std::make_unique<Chain>(Access::impl(context_), program,
+                                                 steps.subspan(first, last - first));
+            chains_.push_back({first, last, std::move(chain)});
         } catch (const Error& error) {
             log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
         }

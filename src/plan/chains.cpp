@@ -18,7 +18,7 @@ std::vector<ChainRange> find_chains(const std::vector<Step>& steps) {
         for (; last < steps.size() && are_functions(steps[last].launch->calls()); ++last)
             bound += steps[last].bound_seconds;
         if (last - first > 1 && bound < 1e-3 * static_cast<double>(last - first))
-            chains.push_back({first, last});
+            chains.push_back({first, last, nullptr});
         first = last + 1;
     }
     return chains;

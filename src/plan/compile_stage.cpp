@@ -18,17 +18,25 @@ constexpr int most_threads = 16;  ///< each compiler needs some hundred MiB
 
 }  // namespace
 
+std::size_t CompileStage::number_of(const std::shared_ptr<const PendingProgram>& program,
+                                    const std::string& wanted_by) {
+    const auto [known, is_new] = numbers_.emplace(program.get(), programs_.size());
+    if (is_new) {
+        programs_.push_back(program);
+        wanted_by_.push_back(wanted_by);
+    }
+    return known->second;
+}
+
 void CompileStage::add(Step& step, const PendingPrograms& programs) {
     steps_.push_back({&step, {}});
-    for (const auto& program : programs) {
-        if (program->compiled()) continue;
-        const auto [known, is_new] = numbers_.emplace(program.get(), programs_.size());
-        if (is_new) {
-            programs_.push_back(program);
-            wanted_by_.push_back(step.name);
-        }
-        steps_.back().programs.push_back(known->second);
-    }
+    for (const auto& program : programs)
+        if (!program->compiled()) steps_.back().programs.push_back(number_of(program, step.name));
+}
+
+void CompileStage::add_chains(const PendingPrograms& programs) {
+    for (const auto& program : programs)
+        if (!program->compiled()) number_of(program, "all small steps as one");
 }
 
 void CompileStage::run() {

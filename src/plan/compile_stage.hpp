@@ -24,6 +24,9 @@ class CompileStage {
 
     /// Adds a step and the programs that its launch requested.
     void add(Step& step, const PendingPrograms& programs);
+    /// Adds programs of chains. If one does not build, its steps are launched one by one, so its
+    /// error is left to whoever makes the chain.
+    void add_chains(const PendingPrograms& programs);
     /// Throws EngineFailed.
     void run();
 
@@ -33,6 +36,9 @@ class CompileStage {
         std::vector<std::size_t> programs;  ///< numbers of its programs that are not compiled yet
     };
 
+    /// The number of a program that is to be compiled, for the name of what it is for.
+    std::size_t number_of(const std::shared_ptr<const PendingProgram>& program,
+                          const std::string& wanted_by);
     /// Makes the kernels of a step.
     static void finish(const Entry& entry, const std::vector<std::exception_ptr>& errors);
 

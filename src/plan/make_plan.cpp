@@ -2,8 +2,10 @@
 // make_plan: passes for the device, choice of engines, schedule, memory, launches, programs.
 #include "plan/make_plan.hpp"
 
+#include "base/text.hpp"
 #include "engine/disabled.hpp"
 #include "graph/passes/pipeline.hpp"
+#include "plan/chain_program.hpp"
 #include "plan/chains.hpp"
 #include "plan/choose.hpp"
 #include "plan/compile_stage.hpp"
@@ -19,7 +21,10 @@
 #include "runtime/access.hpp"
 #include "runtime/program_builds.hpp"
 
+#include <dlprim/log.hpp>
+
 #include <algorithm>
+#include <span>
 
 namespace dlprim {
 
@@ -50,6 +55,20 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     }
 }
 
+/// Gives each chain its program, and returns those that are to be compiled. Steps of a chain whose
+/// program cannot be made are launched one by one.
+PendingPrograms add_chain_programs(ContextImpl& device, Plan& plan) {
+    const NotedBuilds noted;
+    for (ChainRange& chain : plan.chains) try {
+            const std::span<const Step> steps(plan.steps);
+            chain.program = std::make_shared<ChainProgram>(
+                device, steps.subspan(chain.first, chain.last - chain.first));
+        } catch (const Error& error) {
+            log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
+        }
+    return noted.programs();
+}
+
 /// Adds the steps, with compiled programs. Throws EngineFailed and EnginesDistrusted.
 void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
                const std::vector<Choice>& choices, const Schedule& schedule,
@@ -77,10 +96,15 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
             steps->push_back(std::move(each.step));
             programs.push_back(std::move(each.programs));
         }
-    if (chains) plan.chains = find_chains(plan.steps);
+    PendingPrograms of_chains;
+    if (chains) {
+        plan.chains = find_chains(plan.steps);
+        of_chains = add_chain_programs(device, plan);
+    }
     // If the caller postpones all builds, it inspects the plan and runs little of it.
     if (options.build && !BuildsLater::wanted()) {
         CompileStage stage(device, options);
+        stage.add_chains(of_chains);
         for (std::size_t i = 0; i < plan.setup.size(); ++i) stage.add(plan.setup[i], programs[i]);
         for (std::size_t i = 0; i < plan.steps.size(); ++i)
             if (!in_chain(plan.chains, i))

@@ -18,6 +18,8 @@
 
 namespace dlprim {
 
+class ChainProgram;
+
 /// The place of a value in memory.
 struct Place {
     enum class Kind : std::uint8_t {
@@ -86,6 +88,7 @@ inline constexpr const char* scalar_names[] = {"@seed",        "@step",        "
 /// only when one of them is launched separately.
 struct ChainRange {
     std::size_t first, last;
+    std::shared_ptr<const ChainProgram> program;  ///< null if it cannot be made
 };
 
 /// The gradient of one parameter in the block of gradients, and where it is complete.

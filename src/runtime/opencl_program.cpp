@@ -7,6 +7,7 @@
 #include "runtime/kernel_parameters.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/program_memo.hpp"
+#include "runtime/waiting_for_compiler.hpp"
 
 #include <cstring>
 
@@ -164,6 +165,8 @@ cl_program OpenCLProgram::handle() const {
     const std::lock_guard lock(mutex_);
     if (const cl_program program = program_.load()) return program;
     if (failed_) std::rethrow_exception(failed_);
+    const WaitingForCompiler waiting(1);
+    waiting.at(0);
     try {
         program_.store(builds_.make(source(), ahead_));
     } catch (const Error& error) {

@@ -3,6 +3,7 @@
 #include "runtime/program_builds.hpp"
 
 #include "runtime/compile_ahead.hpp"
+#include "runtime/waiting_for_compiler.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -85,7 +86,13 @@ class Helpers {
 
 std::vector<std::exception_ptr> compile_together(
     const PendingPrograms& programs, int threads,
-    const std::function<void(std::size_t, std::size_t)>& begins) {
+    const std::function<void(std::size_t, std::size_t)>& wanted) {
+    if (programs.empty()) return {};
+    const WaitingForCompiler waiting(static_cast<int>(programs.size()));
+    const auto begins = [&](std::size_t done, std::size_t next) {
+        waiting.at(static_cast<int>(done));
+        if (wanted) wanted(done, next);
+    };
     if (const auto crew = crew_for(programs, threads))
         return compile_by_processes(programs, *crew, begins);
     Worklist work(programs);

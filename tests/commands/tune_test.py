@@ -37,6 +37,18 @@ class Tune(CommandTest):
         engines = {node["name"]: node["engine"] for node in json.loads(report.read_text())["nodes"]}
         self.assertEqual(engines["conv"], slowest["engine"])
 
+    def test_caches_are_filled_ahead(self):
+        device = DEVICES[-1]
+        net = self.write("net.json", NET)
+        here = {"DLPRIM_CACHE_DIR": str(self.folder / "cache")}
+        for train in [], ["--train"]:
+            out = self.succeed("tune", "--prewarm", net, net, "-d", device, *train, **here).out
+            first, second = re.findall(r"net\.json: (\d+) programs compiled, (\d+) were there, in [0-9.]+ s", out)
+            if device != "cpu":
+                self.assertGreater(int(first[0]), 0)
+                self.assertGreater(int(second[1]), 0)
+            self.assertEqual(second[0], "0")
+
     def test_rows_that_no_engine_offers_are_passed_over(self):
         device = DEVICES[-1]
         net = self.write("net.json", NET)

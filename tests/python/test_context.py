@@ -164,3 +164,42 @@ def test_what_a_log_receiver_raises_stops_nothing(opencl: dlprim.Context, monkey
 def test_a_log_receiver_is_callable() -> None:
     with pytest.raises(TypeError, match="the receiver of log lines is a callable or None, not an int$"):
         dlprim.set_log(3)  # type: ignore[arg-type]
+
+
+def test_waits_for_compilers_are_told(
+    opencl: dlprim.Context, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLPRIM_CACHE_DIR", str(tmp_path))
+    told: list[tuple[str, int, int, float, bool]] = []
+    dlprim.set_compile_wait(lambda *wait: told.append(wait))
+    try:
+        tensor = dlprim.Tensor(dlprim.Context(opencl.info.id), [1.0, 2.0])
+        assert (tensor * 3 - tensor).tolist() == [2, 4]
+    finally:
+        dlprim.set_compile_wait(None)
+    assert told[0][0].startswith("compiling kernels: ")
+    assert told[-1][4]
+    assert all(0 <= done <= total for _, done, total, _, _ in told)
+
+
+def test_a_receiver_of_waits_can_end_one(
+    opencl: dlprim.Context, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLPRIM_CACHE_DIR", str(tmp_path))
+
+    def refuse(text: str, done: int, total: int, seconds: float, ended: bool) -> None:
+        raise RuntimeError("no more waiting")
+
+    tensor = dlprim.Tensor(dlprim.Context(opencl.info.id), [1.0, 2.0])
+    dlprim.set_compile_wait(refuse)
+    try:
+        with pytest.raises(RuntimeError, match="no more waiting"):
+            tensor * 7 - tensor
+    finally:
+        dlprim.set_compile_wait(None)
+    assert (tensor * 7 - tensor).tolist() == [6, 12]
+
+
+def test_a_receiver_of_waits_is_callable() -> None:
+    with pytest.raises(TypeError, match="the receiver of waits for compilers is a callable or None, not an int$"):
+        dlprim.set_compile_wait(3)  # type: ignore[arg-type]

@@ -10,6 +10,8 @@
 #include "fallback/fallback.hpp"
 #include "ops/row.hpp"
 
+#include <dlprim/compile_wait.hpp>
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -50,6 +52,20 @@ py::dict counters(int device) {
     found["compiles"] = own.compiles;
     found["allocated_bytes"] = own.allocated_bytes;
     return found;
+}
+
+/// Waits for compilers show a line on the terminal and end with Ctrl-C.
+void watch_compilers() {
+    dp::set_compile_wait([line = dp::compile_wait_line()](const dp::CompileWait& wait) {
+        {
+            const py::gil_scoped_acquire gil;
+            if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        }
+        line(wait);
+    });
+    // Nobody is to wait for the interpreter's lock once the interpreter ends.
+    py::module_::import("atexit").attr("register")(
+        py::cpp_function([] { dp::set_compile_wait({}); }));
 }
 
 py::bytes rng_state(int device) {
@@ -94,6 +110,7 @@ std::vector<std::string> row_overloads() {
 
 PYBIND11_MODULE(_C, m) {
     pass_warnings_on();
+    watch_compilers();
     const auto no_gil = py::call_guard<py::gil_scoped_release>();
     m.def("device_count", &device_count);
     m.def("why", &why);

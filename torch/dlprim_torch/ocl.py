@@ -6,12 +6,14 @@ A device may be given as an index, as a text such as "ocl:1", or as a torch.devi
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from . import _state
 
@@ -268,6 +270,28 @@ def reset_peak_memory_stats(device: Device = None) -> None:
 def counters(device: Device = None) -> dict[str, int]:
     """How often the device's context launched kernels, waited, allocated and compiled."""
     return dict(_state.module().counters(_index(device)))
+
+
+def prewarm(model: torch.nn.Module, *inputs: Any, training: bool = False) -> int:
+    """Compiles the kernels that `model(*inputs)` needs ahead of its first use, and returns how many were compiled.
+
+    A copy of the model runs once, in its own mode, so parameters, buffers and the device's generator stay as they are.
+    With `training` gradients of the outputs' sums are computed, too. The model and the tensors of `inputs` are on
+    the same device.
+    """
+    device = next((tensor.device for tensor in [*model.parameters(), *model.buffers()]), torch.device("ocl"))
+    if device.type != "ocl":
+        raise ValueError(f'prewarm() compiles for the device "ocl", and the model is on "{device}"')
+    before, state = counters(device)["compiles"], get_rng_state(device)
+    trial = copy.deepcopy(model)
+    with torch.set_grad_enabled(training):
+        outputs = trial(*inputs)
+        if training:
+            leaves = [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+            torch.autograd.backward([leaf.sum() for leaf in leaves])
+    synchronize(device)
+    set_rng_state(state, device)
+    return counters(device)["compiles"] - before
 
 
 # Automatic mixed precision.

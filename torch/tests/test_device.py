@@ -160,3 +160,24 @@ x = kept[0] * 2
 import builtins; builtins.kept = kept
 """
     assert run(code) == ""
+
+
+def test_prewarm() -> None:
+    """It compiles what the model needs, and leaves the model and the generator as they were."""
+    model = torch.nn.Sequential(
+        torch.nn.Linear(7, 5), torch.nn.BatchNorm1d(5), torch.nn.Dropout(0.5), torch.nn.Linear(5, 3)
+    ).to("ocl")
+    x = torch.randn(4, 7, device="ocl")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.ocl.get_rng_state()
+    assert torch.ocl.prewarm(model, x, training=True) >= 0
+    assert torch.ocl.prewarm(model, x, training=True) == 0
+    assert torch.equal(torch.ocl.get_rng_state(), state)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    compiles = torch.ocl.counters()["compiles"]
+    model(x).sum().backward()
+    torch.accelerator.synchronize()
+    assert torch.ocl.counters()["compiles"] == compiles
+    with pytest.raises(ValueError, match='prewarm.. compiles for the device "ocl", and the model is on "cpu"'):
+        torch.ocl.prewarm(torch.nn.Linear(2, 2), torch.ones(1, 2))

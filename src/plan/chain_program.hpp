@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// ChainProgram: a program that has many kernels as functions, for launches that run many steps
+// (exec/chain.hpp). Its text follows from the set of these kernels alone: sizes are in the table of
+// calls, and the functions are in the order of their keys.
+#pragma once
+
+#include "engine/kernel_function.hpp"
+#include "plan/plan.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+class ChainProgram {
+  public:
+    /// For these steps, whose calls can be functions (engine/kernel_function.hpp). Under
+    /// BuildsLater the program is compiled later. Throws Error.
+    ChainProgram(ContextImpl& context, std::span<const Step> steps);
+
+    /// The number of the function for a call, or the number of functions if there is none.
+    std::size_t number_of(const KernelCall& call) const;
+    bool has(std::span<const KernelCall> calls) const;
+    const KernelFunction& arguments(std::size_t number) const {
+        return functions_[number].arguments;
+    }
+    /// As many cl_mems can be parameters of a launch.
+    std::size_t memories() const { return memories_; }
+    const std::shared_ptr<Program>& program() const { return program_; }
+
+  private:
+    struct Function {
+        std::string key;  ///< kernel_key() of its calls
+        KernelFunction arguments;
+        ProgramSource source;
+        std::string kernel;
+    };
+    static std::vector<Function> functions_of(std::span<const Step> steps);
+    ProgramSource source(const Traits& device) const;
+
+    std::vector<Function> functions_;  ///< by key
+    std::size_t memories_ = 0;
+    std::shared_ptr<Program> program_;
+};
+
+}  // namespace dlprim
