@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Sizes that compile nothing: after those that cover the classes by which engines and tiles are
-// chosen, eager calls and a net that is reshaped use the programs that they have, for fifty random
-// sizes of each operator in a table. The rows of a product are not random, since their number still
-// chooses a program. Results are those of a fresh context bit by bit, so they depend on the size
-// and not on what ran before, and the host's within the operator's tolerance.
+// Sizes that compile nothing: after the first ones, eager calls and a net that is reshaped use the
+// programs that they have, for fifty random sizes of each operator in a table. Products first see
+// sizes that cover the classes by which engines and tiles are chosen, and their rows are not
+// random, since the number of rows still chooses a program. Generated kernels first see two sizes.
+// Results are those of a fresh context bit by bit, so they depend on the size and not on what ran
+// before, and the host's within the operator's tolerance.
 #include "base/text.hpp"
 #include "net/support.hpp"
 
@@ -23,13 +24,16 @@ struct Sizes {
 constexpr Sizes large_sizes = {200, 300, 800, 4, 3};
 constexpr int random_sizes = 50;
 
-/// Sizes up to the large ones, of which small ones are as likely as large ones.
+/// Numbers up to `most`, of which small ones are as likely as large ones.
+std::int64_t draw_size(std::mt19937& random, std::int64_t most) {
+    const double share = static_cast<double>(random()) / 4294967296.0;
+    return static_cast<std::int64_t>(std::pow(static_cast<double>(most + 1), share));
+}
+
+/// Sizes of products, up to the large ones.
 std::vector<Sizes> draw(unsigned seed) {
     std::mt19937 random(seed);
-    const auto size = [&](std::int64_t most) {
-        const double share = static_cast<double>(random()) / 4294967296.0;
-        return static_cast<std::int64_t>(std::pow(static_cast<double>(most + 1), share));
-    };
+    const auto size = [&](std::int64_t most) { return draw_size(random, most); };
     std::vector<Sizes> all;
     for (int i = 0; i < random_sizes; ++i) {
         Sizes one{};
@@ -58,6 +62,30 @@ std::vector<Sizes> first_sizes() {
                     for (const std::int64_t heads : {std::int64_t{1}, most.heads})
                         all.push_back({m, n, k, batch, heads});
     return all;
+}
+
+/// Sizes of generated kernels. None is 1, because a dimension of size 1 belongs to no kernel.
+std::vector<Sizes> draw_pointwise(unsigned seed) {
+    std::mt19937 random(seed);
+    const auto size = [&](std::int64_t most) {
+        return std::max<std::int64_t>(2, draw_size(random, most));
+    };
+    std::vector<Sizes> all;
+    for (int i = 0; i < random_sizes; ++i) {
+        Sizes one{};
+        one.m = size(large_sizes.m);
+        one.n = size(large_sizes.n);
+        one.k = size(large_sizes.k);
+        one.batch = size(large_sizes.batch);
+        one.heads = size(large_sizes.heads);
+        all.push_back(one);
+    }
+    return all;
+}
+
+/// Two sizes that differ in every dimension.
+std::vector<Sizes> two_sizes() {
+    return {{5, 7, 3, 2, 2}, large_sizes};
 }
 
 struct Shapes {
@@ -112,6 +140,71 @@ const SizesRow sizes_rows[] = {
      2e-6},
 };
 
+// Operators that become generated kernels (engine/pointwise).
+const SizesRow pointwise_rows[] = {
+    {"sum of two", "Elementwise", R"({"operation": "sum"})",
+     [](const Sizes& s) {
+         return Shapes{{{s.m, s.n}, {s.m, s.n}}, {}};
+     },
+     1e-6},
+    {"a row for all rows", "Elementwise", R"({"operation": "prod"})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.n}, {s.n}}, {}};
+     },
+     1e-6},
+    {"a number for each row", "Pointwise", R"json({"code": "y0 = exp(x0 - x1)"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.n}, {s.batch, s.m, 1}}, {}};
+     },
+     2e-6},
+    {"a row for each matrix", "Pointwise", R"json({"code": "y0 = x0 * x1 + x2"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.n}, {s.batch, 1, s.n}, {s.m, 1}}, {}};
+     },
+     1e-6},
+    {"a number for each channel", "Pointwise", R"json({"code": "y0 = x0 * x1 + x2"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.k, s.heads, s.n}, {s.k, 1, 1}, {s.k, 1, 1}}, {}};
+     },
+     1e-6},
+    {"softmax", "Softmax", R"({"axis": -1})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.heads, s.m, s.n}}, {}};
+     },
+     2e-6},
+    {"layer norm", "LayerNorm", R"({"elementwise_affine": false})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.n}}, {}};
+     },
+     4e-6},
+    {"sum of all", "Pointwise", R"json({"code": "y0 = sum[](x0 * x0)"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.k}}, {}};
+     },
+     4e-6},
+    {"mean of columns", "Pointwise", R"json({"code": "y0 = mean[0](x0 * x0)"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.m, s.n}}, {}};
+     },
+     4e-6},
+    {"largest of rows", "Pointwise", R"json({"code": "y0 = max[-1](x0)"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.k}}, {}};
+     },
+     1e-6},
+    {"sums of channels", "Pointwise",
+     R"json({"code": "y0 = mean[0, 2, 3](abs(x0)); y1 = mean[0, 2, 3](x0 * x0)"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.heads, s.n}}, {}};
+     },
+     4e-6},
+    {"mean squared error", "MSELoss", "{}",
+     [](const Sizes& s) {
+         return Shapes{{{s.m, s.k}, {s.m, s.k}}, {}};
+     },
+     4e-6},
+};
+
 std::vector<Tensor> tensors(const Context& device, const std::vector<Shape>& shapes,
                             unsigned seed) {
     std::vector<Tensor> all;
@@ -122,10 +215,13 @@ std::vector<Tensor> tensors(const Context& device, const std::vector<Shape>& sha
     return all;
 }
 
-/// The row's options of a call or a node; an inner product needs to be told its sizes.
+/// The row's options of a call or a node; some operators need to be told their sizes.
 std::string options_of(const SizesRow& row, const Sizes& sizes) {
-    if (std::string_view(row.type) != "InnerProduct") return row.options;
-    return cat(R"({"outputs": )", sizes.n, "}");
+    const std::string_view type = row.type;
+    if (type == "InnerProduct") return cat(R"({"outputs": )", sizes.n, "}");
+    if (type == "LayerNorm")
+        return cat(R"({"elementwise_affine": false, "normalized_shape": [)", sizes.n, "]}");
+    return row.options;
 }
 
 Tensor call_eager(const Context& device, const SizesRow& row, const Sizes& sizes) {
@@ -169,15 +265,20 @@ std::uint64_t programs_of(const Context& device) {
     return now.compiles + now.cache_hits;
 }
 
-/// Runs first_sizes() and then random ones, which must compile nothing. `run` computes with what it
-/// has, and `fresh` on the context that it gets. `fit` adapts sizes.
+/// The first sizes of a row, which may compile, and those that must not.
+struct Runs {
+    std::vector<Sizes> first, random;
+};
+
+/// Runs `sizes`. `run` computes with what it has, and `fresh` on the context that it gets. `fit`
+/// adapts sizes.
 template <typename Fit, typename Run, typename Fresh>
-void check_sizes(const Context& used, const SizesRow& row, unsigned seed, Fit&& fit, Run&& run,
+void check_sizes(const Context& used, const SizesRow& row, const Runs& sizes, Fit&& fit, Run&& run,
                  Fresh&& fresh) {
     const Context host("host");
-    for (const Sizes& one : first_sizes()) run(fit(one));
+    for (const Sizes& one : sizes.first) run(fit(one));
     std::uint64_t programs = programs_of(used);
-    for (const Sizes& drawn : draw(seed)) {
+    for (const Sizes& drawn : sizes.random) {
         const Sizes one = fit(drawn);
         INFO(row.name << ": " << one.str());
         const Tensor found = run(one);
@@ -188,39 +289,47 @@ void check_sizes(const Context& used, const SizesRow& row, unsigned seed, Fit&& 
     }
 }
 
+void check_eager(const Context& device, const SizesRow& row, const Runs& sizes) {
+    const Context used(device.info().id);
+    const auto call = [&](const Context& on, const Sizes& s) { return call_eager(on, row, s); };
+    check_sizes(
+        used, row, sizes, [](const Sizes& s) { return s; },
+        [&](const Sizes& s) { return call(used, s); }, call);
+}
+
+void check_net(const Context& device, const SizesRow& row, const Runs& sizes) {
+    // The sizes of parameters and those that options name belong to the net.
+    const bool has_params = !row.shapes(large_sizes).params.empty();
+    const bool names_n = options_of(row, large_sizes) != options_of(row, two_sizes()[0]);
+    const auto fit = [&](Sizes s) {
+        if (names_n) s.n = large_sizes.n;
+        if (has_params) s.k = large_sizes.k;
+        return s;
+    };
+    const Context used(device.info().id);
+    Net net = net_of(used, row, large_sizes);
+    check_sizes(
+        used, row, sizes, fit, [&](const Sizes& s) { return run_net(net, row, s); },
+        [&](const Context& on, const Sizes& s) {
+            Net other = net_of(on, row, s);
+            return run_net(other, row, s);
+        });
+}
+
 }  // namespace
 
 TEST_CASE("eager calls of a new size compile nothing", "[sizes]") {
     ON_EVERY_DEVICE(device) {
-        for (const SizesRow& row : sizes_rows) {
-            const Context used(device.info().id);
-            const auto call = [&](const Context& on, const Sizes& s) {
-                return call_eager(on, row, s);
-            };
-            check_sizes(
-                used, row, 1, [](const Sizes& s) { return s; },
-                [&](const Sizes& s) { return call(used, s); }, call);
-        }
+        for (const SizesRow& row : sizes_rows) check_eager(device, row, {first_sizes(), draw(1)});
+        for (const SizesRow& row : pointwise_rows)
+            check_eager(device, row, {two_sizes(), draw_pointwise(1)});
     }
 }
 
 TEST_CASE("a net of a new size compiles nothing", "[sizes]") {
     ON_EVERY_DEVICE(device) {
-        for (const SizesRow& row : sizes_rows) {
-            // The sizes of parameters belong to the net.
-            const bool has_params = !row.shapes(large_sizes).params.empty();
-            const auto fit = [&](Sizes s) {
-                if (has_params) s.n = large_sizes.n, s.k = large_sizes.k;
-                return s;
-            };
-            const Context used(device.info().id);
-            Net net = net_of(used, row, large_sizes);
-            check_sizes(
-                used, row, 2, fit, [&](const Sizes& s) { return run_net(net, row, s); },
-                [&](const Context& on, const Sizes& s) {
-                    Net other = net_of(on, row, s);
-                    return run_net(other, row, s);
-                });
-        }
+        for (const SizesRow& row : sizes_rows) check_net(device, row, {first_sizes(), draw(2)});
+        for (const SizesRow& row : pointwise_rows)
+            check_net(device, row, {two_sizes(), draw_pointwise(2)});
     }
 }

@@ -143,8 +143,11 @@ std::string Emitter::store(int output, const std::string& pointer, DType dtype,
                                                            : "stv";
         std::string all = cat(helper(vector, dtype), "(", pointer, ", ", offset, ", ", text, ");");
         if (!partial) return all;
-        return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype), "(",
-                   pointer, ", ", offset, ", 1, ", text, ", ", lanes, ");");
+        if (aligned_)
+            return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype),
+                       "(", pointer, ", ", offset, ", 1, ", text, ", ", lanes, ");");
+        return cat("if (USUALLY(", lanes, " >= ", width_, ")) ", all, " else ",
+                   helper("stp", dtype), "(", pointer, ", ", offset, ", ", text, ", ", lanes, ");");
     }
     return cat(helper("sts", dtype), "(", pointer, ", ", offset, ", ", lane, ", ", text, ", ",
                partial ? lanes : cat(width_), ");");

@@ -123,11 +123,15 @@ class Emitter {
     enum class Aligned { known, asked, never };
     Aligned alignment(char kind) const;
     void load_vector(SourceWriter& out, const std::string& name, DType dtype, Aligned how) const;
+    void load_part(SourceWriter& out, const std::string& name, DType dtype) const;
     void load_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
     void store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
                       Aligned how) const;
     void store_halves(SourceWriter& out, int width, Aligned how) const;
+    void store_part(SourceWriter& out, const std::string& name, DType dtype) const;
     void store_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
+    std::string loaded(DType dtype) const;
+    void stored_bits(SourceWriter& out, DType dtype, int width) const;
     std::string stored(DType dtype, int width) const;
     void vector_erf(SourceWriter& out) const;
     void philox(SourceWriter& out) const;

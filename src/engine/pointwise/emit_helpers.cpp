@@ -6,7 +6,12 @@
 //   ldv  a vector                               stv  a vector
 //   lda  an aligned vector                      sta  an aligned vector
 //   ldu  a vector at any element, on GPUs       stu  a vector at any element, on GPUs
+//   ldp  the first n lanes, on CPUs             stp  the first n lanes, on CPUs
 //   lds  n lanes of a vector, s elements apart  sts  n lanes of a vector, s elements apart
+//
+// The last vector of a row takes ldp and stp, which have a branch for each bit of n. They are no
+// part of the loop that calls them: inlined, they would take half of the compile time. USUALLY
+// tells compilers that the loop seldom calls them, so that its values stay in registers.
 #include "base/text.hpp"
 #include "engine/kernel_type.hpp"
 #include "engine/pointwise/emit.hpp"
@@ -24,6 +29,13 @@ DType tagged(const std::string& text) {
     return DType::f32;
 }
 
+/// The text after a vector's name that picks `count` of its lanes: ".s4567".
+std::string lanes_of(int first, int count) {
+    std::string text = ".s";
+    for (int lane = first; lane < first + count; ++lane) text += "0123456789abcdef"[lane];
+    return text;
+}
+
 }  // namespace
 
 void Emitter::helper_text(SourceWriter& out, const std::string& name) const {
@@ -34,10 +46,12 @@ void Emitter::helper_text(SourceWriter& out, const std::string& name) const {
     if (kind == "ld") load_one(out, name, dtype);
     if (kind == "ldv" || kind == "lda" || kind == "ldu")
         load_vector(out, name, dtype, alignment(kind.back()));
+    if (kind == "ldp") load_part(out, name, dtype);
     if (kind == "lds") load_lanes(out, name, dtype);
     if (kind == "st") store_vector(out, name, dtype, 1, alignment('v'));
     if (kind == "stv" || kind == "sta" || kind == "stu")
         store_vector(out, name, dtype, width_, alignment(kind.back()));
+    if (kind == "stp") store_part(out, name, dtype);
     if (kind == "sts") store_lanes(out, name, dtype);
 }
 
@@ -52,6 +66,13 @@ void Emitter::load_one(SourceWriter& out, const std::string& name, DType dtype) 
                                                        : "p[o]";
     out.line(scalar_, " ", name, "(global const ", kernel_type(dtype), "* p, long o) { return (",
              scalar_, ")", element, "; }");
+}
+
+/// Converts the stored vector v to the type that the kernel computes in.
+std::string Emitter::loaded(DType dtype) const {
+    if (dtype != DType::bf16) return cat("convert_", vector_, "(v)");
+    return cat("convert_", vector_, "(as_", wide("float", width_), "(convert_",
+               wide("uint", width_), "(v) << 16))");
 }
 
 /// GPUs load an aligned vector at once. If the alignment is not known, it is checked at run time.
@@ -75,11 +96,29 @@ void Emitter::load_vector(SourceWriter& out, const std::string& name, DType dtyp
              : how == Aligned::asked ? cat(whole, at_once, " : ", loose)
                                      : loose,
              ";");
-    if (dtype == DType::bf16)
-        out.line("return convert_", vector_, "(as_", wide("float", width_), "(convert_",
-                 wide("uint", width_), "(v) << 16));");
-    else
-        out.line("return convert_", vector_, "(v);");
+    out.line("return ", loaded(dtype), ";");
+    out.close();
+}
+
+/// Loads the first n lanes, where n is less than the width; the others are zero. The parts of n by
+/// powers of two are loaded from the end, and each moves those behind it up.
+void Emitter::load_part(SourceWriter& out, const std::string& name, DType dtype) const {
+    const bool half = dtype == DType::f16;
+    const std::string raw = wide(half ? "float" : kernel_type(dtype), width_);
+    out.open("__attribute__((noinline)) ", vector_, " ", name, "(global const ", kernel_type(dtype),
+             "* p, long o, int n)");
+    out.line(raw, " v = (", raw, ")(0);");
+    out.line("p += o + n;");
+    for (int part = 1; part < width_; part *= 2) {
+        const std::string size = part == 1 ? std::string() : cat(part);
+        const std::string from = half        ? cat("vload_half", size, "(0, p)")
+                                 : part == 1 ? std::string("p[0]")
+                                             : cat("vload", part, "(0, p)");
+        const std::string low = lanes_of(0, part);
+        out.line("if (n & ", part, ") { p -= ", part, "; v", lanes_of(part, part), " = v", low,
+                 "; v", low, " = ", from, "; }");
+    }
+    out.line("return ", loaded(dtype), ";");
     out.close();
 }
 
@@ -112,18 +151,22 @@ std::string Emitter::stored(DType dtype, int width) const {
     return cat(to, "_sat(select(v, ", zero, ", ", mask, "(v != v)))");
 }
 
+/// Declares the bits b of bfloat16 that stored() takes: those of v, rounded to the nearest.
+void Emitter::stored_bits(SourceWriter& out, DType dtype, int width) const {
+    if (dtype != DType::bf16) return;
+    const std::string bits = wide("uint", width), floats = wide("float", width);
+    out.line("const ", floats, " x = convert_", floats, "(v);");
+    out.line(bits, " b = as_", bits, "(x);");
+    out.line("b = select((b + 0x7fff + ((b >> 16) & 1)) >> 16, (", bits, ")(0x7fc0), ",
+             width == 1 ? "(int)" : "", "(x != x));");
+}
+
 void Emitter::store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
                            Aligned how) const {
     const std::string raw = wide(kernel_type(dtype), width);
-    const std::string bits = wide("uint", width), floats = wide("float", width);
     out.open("void ", name, "(global ", kernel_type(dtype), "* p, long o, ", wide(scalar_, width),
              " v)");
-    if (dtype == DType::bf16) {
-        out.line("const ", floats, " x = convert_", floats, "(v);");
-        out.line(bits, " b = as_", bits, "(x);");
-        out.line("b = select((b + 0x7fff + ((b >> 16) & 1)) >> 16, (", bits, ")(0x7fc0), ",
-                 width == 1 ? "(int)" : "", "(x != x));");
-    }
+    stored_bits(out, dtype, width);
     const std::string text = stored(dtype, width);
     if (dtype == DType::f16) {
         store_halves(out, width, how);
@@ -147,6 +190,27 @@ void Emitter::store_halves(SourceWriter& out, int width, Aligned how) const {
     const bool asks = how != Aligned::never && width > 1;
     if (asks) out.line("if ((o & ", width - 1, ") == 0) vstorea", stored);
     out.line(asks ? "else " : "", "vstore", stored);
+}
+
+/// Stores the first n lanes, where n is less than the width, in parts by powers of two.
+void Emitter::store_part(SourceWriter& out, const std::string& name, DType dtype) const {
+    const bool half = dtype == DType::f16;
+    const std::string raw = wide(half ? "float" : kernel_type(dtype), width_);
+    out.open("__attribute__((noinline)) void ", name, "(global ", kernel_type(dtype),
+             "* p, long o, ", vector_, " v, int n)");
+    stored_bits(out, dtype, width_);
+    out.line(raw, " r = ", half ? cat("convert_", raw, "(v)") : stored(dtype, width_), ";");
+    out.line("p += o;");
+    for (int part = width_ / 2; part > 0; part /= 2) {
+        const std::string size = part == 1 ? std::string() : cat(part);
+        const std::string low = cat("r", lanes_of(0, part));
+        const std::string to = half        ? cat("vstore_half", size, "_rte(", low, ", 0, p)")
+                               : part == 1 ? cat("p[0] = ", low)
+                                           : cat("vstore", part, "(", low, ", 0, p)");
+        out.line("if (n & ", part, ") { ", to, "; p += ", part, "; ", low, " = r",
+                 lanes_of(part, part), "; }");
+    }
+    out.close();
 }
 
 void Emitter::store_lanes(SourceWriter& out, const std::string& name, DType dtype) const {
@@ -180,6 +244,16 @@ std::string Emitter::preamble() const {
     for (const std::string& name : helpers_) {
         if (name.rfind("lds_", 0) == 0) all.insert(cat("ld_", name.substr(4)));
         if (name.rfind("sts_", 0) == 0) all.insert(cat("st_", name.substr(4)));
+    }
+    const auto is_part = [](const std::string& name) {
+        return name.rfind("ldp_", 0) == 0 || name.rfind("stp_", 0) == 0;
+    };
+    if (std::any_of(all.begin(), all.end(), is_part)) {
+        out.directive("#ifdef __clang__");
+        out.directive("#define USUALLY(x) __builtin_expect(x, 1)");
+        out.directive("#else");
+        out.directive("#define USUALLY(x) (x)");
+        out.directive("#endif");
     }
     for (const std::string& name : all) helper_text(out, name);
     const auto is_erf = [](const Instruction& in) { return in.op == Op::erf; };

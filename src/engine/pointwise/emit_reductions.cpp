@@ -83,7 +83,7 @@ std::string Emitter::finish(std::size_t k, const std::string& text, const std::s
     // one text.
     const bool any_factor =
         aligned_ && out.kind == Output::Kind::sum && job_.type == Compute::f32 && !out.has_init;
-    if (out.scale != 1 || any_factor)
+    if (out.scaled || any_factor)
         result = cat("(", result, " * ", filled(number(cat("scale", k), out.scale), scalar), ")");
     return result;
 }

@@ -51,9 +51,12 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
     if (lane == "0" && !(width_ == 1 && guard))
         return cat("(", vector_, ")(", helper("ld", input.dtype), at, "))");
     if (lane == "1" && !partial && !guard) return cat(helper(vector, input.dtype), at, ")");
-    if (lane == "1" && width_ > 1)
+    if (lane == "1" && width_ > 1 && aligned_)
         return cat("(nv >= ", width_, ") ? ", helper(vector, input.dtype), at,
                    ") : ", helper("lds", input.dtype), at, ", 1, nv)");
+    if (lane == "1" && width_ > 1)
+        return cat("USUALLY(nv >= ", width_, ") ? ", helper(vector, input.dtype), at,
+                   ") : ", helper("ldp", input.dtype), at, ", nv)");
     return cat(helper("lds", input.dtype), at, ", ", lane, ", ",
                partial || guard ? std::string("nv") : cat(width_), ")");
 }

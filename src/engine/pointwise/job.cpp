@@ -385,6 +385,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
             settle_custom(output, out);
             if (out.kind == Output::Kind::mean) {
                 out.kind = Output::Kind::sum;
+                out.scaled = true;
                 out.scale = 1.0 / static_cast<double>(logical_count);
             }
             const Shape own = output_shape(output, whole, true);
@@ -409,6 +410,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
                 job.linear_class = add_class(job, position_strides(dims, whole.strides()));
             }
         }
+        if (layout.kind == Layout::Kind::blocked) job.block = layout.block;
         if (layout.kind == Layout::Kind::blocked && whole[1] % layout.block != 0) {
             job.channels = whole[1];
             job.channel_class = add_class(job, position_strides(dims, {0, 1, 0, 0}));

@@ -48,7 +48,8 @@ struct JobOutput {
     bool has_init = false;  ///< whether init is combined with the result, once, at the end
     double init = 0;
     std::shared_ptr<const Tape> combine;  ///< custom: inputs 0 and 1
-    double scale = 1;                     ///< factor of the final result (mean)
+    bool scaled = false;                  ///< whether the final result has a factor (mean)
+    double scale = 1;                     ///< the factor, which may be 1
     int flag =
         -1;  ///< second stage of custom: instruction that says whether the partial has a value
     bool reduces() const { return kind != Output::Kind::elementwise; }
@@ -72,7 +73,8 @@ struct Job {
     int linear_class = -1;         ///< uniform()
     int channel_class = -1;        ///< set where padding lanes exist
     std::int64_t channels = 0;
-    Shape shape;  ///< the logical broadcast shape
+    std::int64_t block = 0;  ///< lanes of a block, which the last dimension has unless it is joined
+    Shape shape;             ///< the logical broadcast shape
 
     bool is_whole() const { return type == Compute::i64 || type == Compute::u64; }
     int dims() const { return static_cast<int>(sizes.size()); }

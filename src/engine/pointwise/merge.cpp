@@ -95,10 +95,17 @@ Program renumber(const Program& program, const std::vector<int>& numbers, int in
 
 Program bind_scalars(const Program& program, const std::vector<double>& scalars) {
     std::vector<ExprPtr> values;
-    for (double value : scalars) values.push_back(constant(value));
+    for (double value : scalars) values.push_back(constant(value, true));
     Program result = program;
     result.scalars = 0;
     for (Output& out : result.outputs) out.value = simplify(substitute(out.value, {}, values));
+    return result;
+}
+
+Program lift_scalars(const Program& program, std::vector<double>& scalars) {
+    Program result = program;
+    for (Output& out : result.outputs) out.value = lift_scalars(out.value, scalars);
+    result.scalars = static_cast<int>(scalars.size());
     return result;
 }
 

@@ -30,8 +30,12 @@ Program merge(const Program& producer, int output, const Program& consumer, int 
 /// numbers are joined.
 Program renumber(const Program& program, const std::vector<int>& numbers, int inputs);
 
-/// Replaces scalar parameters by values.
+/// Replaces scalar parameters by constants, so that they are folded. The constants stay marked as
+/// bound.
 Program bind_scalars(const Program& program, const std::vector<double>& scalars);
+/// Replaces bound constants by scalar parameters, whose numbers `scalars` gets. The text of a
+/// kernel then has no number that a node computes from its shapes, such as the factor of a mean.
+Program lift_scalars(const Program& program, std::vector<double>& scalars);
 
 /// Appends the outputs of `other` (over the same broadcast shape) to those of `program`. Inputs and
 /// scalars of `other` are numbered after those of `program`.

@@ -40,6 +40,7 @@ struct Expr {
     enum class Kind { constant, input, scalar, index, size, call };
     Kind kind;
     double value = 0;      ///< constant
+    bool bound = false;    ///< constant: computed from scalars (bind_scalars)
     int number = 0;        ///< of the input or scalar, or the dimension of index/size
     std::string function;  ///< call: "add", "mul", "exp", "select", "uniform", "less", ...
     std::vector<ExprPtr> args;
@@ -81,11 +82,14 @@ ExprPtr simplify(const ExprPtr& expr);
 /// Replaces input i by inputs[i] and scalar i by scalars[i] (nullptr: unchanged).
 ExprPtr substitute(const ExprPtr& expr, const std::vector<ExprPtr>& inputs,
                    const std::vector<ExprPtr>& scalars);
+/// Replaces bound constants by scalars. `values` gets the numbers of new scalars, one for each
+/// distinct number; those that it has already are used again.
+ExprPtr lift_scalars(const ExprPtr& expr, std::vector<double>& values);
 bool uses_input(const ExprPtr& expr, int input);
 int node_count(const ExprPtr& expr);
 
 // Builders.
-ExprPtr constant(double value);
+ExprPtr constant(double value, bool bound = false);
 ExprPtr input(int number);
 ExprPtr scalar(int number);
 ExprPtr call(std::string function, std::vector<ExprPtr> args);

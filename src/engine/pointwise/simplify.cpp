@@ -5,7 +5,9 @@
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,12 +36,15 @@ ExprPtr fold(const ExprPtr& expr) {
     const Function* f = find_function(expr->function);
     const auto& args = expr->args;
     if (!f || is_random(f->op)) return expr;
-    bool constants = true;
-    for (const ExprPtr& arg : args) constants = constants && arg->kind == Expr::Kind::constant;
+    bool constants = true, bound = false;
+    for (const ExprPtr& arg : args) {
+        constants = constants && arg->kind == Expr::Kind::constant;
+        bound = bound || arg->bound;
+    }
     const auto value = [&](std::size_t i) { return i < args.size() ? args[i]->value : 0.0; };
     if (constants) {
         const double result = apply(f->op, value(0), value(1), value(2));
-        if (!differs_in_integers(*f, args, result)) return constant(result);
+        if (!differs_in_integers(*f, args, result)) return constant(result, bound);
     }
     switch (f->op) {
         case Op::add:
@@ -84,10 +89,11 @@ ExprPtr fold(const ExprPtr& expr) {
 
 }  // namespace
 
-ExprPtr constant(double value) {
+ExprPtr constant(double value, bool bound) {
     auto expr = std::make_shared<Expr>();
     expr->kind = Expr::Kind::constant;
     expr->value = value;
+    expr->bound = bound;
     return expr;
 }
 
@@ -164,6 +170,19 @@ ExprPtr substitute(const ExprPtr& expr, const std::vector<ExprPtr>& inputs,
         if (e->kind == Expr::Kind::input && n < inputs.size() && inputs[n]) return inputs[n];
         if (e->kind == Expr::Kind::scalar && n < scalars.size() && scalars[n]) return scalars[n];
         return e;
+    });
+}
+
+ExprPtr lift_scalars(const ExprPtr& expr, std::vector<double>& values) {
+    return rewrite(expr, [&](const ExprPtr& e) {
+        if (!e->bound) return e;
+        // By bits, because 0 and -0 are two numbers.
+        const auto found = std::find_if(values.begin(), values.end(), [&](double value) {
+            return std::memcmp(&value, &e->value, sizeof value) == 0;
+        });
+        const auto number = static_cast<int>(found - values.begin());
+        if (found == values.end()) values.push_back(e->value);
+        return scalar(number);
     });
 }
 

@@ -31,18 +31,16 @@ void VectorKernel::write() {
     counts();
     out_.line("const long work = get_global_id(0), workers = get_global_size(0);");
     out_.line("const long end = tasks * (work + 1) / workers;");
+    if (compensates()) out_.line("const bool one_run = rows == 1 && length <= ", shape_.run(), ";");
     out_.open("for (long task = tasks * work / workers; task < end; ++task)");
     unit_position();
     row_position();
     accumulators();
-    if (shape_.single_row()) {
-        row();
-    } else {
-        out_.open("for (; row < row_end; ++row)");
-        row();
-        next_row();
-        out_.close();
-    }
+    out_.open("while (row < row_end)");
+    row();
+    out_.line("if (++row == row_end) break;");
+    next_row();
+    out_.close();
     if (shape_.reduces) results();
     out_.close();
 }
@@ -83,7 +81,6 @@ std::string VectorKernel::channels_from(const std::string& offset, const std::st
 void VectorKernel::counts() {
     numbers_.name("tasks", shape_.tasks);
     numbers_.name("length", shape_.length);
-    if (shape_.single_row()) return;
     numbers_.name("parts", shape_.parts);
     numbers_.name("rows", shape_.all_rows);
     numbers_.name("segments", shape_.segments);
@@ -91,48 +88,49 @@ void VectorKernel::counts() {
 }
 
 /// Declares the part and the coordinates u<dim> of the unit. `first` and `vectors` are the unit's
-/// share of the last dimension.
+/// share of the last dimension. A short row costs less than a division, so there is none where
+/// units have one part and one share.
 void VectorKernel::unit_position() {
-    if (shape_.single_row()) {
-        out_.line("long unit = task;");
-    } else {
-        out_.line("const long part = task % parts;");
-        out_.line("long unit = task / parts;");
+    if (shape_.units.empty() && !shape_.multi) {
+        out_.line("const long part = task;");
+        return;
     }
+    out_.line("long part = 0, unit = task;");
+    out_.line("if (parts > 1) { part = task % parts; unit = task / parts; }");
     if (shape_.multi) {
         const std::string inner = size(shape_.last);
         numbers_.name("chunks", shape_.chunks);
-        out_.line("const long first = unit % chunks * ", shape_.chunk(), "; unit /= chunks;");
+        out_.line("long first = 0;");
+        out_.line("if (chunks > 1) { first = unit % chunks * ", shape_.chunk(),
+                  "; unit /= chunks; }");
         out_.line("const int vectors = (int)((min(", inner, " - first, (long)", shape_.chunk(),
                   ") + ", shape_.width - 1, ") / ", shape_.width, ");");
     }
     coordinates("const long u", shape_.units, "unit");
 }
 
-/// Declares the coordinates of position `rest` among those of `dims`. The outermost dimension needs
-/// no division, which would be most of the work of a short row.
-void VectorKernel::coordinates(const char* declared, const std::vector<int>& dims,
-                               const char* rest) {
+/// Sets the coordinates of position `rest` among those of `dims`. `name` is the text before a
+/// coordinate's number. The outermost dimension needs no division.
+void VectorKernel::coordinates(const char* name, const std::vector<int>& dims, const char* rest) {
     for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
         if (dim + 1 == dims.rend())
-            out_.line(declared, *dim, " = ", rest, ";");
+            out_.line(name, *dim, " = ", rest, ";");
         else
-            out_.line(declared, *dim, " = ", rest, " % ", size(*dim), "; ", rest, " /= n", *dim,
-                      ";");
+            out_.line(name, *dim, " = ", rest, " % ", size(*dim), "; ", rest, " /= n", *dim, ";");
     }
 }
 
 /// Declares the part's first row: its segment, its coordinates i<dim> and offsets r<class>.
 void VectorKernel::row_position() {
-    if (shape_.single_row()) {
-        for (const int dim : shape_.rows) out_.line("const long i", dim, " = 0;");
-    } else {
-        out_.line("long row = rows * part / parts;");
-        out_.line("const long row_end = rows * (part + 1) / parts;");
-        out_.line("long rest = row;");
-        out_.line("long piece = rest % segments; rest /= segments;");
-        coordinates("long i", shape_.rows, "rest");
-    }
+    std::string first = "long row = 0, row_end = rows, piece = 0";
+    for (const int dim : shape_.rows) first += cat(", i", dim, " = 0");
+    out_.line(first, ";");
+    out_.open("if (parts > 1)");
+    out_.line("row = rows * part / parts; row_end = rows * (part + 1) / parts;");
+    out_.line("long rest = row;");
+    out_.line("piece = rest % segments; rest /= segments;");
+    coordinates("i", shape_.rows, "rest");
+    out_.close();
     for (int c = 0; c < classes(); ++c) {
         std::string offset = unit_offset(c);
         for (const int dim : shape_.rows) offset += numbers_.step(cat("i", dim), c, dim);
@@ -143,10 +141,7 @@ void VectorKernel::row_position() {
 /// Writes the values that are constant in the row, and the main loop over it. Runs of steps are
 /// summed plainly and then added to the totals with compensation.
 void VectorKernel::row() {
-    if (shape_.single_row())
-        out_.line("const long begin = 0, stop = length;");
-    else
-        out_.line("const long begin = piece * segment, stop = min(begin + segment, length);");
+    out_.line("const long begin = piece * segment, stop = min(begin + segment, length);");
     if (pad_) numbers_.name("channels", job_.channels);
     if (pad_ && !pad_varies_ && !shape_.tail())
         out_.line("const int nv = ", channels_from(cat("r", job_.channel_class), cat(shape_.width)),

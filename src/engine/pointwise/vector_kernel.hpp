@@ -37,7 +37,7 @@ class VectorKernel {
     // vector_kernel.cpp: positions and values.
     void counts();
     void unit_position();
-    void coordinates(const char* declared, const std::vector<int>& dims, const char* rest);
+    void coordinates(const char* name, const std::vector<int>& dims, const char* rest);
     void row_position();
     void row();
     void main_loop();

@@ -30,7 +30,7 @@ struct VectorShape {
     int last = 0;             ///< the innermost dimension, which gives the lanes
     int width = 16;           ///< lanes of a vector
     bool inner_kept = false;  ///< the lanes are kept positions of a reduction
-    bool one_vector = false;  ///< the last dimension is a single vector (blocked layouts)
+    bool one_vector = false;  ///< the last dimension is a single vector
     bool multi = false;       ///< several kept vectors, in a loop inside the main loop
     int loop = -1;            ///< dimension of the main loop; -1: a single step
     std::vector<int> units;   ///< dimensions of a unit's coordinates: kept ones
@@ -49,8 +49,6 @@ struct VectorShape {
 
     /// Elements of the last dimension per unit, if `multi`.
     std::int64_t chunk() const { return std::int64_t{max_vectors} * width; }
-    /// Whether each result is that of one row.
-    bool single_row() const { return reduces && parts == 1 && all_rows == 1; }
     /// Positions of the main loop that are summed without compensation. The error grows with the
     /// square root of the number of steps.
     std::int64_t run() const { return 32 * loop_step; }

@@ -11,8 +11,7 @@
 namespace dlprim::pointwise {
 
 bool VectorKernel::compensated(std::size_t k) const {
-    const bool single_run = shape_.single_row() && shape_.length <= shape_.run();
-    return output(k).kind == Output::Kind::sum && !job_.is_whole() && !single_run;
+    return output(k).kind == Output::Kind::sum && !job_.is_whole();
 }
 
 bool VectorKernel::compensates() const {
@@ -57,14 +56,15 @@ void VectorKernel::start_runs() {
 }
 
 /// acc + low is the total. The rounding error of each addition goes into low, unless the total
-/// overflows.
+/// overflows. A total of one run is that run.
 void VectorKernel::join_runs() {
     for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
         if (!compensated(k)) continue;
         const std::string acc = each("acc", k), low = each("low", k);
-        out_.line(each_vector_, "{ const ", vector_, " add = ", each("sum", k), " - ", low,
+        out_.line("if (one_run) ", each_vector_, acc, " = ", each("sum", k), ";");
+        out_.line("else ", each_vector_, "{ const ", vector_, " add = ", each("sum", k), " - ", low,
                   ", all = ", acc, " + add; ", low, " = select((all - ", acc, ") - add, ",
-                  emit_.splat("0"), ", isinf(all) | isnan(all)); ", acc, " = all; }");
+                  emit_.splat("0"), ", all - all != ", emit_.splat("0"), "); ", acc, " = all; }");
     }
 }
 

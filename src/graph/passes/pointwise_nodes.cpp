@@ -153,8 +153,9 @@ std::optional<PointwiseDraft> PointwiseNodes::taken_in(NodeId id, const Pointwis
     if (nodes > max_nodes || result.inputs.size() > max_inputs) return std::nullopt;
 
     result.attrs = consumer.attrs;
-    result.attrs.set("code", pointwise::print(result.program));
-    result.attrs.set("scalars", Doubles{});
+    Doubles scalars;
+    result.attrs.set("code", pointwise::print(pointwise::lift_scalars(result.program, scalars)));
+    result.attrs.set("scalars", std::move(scalars));
     result.attrs.set("dtypes", Strings{std::string(name_of(DType::f32))});
     if (pointwise::broadcast_shape(shapes_of(graph_, result.inputs), result.attrs.ints("shape")) !=
         outer)

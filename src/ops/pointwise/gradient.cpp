@@ -100,7 +100,7 @@ class Rule {
                 double count = 1;
                 for (int axis : normal_axes(output, whole_.rank()))
                     count *= static_cast<double>(whole_[axis]);
-                return times(dy, constant(1 / count));
+                return times(dy, constant(1 / count, true));
             }
             case Output::Kind::max:
             case Output::Kind::min: {
@@ -180,8 +180,13 @@ class Rule {
         Program program = wide;
         program.inputs = static_cast<int>(inputs.size());
         for (Output& out : program.outputs) out.value = substitute(out.value, renamed, {});
+        // Scalars of a run are arguments in the order of the call, so there the numbers stay in the
+        // code.
+        Doubles scalars = options_.scalars;
+        if (options_.arguments.empty())
+            for (Output& out : program.outputs) out.value = lift_scalars(out.value, scalars);
         Attrs attrs{{"code", print(program)},
-                    {"scalars", Doubles(options_.scalars)},
+                    {"scalars", std::move(scalars)},
                     {"dtypes", std::move(dtypes)}};
         if (!options_.arguments.empty()) attrs.set(arguments_attr, options_.arguments);
         if (broadcast_shape(shapes, {}) != whole_) attrs.set("shape", whole_.to_vector());
