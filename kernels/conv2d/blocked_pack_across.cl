@@ -15,7 +15,7 @@
 // OUT_LANES   output channels of a slab        16
 // LANE_STEP   ranges of input channels begin and end at multiples of this: the same as in blocked.cl   4
 //
-// `slab_lanes` is the room for a slab's input channels. The other arguments are those of blocked_pack.cl.
+// Before the weights lie V zeros. `slab_lanes` is the room for a slab's input channels. The other arguments are those of blocked_pack.cl.
 // Work-item: one slab. Work-group: one work-item. Local memory: none.
 #include "conv2d/blocked_reach.clh"
 
@@ -30,7 +30,10 @@ void pack_across(global const float* w, ulong w_offset, global float* packed, ul
     const int end = reach_end(out0 + outs - 1, group_out, group_in, LANE_STEP);
     const int positions = kernel_h * kernel_w;
     w += w_offset;
-    packed += packed_offset + (ulong)slab * slab_lanes * positions * OUT_LANES;
+    packed += packed_offset;
+    if (slab == 0)
+        for (int i = 0; i < V; i++) packed[i] = 0.0f;
+    packed += V + (ulong)slab * slab_lanes * positions * OUT_LANES;
     for (int lane0 = first; lane0 < end; lane0 = (lane0 / V + 1) * V) {
         const int lane1 = min((lane0 / V + 1) * V, end);
         for (int k = 0; k < positions; k++) {

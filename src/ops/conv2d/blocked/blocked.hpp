@@ -8,7 +8,6 @@
 #include "ops/conv2d/blocked/reach.hpp"
 #include "ops/conv2d/dense_job.hpp"
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,8 +17,7 @@ namespace dlprim::conv2d {
 /// are pieces of a row, and the tensors and the weight are the same memory either way.
 Geometry lying_geometry(const Problem& problem);
 
-/// Accumulators of a work-item: `vectors` vectors of output channels for each of `pixels` pixels of
-/// a row.
+/// Accumulators of a work-item: `vectors` vectors of output channels for each of `pixels` pixels.
 struct Tile {
     int vectors;
     int pixels;
@@ -28,10 +26,8 @@ struct Tile {
 /// The tile with the least waste, of those that fit the device's registers.
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w);
 
-/// The same for work that is not in proportion to blocks. `slabs` says how many slabs of the given
-/// number of blocks there are, each with the same input channels.
-Tile choose_tile(const Traits& device, const std::function<double(int)>& slabs, std::int64_t out_w);
-/// The tile and the reach of a job's slabs.
+/// The tile and the reach of a job's slabs. They depend on channels only, so images of all sizes
+/// share programs and packed weights.
 Tile job_tile(const Traits& device, const DenseJob& job);
 Reach job_reach(const Traits& device, const DenseJob& job);
 
@@ -76,9 +72,10 @@ std::uint64_t packed_bytes(const Traits& device, const DenseJob& job);
 /// Identifies a way of packing: equal tags mean equal bytes.
 std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs);
 /// The call that packs a job's weights to byte `at` of the packed operand (operand 0 is plain, 1 is
-/// packed). Input blocks have `in_lanes` channels, and tiles have `tile_blocks` output blocks.
-void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int in_lanes,
-                 int tile_blocks, std::uint64_t at);
+/// packed). Input blocks have `in_lanes` channels, and tiles have `tile_blocks` output blocks. The
+/// weights lie behind `zeros` floats of zero.
+void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int zeros,
+                 int in_lanes, int tile_blocks, std::uint64_t at);
 /// The calls that pack the weights of `jobs` one after the other (operand 0 is plain, 1 is packed).
 std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs);
 /// The operands of a job by number.

@@ -85,7 +85,7 @@ class Depthwise : public ConvolutionEngine {
         std::uint64_t at = 0;
         for (const DenseJob& job : jobs(problem)) {
             if (job.kernel_h * job.kernel_w == 0) continue;
-            add_packing(*launch, context, job, 1, 1, at);
+            add_packing(*launch, context, job, 0, 1, 1, at);
             at += weight_bytes(context.traits(), job);
         }
         return launch;

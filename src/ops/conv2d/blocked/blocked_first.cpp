@@ -118,8 +118,8 @@ class BlockedFirst : public ConvolutionEngine {
                                           const Tuning&, int) const override {
         const Geometry g = lying_geometry(problem);
         auto launch = std::make_unique<KernelLaunch>();
-        add_packing(*launch, context, forward_job(g), 1, plan_of(context.traits(), g).tile.vectors,
-                    0);
+        add_packing(*launch, context, forward_job(g), 0, 1,
+                    plan_of(context.traits(), g).tile.vectors, 0);
         return launch;
     }
 };

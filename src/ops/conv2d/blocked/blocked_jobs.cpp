@@ -13,12 +13,6 @@ namespace dlprim::conv2d {
 
 namespace {
 
-bool is_direct(const DenseJob& job) {
-    return job.kernel_h == 1 && job.kernel_w == 1 && job.stride_h == 1 && job.stride_w == 1 &&
-           job.pad_h == 0 && job.pad_w == 0 && job.row_step == 1 && job.column_step == 1 &&
-           job.out_h == job.x_h && job.out_w == job.x_w && job.y_h == job.x_h && job.y_w == job.x_w;
-}
-
 // The step of lanes in which kernels/conv2d/blocked.cl reads input channels (LANE_STEP).
 constexpr int lane_step = 4;
 
@@ -145,43 +139,36 @@ Geometry lying_geometry(const Problem& problem) {
     return Geometry::of(problem).lying();
 }
 
-namespace {
-
-// The tile for half vectors. The vectors of a tile divide those of a group, so that no tile reaches
-// across groups.
-Tile halves_tile(const Traits& device, const DenseJob& job) {
-    const std::int64_t vectors = job.group_out / lanes_of(device, job);
-    const std::int64_t width = std::max<std::int64_t>(job.out_w, 1);
-    Tile best{1, 1};
-    double best_cost = std::numeric_limits<double>::infinity();
-    for (const int v : {1, 2, 3, 4, 5, 6, 7})
-        for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 20, 28}) {
-            if (vectors % v != 0 || pixels > width ||
-                v * (pixels + 1) + 1 > device.vector_registers)
-                continue;
-            // Cycles per lane, as in choose_tile().
-            const double lane = std::max({v * pixels / 2.0, (v + pixels) / 2.0, 4.0}) + 0.5;
-            const std::int64_t tiles = ceil_div(width, pixels) * (vectors / v);
-            const double cost = lane * static_cast<double>(tiles);
-            if (cost < best_cost * 0.999) {
-                best_cost = cost;
-                best = {v, pixels};
-            }
-        }
-    return best;
-}
-
-}  // namespace
-
 Tile job_tile(const Traits& device, const DenseJob& job) {
-    if (lanes_of(device, job) < device.vector_width) return halves_tile(device, job);
-    // A slab's work is in proportion to its input lanes, which differ across groups.
-    const auto slabs = [&](int blocks) {
-        const Reach reach = reach_of(device, job, blocks);
-        if (!reach.across) return static_cast<double>(ceil_div(reach.out_vectors, blocks));
-        return static_cast<double>(reach.all_lanes) / static_cast<double>(job.group_in);
-    };
-    return choose_tile(device, slabs, job.out_w);
+    // Registers hold accumulators, one weight vector per vector, and a broadcast value.
+    const bool many = device.vector_registers >= 32;
+    const bool halves = lanes_of(device, job) < device.vector_width;
+    const std::int64_t vectors = job.group_out / lanes_of(device, job);
+    Tile best{};
+    double best_cost = std::numeric_limits<double>::infinity();
+    for (int v = 1; v <= (halves ? 7 : 3); ++v) {
+        // No tile of half vectors reaches across groups.
+        if (halves && vectors % v != 0) continue;
+        const int pixels = std::min({14, 28 / v, (device.vector_registers - 1) / v - 1});
+        if (pixels < 2) continue;
+        // A slab's work is in proportion to its input lanes, which differ across groups.
+        const Reach reach = reach_of(device, job, v);
+        const double slabs =
+            reach.across && !halves
+                ? static_cast<double>(reach.all_lanes) / static_cast<double>(job.group_in)
+                : static_cast<double>(ceil_div(reach.out_vectors, v));
+        // Cycles per lane: two multiply-adds per cycle, two loads per cycle, and at least four of
+        // latency.
+        const double lane =
+            std::max({v * pixels / 2.0, (v + pixels) / 2.0 + (halves ? 0 : 1), 4.0}) + 0.5;
+        const double cost = lane * slabs / pixels;
+        // Three of many registers must be worth a program of their own.
+        if (cost < best_cost * (v == 3 && many ? 0.95 : 0.999)) {
+            best_cost = cost;
+            best = {v, pixels};
+        }
+    }
+    return best;
 }
 
 Reach job_reach(const Traits& device, const DenseJob& job) {
@@ -189,13 +176,6 @@ Reach job_reach(const Traits& device, const DenseJob& job) {
 }
 
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
-    return choose_tile(
-        device, [&](int blocks) { return static_cast<double>(ceil_div(out_blocks, blocks)); },
-        out_w);
-}
-
-Tile choose_tile(const Traits& device, const std::function<double(int)>& slabs,
-                 std::int64_t out_w) {
     // Registers hold blocks * pixels accumulators, one weight vector per block, and a broadcast
     // value, which AVX-512 can take from memory.
     const int registers = device.vector_registers;
@@ -204,7 +184,7 @@ Tile choose_tile(const Traits& device, const std::function<double(int)>& slabs,
     // Only a few sizes, so that few programs are compiled.
     const std::int64_t width = std::max<std::int64_t>(out_w, 1);
     for (const int blocks : {1, 2, 3, 4}) {
-        const double all_slabs = slabs(blocks);
+        const auto all_slabs = static_cast<double>(ceil_div(out_blocks, blocks));
         for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
             if (blocks == 3 && registers >= 32) continue;  // only if three fill the registers
             if (pixels > width || blocks * pixels > 28 ||
@@ -279,9 +259,11 @@ NDRange single_items(std::int64_t items) {
 }
 
 std::uint64_t packed_bytes(const Traits& device, const DenseJob& job) {
+    if (job.kernel_h * job.kernel_w == 0) return 0;
     const Reach reach = job_reach(device, job);
-    return static_cast<std::uint64_t>(reach.slabs *
-                                      slab_bytes(device, job, job_tile(device, job), reach));
+    const std::int64_t weights =
+        reach.slabs * slab_bytes(device, job, job_tile(device, job), reach);
+    return static_cast<std::uint64_t>(4 * device.vector_width + weights);
 }
 
 std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
@@ -293,17 +275,19 @@ std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
     return tag;
 }
 
-void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int in_lanes,
-                 int tile_blocks, std::uint64_t at) {
+void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int zeros,
+                 int in_lanes, int tile_blocks, std::uint64_t at) {
     const int v = context.traits().vector_width;
-    const auto program =
-        conv_program(context, "blocked_pack.cl",
-                     define("IN_LANES", in_lanes) + define("OUT_LANES", tile_blocks * v));
+    const auto program = conv_program(context, "blocked_pack.cl", {});
     const std::int64_t group_slabs = ceil_div(ceil_div(job.group_out, v), tile_blocks);
     const std::int64_t in_blocks = ceil_div(job.group_in, in_lanes);
     KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
     call.tensor("w", 0).tensor_at("packed", 1, at);
-    call.size("group_slabs", group_slabs).size("in_blocks", in_blocks);
+    call.sizes({{"zeros", zeros},
+                {"in_lanes", in_lanes},
+                {"out_lanes", std::int64_t{tile_blocks} * v},
+                {"group_slabs", group_slabs},
+                {"in_blocks", in_blocks}});
     add_weights_call(launch, std::move(call), job);
 }
 
@@ -316,8 +300,8 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
         if (job_reach(device, job).across)
             add_packing_across(*launch, context, job, at);
         else
-            add_packing(*launch, context, job, device.vector_width, job_tile(device, job).vectors,
-                        at);
+            add_packing(*launch, context, job, device.vector_width, device.vector_width,
+                        job_tile(device, job).vectors, at);
         at += packed_bytes(device, job);
     }
     return launch;
@@ -328,26 +312,19 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     const Traits& device = context.traits();
     const int v = device.vector_width, lanes = lanes_of(device, job);
     const Tile tile = job_tile(device, job);
-    const bool direct = is_direct(job);
     const Reach reach = job_reach(device, job);
     const std::int64_t group_slabs = reach.slabs / reach.groups;
-    const std::int64_t rows = job.n * job.out_h, tile_columns = ceil_div(job.out_w, tile.pixels);
-    const std::int64_t tiles = rows * tile_columns;
+    const std::int64_t image_tiles = ceil_div(job.out_h * job.out_w, tile.pixels);
+    const std::int64_t tiles = job.n * image_tiles;
 
     const Sharing sharing =
         share_out(device, job, tile, reach, tiles, slab_bytes(device, job, tile, reach));
     const std::int64_t items = ceil_div(tiles, sharing.tiles_per_item);
     const auto [chunk, ahead_lines] = chunks_of(device, job, tile, reach, sharing);
 
-    const std::int64_t step = job.stride_w;
-    const std::int64_t span =
-        (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
-    const std::int64_t room =
-        (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 16) * 16;
     const std::string options = define("B", v) + define("V", lanes) + define("P", tile.pixels) +
-                                define("O", tile.vectors) + define("S", direct ? 1 : step) +
-                                define("DIRECT", direct) + define("XS", direct ? 1 : room) +
-                                define("ACROSS", reach.across) + define("LANE_STEP", lane_step);
+                                define("O", tile.vectors) + define("ACROSS", reach.across) +
+                                define("LANE_STEP", lane_step);
     const auto program = conv_program(context, "blocked.cl", options, problem.epilogue, lanes);
     KernelCall call(program, "conv", single_items(items * reach.slabs));
     const bool bias = operands.bias >= 0;
@@ -356,8 +333,8 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         .tensor("y", operands.y);
     call.tensor("bias", bias ? operands.bias : operands.x);
     bind_epilogue(call, problem.epilogue);
-    call.sizes({{"rows", rows},
-                {"tile_columns", tile_columns},
+    call.sizes({{"tiles", tiles},
+                {"image_tiles", image_tiles},
                 {"tiles_per_item", sharing.tiles_per_item},
                 {"items", items},
                 {"slabs", reach.slabs},
@@ -377,8 +354,7 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                 {"y_blocks", reach.groups * ceil_div(reach.group_out, v)},
                 {"y_h", job.y_h},
                 {"y_w", job.y_w},
-                {"has_bias", bias},
-                {"span", span}});
+                {"has_bias", bias}});
     bind_window(call, job);
     launch.add(std::move(call));
 }
