@@ -76,9 +76,9 @@ struct NetOptions {
     /// Inference only. True keeps every parameter in device memory beside the packed and folded
     /// copies that kernels read. False frees parameters of 64 KiB and more once they are packed, if
     /// no kernel reads them as they are. When one of those is needed again (param(),
-    /// save_weights(), a plan for other shapes), it is read from the weights file again or
-    /// initialised as before. The net holds the file open, so that it may be replaced or removed,
-    /// but must not be written to. Tensors from param() stay valid.
+    /// save_weights(), a plan for other shapes that packs it in another way), it is read from the
+    /// weights file again or initialised as before. The net holds the file open, so that it may be
+    /// replaced or removed, but must not be written to. Tensors from param() stay valid.
     bool keep_parameters = false;
     /// Bytes of device memory that a plan may take, at most the device's; 0: the device's. Where
     /// training takes more, forward operators run a second time in backward, at the least estimated
@@ -88,12 +88,15 @@ struct NetOptions {
     /// again and what it costs. If the limit cannot be met, planning throws Error(out_of_memory)
     /// with the least memory that was reached.
     std::uint64_t memory_limit = 0;
-    /// How many plans a Net keeps, at least 1. A plan serves one set of input shapes and owns the
-    /// memory of intermediate tensors. If reshape() asks for one more, the plan that was used least
-    /// recently is dropped, which may wait for the copies of its inputs. Parameters and solver
-    /// state belong to no plan. Shapes whose plan was dropped are planned anew when they come back:
-    /// inputs must be set again, and backward() needs a forward() first.
-    int max_plans = 8;
+    /// How many plans a Net keeps at most, at least 1. A plan serves one set of input shapes.
+    /// Parameters, what is packed of them, and solver state belong to no plan. The memory of
+    /// intermediate tensors is shared by plans of inference, and is a plan's own otherwise. Eight
+    /// plans are kept in any case, and more as long as all together take no more than half of the
+    /// device's memory. If reshape() asks for one more, the plan that was used least recently is
+    /// dropped, which may wait for the copies of its inputs. Where an allocation for a plan fails,
+    /// all others are dropped and it is tried once more. Shapes whose plan was dropped are planned
+    /// anew when they come back: inputs must be set again, and backward() needs a forward() first.
+    int max_plans = 512;
     std::uint64_t seed = 1;  ///< of initialisation and dropout
     /// Above 0, planning first measures engines on the problems that no database knows, for about
     /// this many seconds, and keeps the result in the user's database (dlprim/tuning.hpp).

@@ -60,7 +60,8 @@ class Net(Shown, _core.Net):
         keep_parameters: inference: keeps parameters on the device beside what is packed of them.
         memory_limit: bytes of device memory that a plan may take; 0: the device's. Training recomputes tensors in
             backward where that makes it fit, with the same bits; notes() says what that costs.
-        max_plans: how many plans, one per set of input shapes, the net keeps, at least 1.
+        max_plans: how many plans, one per set of input shapes, the net keeps at most, at least 1. Beyond eight it
+            keeps only as many as take no more than half of the device's memory.
         seed: of initialisation and dropout.
         tune_seconds: above 0: planning first measures engines for about so many seconds.
         progress: called as progress(what, done, total) while the net plans, compiles, tunes and
@@ -92,7 +93,7 @@ class Net(Shown, _core.Net):
         precisions: Pairs = (),
         keep_parameters: bool = False,
         memory_limit: int = 0,
-        max_plans: int = 8,
+        max_plans: int = 512,
         seed: int = 1,
         tune_seconds: float = 0,
         progress: Progress | None = None,

@@ -2,6 +2,7 @@
 // ValueMemory: which values of a model are in which memory.
 #include "api/model_values.hpp"
 
+#include "base/text.hpp"
 #include "runtime/access.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -31,8 +32,16 @@ Tensor ValueMemory::of(const Context& context, const onnx::HostValue& value,
     return tensor;
 }
 
+std::string ValueMemory::identity(const onnx::HostValue& value) {
+    Numbered& known = numbers_[value.get()];
+    // The address may be that of a value that is gone.
+    if (known.value.lock() != value) known = {value, ++last_};
+    return cat("value ", known.number);
+}
+
 void ValueMemory::forget_unused() {
     std::erase_if(known_, [](const auto& entry) { return entry.second.memory.expired(); });
+    std::erase_if(numbers_, [](const auto& entry) { return entry.second.value.expired(); });
 }
 
 }  // namespace dlprim

@@ -8,6 +8,7 @@
 #include "runtime/buffer.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ namespace dlprim {
 class ValueMemory {
   public:
     Tensor of(const Context& context, const onnx::HostValue& value, const TensorSpec& spec);
+    /// A text for a value that no other one has had or will have.
+    std::string identity(const onnx::HostValue& value);
     /// Forgets the values that no net reads any more.
     void forget_unused();
 
@@ -31,6 +34,12 @@ class ValueMemory {
         std::weak_ptr<Buffer> memory;
     };
     std::map<std::tuple<const ContextImpl*, const HostTensor*, DType>, Known> known_;
+    struct Numbered {
+        std::weak_ptr<const HostTensor> value;
+        std::uint64_t number = 0;
+    };
+    std::map<const HostTensor*, Numbered> numbers_;
+    std::uint64_t last_ = 0;
 };
 
 class ModelValues : public ParamSource {
@@ -39,6 +48,10 @@ class ModelValues : public ParamSource {
     explicit ModelValues(std::map<std::string, onnx::HostValue> values,
                          ValueMemory* memory = nullptr)
         : values_(std::move(values)), memory_(memory) {}
+    std::string identity(const Value& parameter) override {
+        if (memory_ == nullptr) return parameter.name;
+        return memory_->identity(values_.at(parameter.name));
+    }
     Tensor shared(const Context& context, const Value& parameter) override {
         if (memory_ == nullptr) return {};
         return memory_->of(context, values_.at(parameter.name), parameter.spec);

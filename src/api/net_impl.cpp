@@ -38,10 +38,16 @@ void fail_unset(const std::vector<std::string>& inputs, std::string_view action,
 
 namespace {
 
-/// Gives scratch memory back when a run ends, also by an error.
-struct Releasing {
+/// So many plans stay whatever memory they take, unless an allocation fails.
+constexpr std::size_t always_kept = 8;
+
+/// Gives an executor scratch memory until a run ends, also by an error.
+struct WithScratch {
+    explicit WithScratch(Executor& e) : executor(e) { executor.take_scratch(); }
+    WithScratch(const WithScratch&) = delete;
+    WithScratch& operator=(const WithScratch&) = delete;
+    ~WithScratch() { executor.release_scratch(); }
     Executor& executor;
-    ~Releasing() { executor.release_scratch(); }
 };
 
 }  // namespace
@@ -246,12 +252,25 @@ NetImpl::Built& NetImpl::built() {
 }
 
 void NetImpl::drop_plans() {
-    const auto most =
-        static_cast<std::size_t>(options_.max_plans) * static_cast<std::size_t>(sets_);
-    while (plans_.size() >= most)
-        plans_.erase(std::min_element(
+    const auto sets = static_cast<std::size_t>(sets_);
+    const auto most = static_cast<std::size_t>(options_.max_plans) * sets;
+    const std::uint64_t most_bytes = Access::impl(context_).traits().global_bytes / 2;
+    std::uint64_t bytes = 0;
+    for (const auto& [key, plan] : plans_) bytes += own_bytes(*plan);
+    while (plans_.size() >= most || (plans_.size() >= always_kept * sets && bytes > most_bytes)) {
+        const auto oldest = std::min_element(
             plans_.begin(), plans_.end(),
-            [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; }));
+            [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
+        bytes -= own_bytes(*oldest->second);
+        plans_.erase(oldest);
+    }
+}
+
+bool NetImpl::drop_all_plans() {
+    if (current_ != nullptr || plans_.empty()) return false;
+    plans_.clear();
+    slabs_.clear();
+    return true;
 }
 
 void NetImpl::attach_solver(const SolverOptions& solver) {
@@ -360,6 +379,13 @@ std::uint64_t NetImpl::kept_bytes() {
     return bytes;
 }
 
+std::uint64_t NetImpl::own_bytes(const Built& plan) {
+    std::uint64_t bytes = plan.executor->kept_bytes(false);
+    for (const auto* tensors : {&plan.inputs, &plan.outputs})
+        for (const auto& [name, tensor] : *tensors) bytes += tensor.bytes();
+    return bytes;
+}
+
 std::uint64_t NetImpl::feed_bytes() {
     std::uint64_t bytes = 0;
     for (const auto& [name, feed] : built().feeds) bytes += feed->device_bytes();
@@ -383,10 +409,8 @@ void NetImpl::forward() {
 void NetImpl::run(Part part, const Executor::AfterStep& after) {
     bool forward_first = false;
     try {
-        Executor& executor = *built().executor;
-        executor.take_scratch();
-        const Releasing released{executor};
-        return executor.run(part, after);
+        const WithScratch scratch(*built().executor);
+        return scratch.executor.run(part, after);
     } catch (const EngineFailure& failure) {
         forward_first = failure.rerun_forward;
     }
@@ -397,7 +421,8 @@ void NetImpl::run(Part part, const Executor::AfterStep& after) {
 
 void NetImpl::pack() {
     try {
-        return built().executor->set_up();
+        const WithScratch scratch(*built().executor);
+        return scratch.executor.set_up();
     } catch (const EngineFailure&) {
     }
     plan_anew();
@@ -436,6 +461,7 @@ std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
         Built& plan = built();
         plan.ran_forward = false;
         try {
+            const WithScratch scratch(*plan.executor);
             std::vector<Executor::Timing> timings =
                 plan.executor->profile(whole_step, options_.progress);
             plan.has_outputs = true;
@@ -448,7 +474,11 @@ std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
 
 std::string NetImpl::first_nan() {
     require_params("first_nan()");
-    const Step* const step = first_nan_step(*built().executor);
+    const auto find = [](Executor& executor) {
+        const WithScratch scratch(executor);
+        return first_nan_step(executor);
+    };
+    const Step* const step = find(*built().executor);
     if (step == nullptr) return {};
     std::string name = described(step->name);
     if (step->fused.empty()) return name;
@@ -457,8 +487,7 @@ std::string NetImpl::first_nan() {
         const BuildsLater later;  // most programs are not run
         const std::unique_ptr<Built> apart = make_built(current_, true);
         apart->executor->take_over(*current_->executor);
-        if (const Step* const first = first_nan_step(*apart->executor))
-            return described(first->name);
+        if (const Step* const first = find(*apart->executor)) return described(first->name);
     } catch (const Error&) {
         // For example too little memory. Then the answer is the launch's last operator.
     }

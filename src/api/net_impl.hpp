@@ -57,9 +57,13 @@ class NetImpl : private ParamSupply {
     }
 
     /// Makes the net one of many that run one at a time. It takes scratch memory only for a run,
-    /// and reads parameters where their source has them (ParamSource::shared()). For inference, and
-    /// to be called before the first plan; profile() and first_nan() are not supported.
-    void run_among_many() { among_many_ = true; }
+    /// reads parameters where their source has them (ParamSource::shared()), and shares what setup
+    /// makes of them through `kept`, which outlives the net. For inference, and to be called before
+    /// the first plan.
+    void run_among_many(KeptValues& kept) {
+        among_many_ = true;
+        kept_ = &kept;
+    }
     /// The memory that the current plan keeps between runs: without parameters that are shared, and
     /// inputs that are given.
     std::uint64_t kept_bytes();
@@ -223,8 +227,13 @@ class NetImpl : private ParamSupply {
     void plan_anew();
     void pack();
     std::string plan_key() const;
-    /// Drops the least recently used plans until there is room for one more.
+    /// The memory that a plan alone needs.
+    static std::uint64_t own_bytes(const Built& plan);
+    /// Drops the least recently used plans until there is room for one more
+    /// (NetOptions::max_plans).
     void drop_plans();
+    /// Drops all plans, if none is current. Returns whether there were any.
+    bool drop_all_plans();
     Tensor fetch(const External& parameter) override;
     void done() override {
         if (source_) source_->close();
@@ -241,7 +250,10 @@ class NetImpl : private ParamSupply {
     std::optional<PartBorder> border_;  ///< of a part of a larger net
     GivenMemory given_;
     bool among_many_ = false;
-    int set_ = 0, sets_ = 1;  ///< the present working set, and how many there are
+    KeptValues own_kept_;
+    KeptValues* kept_ = &own_kept_;  ///< of this net, or of all that it is one of
+    SharedSlabs slabs_;              ///< of the plans of inference
+    int set_ = 0, sets_ = 1;         ///< the present working set, and how many there are
     std::optional<SolverOptions> solver_;
     Graph base_;  ///< the description's graph, before any pass
     std::map<std::string, Param> params_;

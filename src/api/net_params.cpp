@@ -102,10 +102,12 @@ void NetImpl::fill_all() {
         if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
         if (tensor.defined()) fill(name, tensor);
     }
-    params_changed();
+    // What other nets of a session have made of the source's values stays as it is.
+    if (!among_many_) params_changed();
 }
 
 void NetImpl::params_changed() {
+    kept_->clear();
     for (auto& [key, plan] : plans_)
         if (plan) plan->executor->params_changed();
 }

@@ -82,6 +82,10 @@ PlanOptions NetImpl::options_of_plans(bool apart) const {
     }
     plan_options.chains = !apart;
     plan_options.check_engines = EngineChecks::problems;
+    plan_options.kept = kept_;
+    plan_options.identity = [this](const Value& parameter) {
+        return among_many_ ? source_->identity(parameter) : parameter.name;
+    };
     return plan_options;
 }
 
@@ -100,6 +104,7 @@ MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions
     PlanOptions plan_options = options_of_plans(false);
     plan_options.first_fit = first_fit;
     plan_options.build = false;
+    plan_options.kept = nullptr;
     plan_options.over_limit = true;
     plan_options.tune_seconds = 0;
     plan_options.progress = {};
@@ -116,6 +121,7 @@ MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions
 std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions* solver) const {
     PlanOptions plan_options = options_of_plans(false);
     plan_options.build = false;
+    plan_options.kept = nullptr;
     plan_options.over_limit = true;
     plan_options.tune_seconds = 0;
     return make_plan(context_, step_graph(own_graph(), solver), plan_options);
@@ -151,11 +157,20 @@ std::string NetImpl::with_largest_batch(const std::string& message) const {
 std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanOptions& options) {
     std::unique_ptr<Plan> plan = make_plan(context_, graph, options);
     try {
-        return std::make_unique<Executor>(context_, std::move(plan), store_, among_many_);
+        // Backward reads what forward has left in slabs, whatever ran in between.
+        SharedSlabs* const slabs =
+            options_.mode == Mode::inference && !among_many_ ? &slabs_ : nullptr;
+        auto executor =
+            std::make_unique<Executor>(context_, std::move(plan), store_, among_many_, slabs);
+        executor->share_setup(*kept_);
+        return executor;
     } catch (const EnginesDistrusted& found) {
         if (!disable_distrusted(Access::impl(context_), found.engines)) throw;
-        return nullptr;
+    } catch (const Error& error) {
+        // What is kept to be fast must not be why memory is short.
+        if (error.kind() != ErrorKind::out_of_memory || !drop_all_plans()) throw;
     }
+    return nullptr;
 }
 
 }  // namespace dlprim

@@ -11,7 +11,8 @@
 // steps. When there are too many leaves, or they keep too much memory, the one that was used least
 // recently is dropped, with the tree nodes that lead to no other leaf.
 //
-// All nets read the model's values in the same memory (ValueMemory). Since one net runs at a time,
+// All nets read the model's values in the same memory (ValueMemory), and so they do with what setup
+// makes of these (KeptValues). Since one net runs at a time,
 // they take scratch memory from the context's pool for the time of a run.
 #pragma once
 
@@ -111,8 +112,10 @@ class ONNXProgram {
     std::shared_ptr<const onnx::Model> model_;
     ONNXSessionOptions options_;
     onnx::ImportLimits limits_;
-    ValueMemory memory_;  ///< outlives the nodes
-    Node top_;            ///< its children are the roots, by input shapes
+    // What the nets share outlives the nodes.
+    ValueMemory memory_;
+    KeptValues kept_, host_kept_;  ///< of the device, and of the host beside it
+    Node top_;                     ///< its children are the roots, by input shapes
     std::vector<Node*> leaves_;
     std::uint64_t bytes_ = 0;  ///< that all nodes keep
     std::uint64_t uses_ = 0;

@@ -244,7 +244,7 @@ std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part, bo
                                           std::move(net.description), options);
     step->net->read_inputs_from(std::move(tensors));
     step->net->set_source(std::make_shared<ModelValues>(std::move(net.values), &program_.memory_));
-    step->net->run_among_many();
+    step->net->run_among_many(on_host ? program_.host_kept_ : program_.kept_);
     for (const auto& [name, value] : outputs)
         step->outputs.push_back(step->net->built().outputs.at(name));
     program_.count(*node_, step->net->kept_bytes() + part.operators.size() * bytes_per_operator);

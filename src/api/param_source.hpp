@@ -28,6 +28,8 @@ class ParamSource {
     virtual ~ParamSource() = default;
     /// Reads the parameter's values in its own type. Every call returns the same values.
     virtual void read(const Value& parameter, std::vector<std::byte>& data) = 0;
+    /// Tells values apart that nets of several sources read: equal texts, equal values.
+    virtual std::string identity(const Value& parameter) { return parameter.name; }
     /// The parameter's memory on a device where the source has its own, which nobody writes to.
     /// Otherwise undefined: the caller allocates memory and reads the values into it.
     virtual Tensor shared(const Context&, const Value&) { return {}; }

@@ -27,15 +27,32 @@ Error named(const Step& step, const Error& error) {
     return {error.kind(), cat("[", step.type, " '", step.name, "'] ", error.what())};
 }
 
+/// Whether no other plan has the block. Scalars are the plan's own, too: a backward part reads
+/// those of its forward part, also if another plan has run in between.
+bool is_own(const Block& block) {
+    return block.name == "constants" || block.name == "scalars";
+}
+
 constexpr std::size_t scalar_bytes = 128;  // the most that one fill can write
 
 }  // namespace
 
+const std::shared_ptr<Buffer>& SharedSlabs::at(ContextImpl& device, std::size_t index,
+                                               std::uint64_t bytes) {
+    if (index >= slabs_.size()) slabs_.resize(index + 1);
+    std::shared_ptr<Buffer>& slab = slabs_[index];
+    if (slab && slab->bytes() >= bytes) return slab;
+    slab.reset();  // before the larger one, so that both need not fit
+    slab = device.allocate(bytes);
+    return slab;
+}
+
 Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
-                   bool brief_scratch)
+                   bool brief_scratch, SharedSlabs* slabs)
     : context_(context),
       plan_(std::move(plan)),
       brief_scratch_(brief_scratch),
+      shared_slabs_(slabs),
       slabs_(plan_->slabs.size()),
       bound_(plan_->externals.size()),
       scalars_(scalar_bytes) {
@@ -43,15 +60,18 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
     const auto allocate = [&](std::uint64_t bytes) {
         return brief_scratch_ ? device.allocate_cached(bytes) : device.allocate(bytes);
     };
-    if (!brief_scratch_)
-        for (std::size_t i = 0; i < slabs_.size(); ++i) slabs_[i] = allocate(plan_->slabs[i]);
+    for (std::size_t i = 0; i < slabs_.size() && !brief_scratch_; ++i)
+        if (shared_slabs_ != nullptr)
+            shared_slabs_->at(device, i, plan_->slabs[i]);  // an error now, not at the first run
+        else
+            slabs_[i] = allocate(plan_->slabs[i]);
     for (std::size_t i = 0; i < plan_->blocks.size(); ++i) {
         const Block& block = plan_->blocks[i];
-        // Scalars are the plan's own, too: a backward part reads those of its forward part, also if
-        // another plan has run in between.
-        const bool own = block.name == "constants" || block.name == "scalars";
+        const bool own = is_own(block);
         const auto found = store.find(block.name);
-        if (!own && found != store.end() && found->second->bytes() >= block.bytes) {
+        if (block.memory) {
+            blocks_.push_back(block.memory);
+        } else if (!own && found != store.end() && found->second->bytes() >= block.bytes) {
             blocks_.push_back(found->second);
         } else {
             blocks_.push_back(allocate(block.bytes));
@@ -177,8 +197,8 @@ BufferRef Executor::resolve(const Place& place) const {
 
 /// Whether a run may find the place in other memory than the last one did.
 bool Executor::moves(const Place& place) const {
-    return brief_scratch_ && (place.kind == Place::Kind::slab ||
-                              (place.kind == Place::Kind::block && place.index == constants_));
+    if (place.kind == Place::Kind::slab) return brief_scratch_ || shared_slabs_ != nullptr;
+    return brief_scratch_ && place.kind == Place::Kind::block && place.index == constants_;
 }
 
 void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound) {
@@ -200,8 +220,11 @@ void Executor::bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t 
 }
 
 void Executor::take_scratch() {
-    if (!brief_scratch_) return;
     ContextImpl& device = Access::impl(context_);
+    if (shared_slabs_ != nullptr)
+        for (std::size_t i = 0; i < slabs_.size(); ++i)
+            slabs_[i] = shared_slabs_->at(device, i, plan_->slabs[i]);
+    if (!brief_scratch_) return;
     for (std::size_t i = 0; i < slabs_.size(); ++i)
         slabs_[i] = device.allocate_cached(plan_->slabs[i]);
     if (!brief_constants_) return;
@@ -225,16 +248,20 @@ void Executor::release_bindings() noexcept {
 }
 
 void Executor::release_scratch() noexcept {
-    if (!brief_scratch_) return;
+    if (!brief_scratch_ && shared_slabs_ == nullptr) return;
     for (std::shared_ptr<Buffer>& slab : slabs_) slab.reset();
     if (brief_constants_) blocks_[static_cast<std::size_t>(constants_)].reset();
 }
 
-std::uint64_t Executor::kept_bytes() const {
+std::uint64_t Executor::kept_bytes(bool with_blocks_of_net) const {
     std::uint64_t bytes = 0;
-    for (const auto* list : {&slabs_, &blocks_})
-        for (const std::shared_ptr<Buffer>& memory : *list)
-            if (memory) bytes += memory->bytes();
+    for (const std::shared_ptr<Buffer>& slab : slabs_)
+        if (slab && shared_slabs_ == nullptr) bytes += slab->bytes();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        const Block& block = plan_->blocks[i];
+        if (blocks_[i] && !block.memory && (with_blocks_of_net || is_own(block)))
+            bytes += blocks_[i]->bytes();
+    }
     return bytes;
 }
 
@@ -275,6 +302,10 @@ void Executor::prepare_run() {
     if (setup_done_) return;
     run_setup();
     setup_done_ = true;
+    setup_found_ = false;
+    if (kept_values_ == nullptr || brief_constants_) return;
+    for (const auto& [content, place] : plan_->kept)
+        kept_values_->add(content, blocks_[static_cast<std::size_t>(place.index)], place.offset);
 }
 
 void Executor::set_up() {
@@ -306,10 +337,11 @@ void Executor::run_setup() {
         }
         for (std::size_t i = 0; i < setup_bound_.size(); ++i)
             for (const auto& [operand, external] : setup_bound_[i].externals)
-                if (plan_->externals[static_cast<std::size_t>(external)].setup_only)
+                if (plan_->externals[static_cast<std::size_t>(external)].setup_only && !is_found(i))
                     last[external] = i;
     }
     for (std::size_t i = 0; i < plan_->setup.size(); ++i) {
+        if (is_found(i)) continue;
         Bound& bound = setup_bound_[i];
         for (const auto& [operand, external] : bound.externals)
             if (last.count(external) && !bound_[static_cast<std::size_t>(external)].buffer)
@@ -361,7 +393,7 @@ void Executor::check_params() {
         note(buffer.version());
         note(bound_[i].byte_offset);
     }
-    if (changed) setup_done_ = false;
+    if (changed) params_changed();
 }
 
 void Executor::enqueue(const Step& step, Bound& bound) {

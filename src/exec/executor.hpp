@@ -3,6 +3,7 @@
 #pragma once
 
 #include "exec/chain.hpp"
+#include "plan/kept_values.hpp"
 #include "plan/plan.hpp"
 #include "runtime/access.hpp"
 
@@ -21,6 +22,18 @@ namespace dlprim {
 
 /// The persistent memory that the plans of one net share, by block name.
 using BlockStore = std::map<std::string, std::shared_ptr<Buffer>>;
+
+/// Scratch memory of plans of which one runs at a time and keeps nothing in it for later: slabs by
+/// index, each as large as that of any of them.
+class SharedSlabs {
+  public:
+    /// Slab `index` with at least so many bytes. Throws Error(out_of_memory).
+    const std::shared_ptr<Buffer>& at(ContextImpl& device, std::size_t index, std::uint64_t bytes);
+    void clear() { slabs_.clear(); }
+
+  private:
+    std::vector<std::shared_ptr<Buffer>> slabs_;
+};
 
 /// The device refused a launch of an engine when a part ran for the first time. The engine is now
 /// disabled, so another plan does not use it. States are as they were before the forward run.
@@ -45,13 +58,14 @@ class ParamSupply {
 class Executor {
   public:
     /// Allocates what the plan needs. Blocks in `store` of at least the right size are reused, and
-    /// others are added to it. The blocks "constants" and "scalars" are not shared. With
+    /// others are added to it. The blocks of constants and scalars are not shared so. With
     /// `brief_scratch`, as eager calls and the nets of a session want it, memory comes from the
     /// context's pool, and slabs only from take_scratch() to release_bindings(). Throws
     /// Error(out_of_memory), and EnginesDistrusted (plan/engine_failed.hpp) if checks find an
-    /// engine of a chain wrong; a new plan has another one.
+    /// engine of a chain wrong; a new plan has another one. With `slabs`, scratch memory is that of
+    /// several plans, again from take_scratch() to release_scratch().
     Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
-             bool brief_scratch = false);
+             bool brief_scratch = false, SharedSlabs* slabs = nullptr);
 
     const Plan& plan() const { return *plan_; }
 
@@ -59,6 +73,9 @@ class Executor {
     /// Parameters that only setup reads are fetched before their first use and released after their
     /// last.
     void fetch_params_from(ParamSupply& supply) { supply_ = &supply; }
+    /// Adds what setup makes to `values`, which must outlive the executor, when it has run. They
+    /// are those of PlanOptions::kept.
+    void share_setup(KeptValues& values) { kept_values_ = &values; }
     /// Runs setup if it is needed, as the next run() would. Throws EngineFailure.
     void set_up();
 
@@ -68,13 +85,15 @@ class Executor {
     }
     /// The same for memory whose contents are in the external's layout.
     void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);
-    /// Takes memory for the slabs of an executor with `brief_scratch`, which a run needs.
+    /// Takes memory for the slabs of an executor with `brief_scratch` or `slabs`, which a run, a
+    /// profile and setup need.
     void take_scratch();
     /// Releases what take_scratch() took. Enqueued work may still use it: what is enqueued later on
     /// the same queue finds it unused.
     void release_scratch() noexcept;
-    /// The memory that the plan keeps between runs, without what is bound to it.
-    std::uint64_t kept_bytes() const;
+    /// The memory that the plan keeps between runs, without what is bound to it, slabs that it
+    /// shares and constants that another plan has made.
+    std::uint64_t kept_bytes(bool with_blocks_of_net = true) const;
     /// Says that parameters change from run to run, so that what setup makes of them (packed
     /// weights) is worth no memory of its own: take_scratch() takes that, too, and each run repeats
     /// setup. Does nothing if the plan has literals, which lie there as well. For `brief_scratch`.
@@ -97,7 +116,10 @@ class Executor {
     /// for their current contents. Eager calls need it, since they bind parameters in every call.
     void check_params();
     /// Must be called when parameters have changed: the next run then repeats setup.
-    void params_changed() { setup_done_ = false; }
+    void params_changed() {
+        setup_done_ = false;
+        setup_found_ = false;
+    }
 
     /// Called with the index of a step of the plan that has been enqueued. May enqueue more.
     using AfterStep = std::function<void(std::size_t step)>;
@@ -150,6 +172,10 @@ class Executor {
     void resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound);
     void prepare_run();
     void run_setup();
+    /// Whether another plan has made all that this step of setup makes.
+    bool is_found(std::size_t step) const {
+        return setup_found_ && step < plan_->setup_found.size() && plan_->setup_found[step];
+    }
     void fetch(int external);
     void run_steps(Part part, const AfterStep& after);
     /// Memory that is kept between runs, with its saved contents.
@@ -173,6 +199,7 @@ class Executor {
     Context context_;
     std::unique_ptr<Plan> plan_;
     const bool brief_scratch_;
+    SharedSlabs* const shared_slabs_;
     bool brief_constants_ = false;
     int constants_ = -1;  ///< the block of that name
     std::vector<std::shared_ptr<Buffer>> slabs_, blocks_;
@@ -187,6 +214,8 @@ class Executor {
     int scalar_block_ = -1;
     bool scalars_dirty_ = true;
     bool setup_done_ = false;
+    bool setup_found_ = true;  ///< whether the plan's setup_found holds for the parameters' values
+    KeptValues* kept_values_ = nullptr;
     /// Memory that a forward run changes and the next run reads, and where it is copied to.
     std::vector<std::pair<Place, std::uint64_t>> states_;
     std::array<std::shared_ptr<Buffer>, state_slots> kept_;

@@ -37,7 +37,7 @@ std::vector<Executor::Saved> Executor::save_lasting(bool whole_step) const {
     // A forward run without assignments, as in inference, writes to no other executor's block.
     if (whole_step || !plan_->graph.assignments.empty())
         for (std::size_t i = 0; i < blocks_.size(); ++i)
-            if (plan_->blocks[i].name != "constants")
+            if (!plan_->blocks[i].is_constants())
                 save({blocks_[i].get(), 0}, plan_->blocks[i].bytes);
     for (std::size_t i = 0; i < bound_.size(); ++i) {
         const External& external = plan_->externals[i];

@@ -42,6 +42,8 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     plan.blocks = std::move(memory.blocks);
     plan.externals = std::move(memory.externals);
     plan.literals = std::move(memory.literals);
+    plan.setup_found = std::move(memory.setup_found);
+    plan.kept = std::move(memory.kept);
     plan.peak_bytes = memory.peak_bytes;
     plan.setup_peak_bytes = memory.setup_peak_bytes;
     plan.memory = std::move(memory.report);

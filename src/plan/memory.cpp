@@ -4,11 +4,14 @@
 
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "plan/kept_values.hpp"
 #include "plan/memory_account.hpp"
 #include "plan/slabs.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 namespace dlprim {
 
@@ -217,11 +220,71 @@ class MemoryPlanner {
     /// What setup makes and a run reads, be it by a copy to a result, outlives the run.
     void keep_setup_results() {
         const int setup = static_cast<int>(schedule_.setup);
+        const std::vector<std::string> contents = setup_contents();
+        std::vector<char> wanted(schedule_.stored.size(), 0);  // whether setup has to make it
         for (std::size_t i = 0; i < schedule_.stored.size(); ++i) {
             Stored& s = schedule_.stored[i];
             if (s.alias >= 0 || s.place.kind != Place::Kind::none) continue;
-            if (s.first < setup && s.last >= setup) s.place = in_block("constants", s.bytes);
+            if (s.first >= setup || s.last < setup) continue;
+            s.place = place_found(contents[i]);
+            wanted[i] = s.place.kind == Place::Kind::none;
+            if (wanted[i]) s.place = in_block("constants", s.bytes);
+            if (!contents[i].empty()) plan_.kept.emplace_back(contents[i], s.place);
         }
+        if (options_.kept != nullptr) find_done_setup(std::move(wanted));
+    }
+
+    /// By root: the content of what one item of setup makes there. Empty where several items write.
+    std::vector<std::string> setup_contents() const {
+        std::vector<std::string> contents(schedule_.stored.size());
+        std::vector<int> writers(schedule_.stored.size(), 0);
+        for (std::size_t i = 0; i < schedule_.setup; ++i)
+            for (const int id : schedule_.items[i].writes) {
+                const auto root = static_cast<std::size_t>(schedule_.root(id));
+                contents[root] = ++writers[root] > 1
+                                     ? ""
+                                     : schedule_.stored[static_cast<std::size_t>(id)].content;
+            }
+        return contents;
+    }
+
+    /// Where another plan has such a value. The place of kind none, where there is none, or if the
+    /// plan would read too many buffers for that: kernels of chains have one argument for each.
+    Place place_found(const std::string& content) {
+        constexpr std::size_t most_found = 4;
+        if (options_.kept == nullptr || content.empty()) return {};
+        std::optional<KeptValues::Found> found = options_.kept->find(content);
+        if (!found) return {};
+        std::size_t used = 0;
+        for (std::size_t i = 0; i < plan_.blocks.size(); ++i) {
+            if (plan_.blocks[i].memory == found->memory)
+                return {Place::Kind::block, static_cast<int>(i), found->offset};
+            if (plan_.blocks[i].memory) ++used;
+        }
+        if (used >= most_found) return {};
+        const std::uint64_t bytes = found->memory->bytes();
+        plan_.blocks.push_back({"constants of another plan", bytes, std::move(found->memory)});
+        return {Place::Kind::block, static_cast<int>(plan_.blocks.size()) - 1, found->offset};
+    }
+
+    /// Which items of setup make nothing that is wanted, by root, be it by way of another item.
+    void find_done_setup(std::vector<char> wanted) {
+        plan_.setup_found.assign(schedule_.setup, 1);
+        for (std::size_t i = schedule_.setup; i-- > 0;) {
+            const Item& item = schedule_.items[i];
+            for (const int id : item.writes)
+                if (wanted[static_cast<std::size_t>(schedule_.root(id))]) plan_.setup_found[i] = 0;
+            if (plan_.setup_found[i]) continue;
+            for (const int id : item.reads) {
+                const auto root = static_cast<std::size_t>(schedule_.root(id));
+                if (!is_found(schedule_.stored[root].place)) wanted[root] = 1;
+            }
+        }
+    }
+
+    bool is_found(const Place& place) const {
+        return place.kind == Place::Kind::block &&
+               plan_.blocks[static_cast<std::size_t>(place.index)].memory;
     }
 
     /// Makes a form of a value directly at `place`, if its memory has not been chosen yet.

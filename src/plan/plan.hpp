@@ -62,11 +62,14 @@ struct Step {
 /// A block of persistent memory. A net's plans share blocks by name, and a block has the same
 /// offsets in all of them: "params" (trainable), "gradients" (with the offsets of "params"),
 /// "fixed" (other parameters), "states" and "scalars". "constants" (packed and folded weights,
-/// literals) belongs to one plan. All blocks start as zeros, because solvers, norms and checkpoints
-/// also read the gaps between their parts.
+/// literals) belongs to one plan, and "constants of another plan" is that of one that has made
+/// values which this plan reads, too (plan/kept_values.hpp). All blocks start as zeros, because
+/// solvers, norms and checkpoints also read the gaps between their parts.
 struct Block {
     std::string name;
     std::uint64_t bytes = 0;
+    std::shared_ptr<Buffer> memory = {};  ///< of the constants of another plan
+    bool is_constants() const { return memory || name == "constants"; }
 };
 
 /// Memory that the caller binds.
@@ -105,6 +108,11 @@ struct Plan {
     std::vector<External> externals;                          ///< by Place::index
     std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< with their offsets in "constants"
     std::vector<Step> setup;  ///< run after parameters change: packing, constant folding
+    /// By step of setup: whether all that it makes was found in PlanOptions::kept. Such a step runs
+    /// only after parameters have changed. Empty: none.
+    std::vector<char> setup_found;
+    /// The results of setup that runs read, by content, for KeptValues.
+    std::vector<std::pair<std::string, Place>> kept;
     std::vector<Step> steps;  ///< run every time: forward, backward, update
     std::vector<ChainRange> chains;
     std::vector<GradientMark> gradient_marks;  ///< in the order of the block; none without one

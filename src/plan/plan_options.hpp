@@ -15,6 +15,8 @@
 
 namespace dlprim {
 
+class KeptValues;
+
 /// Which engines are checked before their first use (plan/trust/trust.hpp). Engines of the host
 /// have no programs that would tell how they differ from problem to problem: there `problems`
 /// checks each problem, and `kinds` one of a kind, since eager calls meet new sizes all the time.
@@ -47,7 +49,11 @@ struct PlanOptions {
     bool chains = false;            ///< whether to look for chains
     bool build = true;              ///< false: make no launches, only show what would run
     bool recompute_to_fit = false;  ///< whether nodes run again in backward where that makes it fit
-    bool first_fit = false;         ///< takes the first such nodes that are found, not the cheapest
+    /// Results of setup that other plans of the same parameters have made; null: the plan makes all
+    /// of its own. `identity` tells parameters apart: equal texts, equal values.
+    const KeptValues* kept = nullptr;
+    std::function<std::string(const Value&)> identity;
+    bool first_fit = false;  ///< takes the first such nodes that are found, not the cheapest
 };
 
 }  // namespace dlprim

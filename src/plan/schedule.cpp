@@ -2,6 +2,7 @@
 // make_schedule.
 #include "plan/schedule.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "graph/operator.hpp"
 
@@ -58,6 +59,7 @@ class Scheduler {
                          [](const Item& a, const Item& b) { return a.part < b.part; });
         schedule_.setup = setup_.size();
         schedule_.items = std::move(setup_);
+        if (options_.kept != nullptr) describe_setup();
         std::move(run_.begin(), run_.end(), std::back_inserter(schedule_.items));
         return std::move(schedule_);
     }
@@ -197,6 +199,38 @@ class Scheduler {
             choice.engine->workspace_bytes(device_, choice.problem, choice.tuning);
         if (workspace > 0) item.workspace = add_stored(no_value, Layout::plain(), workspace);
         list_for(node.outputs[0]).push_back(std::move(item));
+    }
+
+    /// Sets the contents of what setup makes.
+    void describe_setup() {
+        for (const Item& item : schedule_.items) {
+            std::string how = item.type;
+            if (item.kind == Item::Kind::node) {
+                const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
+                how = cat(choice.engine->name(), ' ', text_of(choice.tuning), ' ',
+                          choice.problem.key());
+            }
+            for (const int id : item.reads) how += cat(" (", content(id), ')');
+            for (std::size_t i = 0; i < item.writes.size(); ++i) {
+                Stored& made = schedule_.stored[static_cast<std::size_t>(item.writes[i])];
+                made.content = cat(how, " -> ", i, ' ', made.layout.str(), ' ', made.bytes);
+            }
+        }
+    }
+
+    std::string content(int id) const {
+        const Stored& read = schedule_.stored[static_cast<std::size_t>(id)];
+        const Stored& root = schedule_.stored[static_cast<std::size_t>(schedule_.root(id))];
+        const TensorSpec& spec = graph_.spec(read.value);
+        const std::string as = cat(name_of(spec.dtype), spec.shape.str(), read.layout.str());
+        if (!root.content.empty()) return cat(root.content, " as ", as);
+        const Value& value = graph_.value(root.value);
+        if (value.role == Role::constant)
+            return cat(
+                "literal ",
+                hash64({reinterpret_cast<const char*>(value.data.data()), value.data.size()}), ' ',
+                as);
+        return cat(options_.identity(value), ' ', as);
     }
 
     /// Whether the node's result is the beginning of its input's memory. A forced engine runs

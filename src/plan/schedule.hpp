@@ -21,6 +21,7 @@ struct Stored {
     int alias = -1;                  ///< another Stored whose memory it shares
     int first = 1 << 30, last = -1;  ///< of an alias root: its lifetime in the schedule
     Place place;                     ///< of an alias root
+    std::string content = {};        ///< of what setup makes, with PlanOptions::kept: how
 };
 
 struct Item {

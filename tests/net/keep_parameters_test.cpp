@@ -169,6 +169,8 @@ TEST_CASE("a weights file may be replaced, but not changed, under a net", "[keep
         net.reshape(2);
         kept.reshape(2);
         CHECK(score_bits(kept) == weights.results_of_two[0]);
+        CHECK(score_bits(net) == weights.results_of_two[0]);  // what the first plan has packed
+        net.params_changed();
         for (int again = 0; again < 2; ++again)
             check_error(ErrorKind::io, {path, "has changed since", "keep_parameters"},
                         [&] { score_bits(net); });

@@ -20,7 +20,7 @@ std::map<std::string, Bytes> everything(Net& net) {
     std::map<std::string, Bytes> all;
     for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
         const Block& block = plan.blocks[i];
-        if (block.name == "constants") continue;
+        if (block.is_constants()) continue;
         Bytes& bytes = all["block " + block.name];
         bytes.resize(block.bytes);
         executor.read({Place::Kind::block, static_cast<int>(i), 0}, bytes.data(), bytes.size());

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A net with other batch sizes and shapes, and after its weights were written from outside.
+#include "api/net_impl.hpp"
 #include "net/support.hpp"
+#include "runtime/access.hpp"
+
+#include <algorithm>
+#include <cstddef>
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -139,7 +144,7 @@ TEST_CASE("weights written from outside are seen after params_changed", "[reshap
             Net net = make_net(device, json, with_mode(mode));
             const auto before = scores(net);
             net.reshape(2);
-            scores(net);  // a second plan, with its own packed weights
+            scores(net);  // a second plan, which reads what the first has packed
             net.reshape(4);
             std::map<std::string, std::vector<float>> values;
             unsigned seed = 500;
@@ -161,4 +166,68 @@ TEST_CASE("weights written from outside are seen after params_changed", "[reshap
             CHECK((scores(net) == scores(fresh)));
         }
     }
+}
+
+namespace {
+
+/// How many steps the current plan's setup has, and how many of them it leaves to another plan.
+std::pair<std::size_t, std::ptrdiff_t> setup_of(Net& net) {
+    const Plan& plan = Access::impl(net).built().executor->plan();
+    return {plan.setup.size(), std::count(plan.setup_found.begin(), plan.setup_found.end(), 1)};
+}
+
+/// The scores of a net that has had no other plan, with the same parameters.
+std::vector<float> fresh_scores(Net& net, std::int64_t batch) {
+    NetOptions options = with_mode(Mode::inference);
+    options.batch = batch;
+    Net fresh = make_net(net.context(), small_network, options);
+    for (const std::string& name : net.param_names()) {
+        HostTensor value = net.read_param(name);
+        fresh.param(name).copy_from_host(value.data.data(), value.data.size());
+    }
+    fresh.params_changed();
+    return scores(fresh);
+}
+
+}  // namespace
+
+TEST_CASE("plans of other batches read what the first has packed", "[reshape]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = make_net(device, small_network, with_mode(Mode::inference));
+        scores(net);
+        const auto [steps, found] = setup_of(net);
+        CHECK(steps > 0);
+        CHECK(found == 0);
+        for (const std::int64_t batch : {3, 2, 5}) {
+            net.reshape(batch);
+            CHECK((scores(net) == fresh_scores(net, batch)));
+            // Engines that are chosen by the batch may want other forms of some parameters.
+            CHECK(setup_of(net).second > 0);
+        }
+        // All forget what was made of former values, and a plan that comes later does not find it.
+        net.param("conv.0").fill(0.125f);
+        net.params_changed();
+        for (const std::int64_t batch : {2, 6, 4, 2, 5, 6}) {
+            net.reshape(batch);
+            CHECK((scores(net) == fresh_scores(net, batch)));
+        }
+    }
+}
+
+TEST_CASE("two hundred batches of inference take the memory of the largest", "[reshape]") {
+    const Context device("cpu");
+    Net net = make_net(device, small_network, with_mode(Mode::inference));
+    const auto live_at = [&](std::int64_t batch) {
+        net.reshape(batch);
+        scores(net);
+        return device.memory().live;
+    };
+    const std::uint64_t one = live_at(201);
+    std::uint64_t own = 0;  // inputs and outputs of the other plans
+    for (std::int64_t batch = 1; batch <= 200; ++batch) {
+        live_at(batch);
+        for (const std::string& name : net.input_names()) own += net.input(name).bytes();
+        own += net.output("scores").bytes() + net.output("loss").bytes();
+    }
+    CHECK(live_at(1) - one < own + 200 * 1024);
 }

@@ -121,6 +121,28 @@ TEST_CASE("programs of many shapes keep no weights of their own") {
     CHECK(session.nets() == 20);
 }
 
+TEST_CASE("programs of many shapes pack weights once") {
+    const Model model{.nodes = {node("Conv", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"y"})},
+                      .inputs = {value("x", {1, 32, -1, 8})},
+                      .outputs = {value("y", {1, 32, -1, 6})},
+                      .initializers = {floats("w", {32, 32, 3, 3}, Values(32 * 32 * 9, 0.5))}};
+    const dlprim::Context device("cpu");
+    Session session = open_session(model, {}, device);
+    const auto run = [&](std::int64_t rows) {
+        const auto count = static_cast<std::size_t>(rows) * 32 * 8;
+        session.run({{"x", tensor({1, 32, rows, 8}, Values(count, 1))}});
+        return device.memory().live;
+    };
+    const std::uint64_t one = run(20);
+    std::uint64_t own = 0;  // inputs and outputs
+    for (std::uint64_t rows = 21; rows <= 40; ++rows) {
+        run(static_cast<std::int64_t>(rows));
+        own += (rows * 8 + (rows - 2) * 6) * 32 * 4;
+    }
+    CHECK(session.nets() == 21);
+    CHECK(device.memory().live - one < own + 20 * 4096);  // the weights are 36 KiB
+}
+
 TEST_CASE("programs that keep more memory than they may are dropped") {
     dlprim::ONNXSessionOptions options;
     options.max_program_bytes = 0;
