@@ -9,6 +9,7 @@ left there. The rows:
 
 - the first step of Conv-BN-ReLU-Pool-Linear with Adam on PyTorch's device `ocl` (needs build/torch/python, too);
 - resnet50's first inference and first Adam step, the number of programs of that step, and a second process;
+- the first inference and Adam step of a network of GPT-2 small's shape;
 - the first result of the ONNX files of benchmarks/onnx_models.py, median and worst (--models WORD ...: some of them);
 - each new length of a transformer and each new image of a convolutional network: programs compiled after the second size,
   by the library's counters and in PoCL's cache, and the time beyond the same run repeated;
@@ -100,9 +101,8 @@ def first_result(model, inputs, device):
     return time.perf_counter() - start
 
 
-def transformer(layers=2, width=64, heads=4):
-    """A transformer for rows of [length, width], and the shape of its input for a length."""
-    operators = []
+def blocks(operators, x, layers, width, heads, causal=False):
+    """Adds the layers of a transformer for rows x of [length, width], and returns the name of the last result."""
 
     def add(name, type_, operands, **options):
         operators.append({"name": name, "type": type_, "inputs": operands, "outputs": [name], "options": options})
@@ -113,12 +113,11 @@ def transformer(layers=2, width=64, heads=4):
         split = add(at + ".split", "Reshape", [joined], dims=[-1, 3, heads, width // heads])
         by_head = add(at + ".by_head", "Transpose", [split], dims=[1, 2, 0, 3])
         parts = [add(f"{at}.part{i}", "Slice", [by_head], dim=0, begin=i, end=i + 1) for i in range(3)]
-        mixed = add(at + ".attention", "Attention", parts)
+        mixed = add(at + ".attention", "Attention", parts, is_causal=causal)
         turned = add(at + ".turned", "Transpose", [mixed], dims=[0, 2, 1, 3])
         rows = add(at + ".rows", "Reshape", [turned], dims=[-1, width])
         return add(at + ".out", "InnerProduct", [rows], inputs=width, outputs=width)
 
-    x = "x"
     for layer in range(layers):
         at = f"layer{layer}"
         normed = add(at + ".norm", "LayerNorm", [x], normalized_shape=[width])
@@ -128,8 +127,35 @@ def transformer(layers=2, width=64, heads=4):
         wide = add(at + ".gelu", "Activation", [wide], activation="gelu")
         narrow = add(at + ".narrow", "InnerProduct", [wide], inputs=4 * width, outputs=width)
         x = add(at + ".second", "Elementwise", [x, narrow], operation="sum")
+    return x
+
+
+def transformer(width=64):
+    """A transformer for rows of [length, width], and the shape of its input for a length."""
+    operators = []
+    x = blocks(operators, "x", layers=2, width=width, heads=4)
     net = {"inputs": [{"name": "x", "shape": [5, width]}], "outputs": [x], "operators": operators}
     return net, lambda length: [length, width]
+
+
+def gpt2(length=64, vocabulary=50257, width=768):
+    """A network of GPT-2 small's shape, with its loss."""
+    tables = {"token": vocabulary, "position": 1024}
+    operators = [
+        {"name": name, "type": "Embedding", "inputs": [name + "s"], "outputs": [name],
+         "options": {"num_embeddings": count, "embedding_dim": width}}
+        for name, count in tables.items()
+    ]  # fmt: skip
+    operators.append({"name": "x", "type": "Elementwise", "inputs": list(tables), "outputs": ["x"], "options": {"operation": "sum"}})
+    x = blocks(operators, "x", layers=12, width=width, heads=12, causal=True)
+    for name, type_, operands, options in (
+        ("norm", "LayerNorm", [x], {"normalized_shape": [width]}),
+        ("logits", "InnerProduct", ["norm"], {"inputs": width, "outputs": vocabulary, "bias": False}),
+        ("loss", "SoftmaxWithLoss", ["logits", "labels"], {}),
+    ):
+        operators.append({"name": name, "type": type_, "inputs": operands, "outputs": [name], "options": options})
+    inputs = [{"name": name, "shape": [length], "dtype": "int32"} for name in ("tokens", "positions", "labels")]
+    return {"inputs": inputs, "outputs": ["logits", "loss"], "operators": operators}
 
 
 def convolutional():
@@ -154,6 +180,26 @@ def convolutional():
         x = name
     net = {"inputs": [{"name": "x", "shape": [1, 3, 24, 24]}], "outputs": ["y"], "operators": operators}
     return net, lambda size: [1, 3, size, size]
+
+
+def first_of_gpt2(device, mode):
+    """Seconds from opening the device to the end of the first inference or Adam step."""
+    import dlprim
+
+    description = gpt2()
+    start = time.perf_counter()
+    net = dlprim.Net(dlprim.Context(device), description, mode, without_losses=mode == "inference")
+    solver = dlprim.Solver(net, "adam") if mode == "training" else None
+    net.initialize()
+    for value in description["inputs"]:
+        if value["name"] in net.input_names:
+            net.set_input(value["name"], np.arange(*value["shape"], dtype=np.int32))
+    if solver:
+        solver.step()
+        net.output("loss").numpy()
+    else:
+        net.forward()["logits"].numpy()
+    return time.perf_counter() - start
 
 
 NETS = {"transformer": (transformer, list(range(5, 25))), "convolutional network": (convolutional, list(range(24, 44)))}
@@ -243,7 +289,7 @@ def growing_cache(device, tokens):
     return [statistics.median(column) for column in zip(*times[2:])]
 
 
-WORKS = {"ocl": ocl_step, "first": first_result, "sizes": new_sizes, "cache": growing_cache}
+WORKS = {"ocl": ocl_step, "gpt2": first_of_gpt2, "first": first_result, "sizes": new_sizes, "cache": growing_cache}
 
 
 # The rows. Each yields a title, a text and what --json keeps.
@@ -268,6 +314,14 @@ def resnet50_rows(options):
         yield title, f"{cold:.1f}; {warm:.2f} s", [cold, warm]
         if training:
             yield "programs of resnet50's Adam step", str(programs), programs
+
+
+def gpt2_rows(options):
+    for mode, title in (("inference", "first inference"), ("training", "first Adam step")):
+        with empty_caches() as caches:
+            cold, warm = (caches.run("gpt2", options.device, mode) for _ in range(2))
+            programs = caches.programs()
+        yield f"GPT-2 small's shape, 64 tokens: {title}; second process; programs", f"{cold:.1f}; {warm:.2f} s; {programs}", [cold, warm, programs]
 
 
 def onnx_rows(options):
@@ -312,7 +366,7 @@ def cache_rows(options):
             yield f"growing KV cache, {state}, per token: dlprim; ONNX Runtime; ratio", text, [ours, theirs]
 
 
-ROWS = {"ocl": ocl_rows, "resnet50": resnet50_rows, "onnx": onnx_rows, "sizes": size_rows, "cache": cache_rows}
+ROWS = {"ocl": ocl_rows, "resnet50": resnet50_rows, "gpt2": gpt2_rows, "onnx": onnx_rows, "sizes": size_rows, "cache": cache_rows}
 
 
 def is_wanted(title, words):

@@ -29,6 +29,20 @@ class Callback {
         if (callable_) nb::handle(callable_.get())(args...);
     }
 
+    /// Calls the callable where nobody could handle an exception: Python reports what it raises
+    /// (sys.unraisablehook). Ctrl-C is left to the next call that looks for it.
+    template <typename... Args>
+    void tell(const Args&... args) const {
+        if (!callable_) return;
+        const GilAcquire gil;
+        const nb::handle callable(callable_.get());
+        try {
+            callable(args...);
+        } catch (nb::python_error& error) {
+            error.discard_as_unraisable(callable);
+        }
+    }
+
   private:
     static bool is_due() {
         using Clock = std::chrono::steady_clock;

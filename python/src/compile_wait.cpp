@@ -14,10 +14,12 @@ void set_receiver(nb::handle receiver) {
         wrong_type("the receiver of waits for compilers", "a callable or None", receiver);
     auto call = [callback = Callback(receiver),
                  shows = !receiver.is_none()](const CompileWait& wait) {
-        if (shows)
-            callback(wait.str(), wait.done, wait.total, wait.seconds, wait.ended);
+        if (wait.ended)
+            callback.tell(wait.str(), wait.done, wait.total, wait.seconds, true);
+        else if (shows)
+            callback(wait.str(), wait.done, wait.total, wait.seconds, false);
         else
-            callback();  // checks for Ctrl-C
+            callback();  // looks for Ctrl-C
     };
     const GilRelease release;
     set_compile_wait(std::move(call));
@@ -43,7 +45,7 @@ It is called as receiver(text, done, total, seconds, ended): a sentence for a pe
 that are compiled and those of the whole wait, the seconds since it began, and whether nobody waits
 any more. None shows nothing. Without a call of this function, a wait of more than two seconds shows
 the sentence as a line of standard error, if that is a terminal. What the receiver raises, and
-Ctrl-C, ends the wait and reaches the caller of dlprim. The receiver must not call dlprim.)");
+Ctrl-C, ends the wait and reaches the caller of dlprim; at the end it goes to sys.unraisablehook. The receiver must not call dlprim.)");
     show_line();
     // The callable is not called any more once the interpreter ends.
     nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { set_compile_wait({}); }));

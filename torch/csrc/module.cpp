@@ -12,8 +12,11 @@
 
 #include <dlprim/compile_wait.hpp>
 
+#include <ATen/record_function.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+
+#include <optional>
 
 namespace py = pybind11;
 PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>,
@@ -54,10 +57,18 @@ py::dict counters(int device) {
     return found;
 }
 
-/// Waits for compilers show a line on the terminal and end with Ctrl-C.
+/// Waits for compilers show a line on the terminal, end with Ctrl-C, and are "ocl::compile" to
+/// PyTorch's profiler, not a part of the operator that waits.
 void watch_compilers() {
     dp::set_compile_wait([line = dp::compile_wait_line()](const dp::CompileWait& wait) {
-        {
+        thread_local std::optional<at::RecordFunction> recorded;  // of this thread's wait
+        if (wait.ended) {
+            recorded.reset();
+        } else {
+            if (!recorded) {
+                recorded.emplace(at::RecordScope::FUNCTION);
+                if (recorded->isActive()) recorded->before("ocl::compile");
+            }
             const py::gil_scoped_acquire gil;
             if (PyErr_CheckSignals() != 0) throw py::error_already_set();
         }

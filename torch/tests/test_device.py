@@ -181,3 +181,18 @@ def test_prewarm() -> None:
     assert torch.ocl.counters()["compiles"] == compiles
     with pytest.raises(ValueError, match='prewarm.. compiles for the device "ocl", and the model is on "cpu"'):
         torch.ocl.prewarm(torch.nn.Linear(2, 2), torch.ones(1, 2))
+
+
+def test_profiles_name_waits_for_compilers() -> None:
+    """A profile has the wait for a kernel apart from the operator that needs it."""
+    code = """
+import torch
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(3, 5, device="ocl")
+with profile(activities=[ProfilerActivity.CPU]) as seen:
+    y = (x * 3).exp()
+    torch.accelerator.synchronize()
+print(sum(event.count for event in seen.key_averages() if event.key == "ocl::compile"), y.shape)
+"""
+    count, shape = run(code).split(maxsplit=1)
+    assert int(count) > 0 and shape == "torch.Size([3, 5])\n"
