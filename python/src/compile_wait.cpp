@@ -45,7 +45,8 @@ It is called as receiver(text, done, total, seconds, ended): a sentence for a pe
 that are compiled and those of the whole wait, the seconds since it began, and whether nobody waits
 any more. None shows nothing. Without a call of this function, a wait of more than two seconds shows
 the sentence as a line of standard error, if that is a terminal. What the receiver raises, and
-Ctrl-C, ends the wait and reaches the caller of dlprim; at the end it goes to sys.unraisablehook. The receiver must not call dlprim.)");
+Ctrl-C, ends the wait and reaches the caller of dlprim; at the end it goes to sys.unraisablehook.
+The receiver must not call dlprim.)");
     show_line();
     // The callable is not called any more once the interpreter ends.
     nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { set_compile_wait({}); }));
