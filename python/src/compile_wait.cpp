@@ -28,7 +28,7 @@ void set_receiver(nb::handle receiver) {
 void show_line() {
     set_compile_wait(
         [check = Callback(nb::none()), line = compile_wait_line()](const CompileWait& wait) {
-            check();
+            if (!wait.ended) check();
             line(wait);
         });
 }
