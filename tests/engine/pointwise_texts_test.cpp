@@ -240,7 +240,7 @@ void append(TextWriter& text, const Job& job, const Kind& kind) {
         append(text, generate(job, kind, parts, false));
         const Generated first = generate(job, kind, parts, true);
         append(text, first);
-        if (job.reduces() && first.parts > 1)
+        if (first.results == pointwise::Results::partial && first.parts > 1)
             append(text, generate(second_stage(job, first.parts), kind, 1, true));
     }
 }

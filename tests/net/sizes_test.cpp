@@ -198,6 +198,16 @@ const SizesRow pointwise_rows[] = {
          return Shapes{{{s.batch, s.m, s.heads, s.n}}, {}};
      },
      4e-6},
+    {"softmax of columns", "Softmax", R"({"axis": 1, "log": true})",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.n}}, {}};
+     },
+     2e-6},
+    {"sums in the middle", "Pointwise", R"json({"code": "y0 = sum[1](x0 * x0 + x1 * x1)"})json",
+     [](const Sizes& s) {
+         return Shapes{{{s.batch, s.m, s.n}, {s.m, 1}}, {}};
+     },
+     4e-6},
     {"mean squared error", "MSELoss", "{}",
      [](const Sizes& s) {
          return Shapes{{{s.m, s.k}, {s.m, s.k}}, {}};

@@ -52,6 +52,9 @@ class Emitter {
     std::string store(int output, const std::string& pointer, DType dtype,
                       const std::string& offset, const std::string& text, const std::string& lane,
                       const std::string& lanes, bool partial);
+    /// Loads a vector of values, of which only the first `lanes` are read if `partial`.
+    std::string load_lanes_of(const std::string& pointer, DType dtype, const std::string& offset,
+                              const std::string& lanes, bool partial);
     std::string store_one(DType dtype, const std::string& pointer, const std::string& offset,
                           const std::string& text);
 

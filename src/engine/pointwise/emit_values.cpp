@@ -55,10 +55,19 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
         return cat("(nv >= ", width_, ") ? ", helper(vector, input.dtype), at,
                    ") : ", helper("lds", input.dtype), at, ", 1, nv)");
     if (lane == "1" && width_ > 1)
-        return cat("USUALLY(nv >= ", width_, ") ? ", helper(vector, input.dtype), at,
-                   ") : ", helper("ldp", input.dtype), at, ", nv)");
+        return load_lanes_of(cat("x", input.number), input.dtype, offset, "nv", true);
     return cat(helper("lds", input.dtype), at, ", ", lane, ", ",
                partial || guard ? std::string("nv") : cat(width_), ")");
+}
+
+std::string Emitter::load_lanes_of(const std::string& pointer, DType dtype,
+                                   const std::string& offset, const std::string& lanes,
+                                   bool partial) {
+    const std::string at = cat("(", pointer, ", ", offset);
+    const std::string all = cat(helper("ldv", dtype), at, ")");
+    if (!partial) return all;
+    return cat("USUALLY(", lanes, " >= ", width_, ") ? ", all, " : ", helper("ldp", dtype), at,
+               ", ", lanes, ")");
 }
 
 /// Positions along a dimension, in the compute type.

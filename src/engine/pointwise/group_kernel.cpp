@@ -99,7 +99,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
     if (!text) return result;
     GroupKernel kernel(job, shape);
     kernel.write();
-    assemble(result, {job, kernel.emit(), kernel.numbers(), shape.partial(), "", kernel.constants(),
+    assemble(result, {job, kernel.emit(), kernel.numbers(),
+                      shape.partial() ? Results::partial : Results::final, "", kernel.constants(),
                       kernel.body()});
     return result;
 }

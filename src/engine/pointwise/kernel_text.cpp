@@ -21,10 +21,9 @@ struct Signature {
 
 void add_output(Signature& signature, const KernelText& kernel, std::size_t k) {
     const JobOutput& out = kernel.job.outputs[k];
-    if (!kernel.partial || !out.reduces()) {
+    if (kernel.results != Results::partial || !out.reduces())
         signature.tensor(cat("y", k), kernel_type(out.dtype));
-        return;
-    }
+    if (kernel.results == Results::final || !out.reduces()) return;
     signature.tensor(cat("w", k), kernel.emit.scalar_type());
     if (out.kind == Output::Kind::custom) signature.tensor(cat("f", k), kernel.emit.scalar_type());
 }
@@ -32,6 +31,7 @@ void add_output(Signature& signature, const KernelText& kernel, std::size_t k) {
 }  // namespace
 
 void assemble(Generated& result, const KernelText& kernel) {
+    result.results = kernel.results;
     Signature signature;
     for (const JobInput& input : kernel.job.inputs)
         signature.tensor(cat("x", input.number), cat("const ", kernel_type(input.dtype)));

@@ -15,7 +15,7 @@ struct KernelText {
     const Job& job;
     const Emitter& emit;           ///< has the functions and numbers that the body needs
     const KernelNumbers& numbers;  ///< parameters after the tensors; the emitter's follow
-    bool partial;                  ///< whether reductions go to the workspace (kernels.hpp)
+    Results results;               ///< where reductions go
     std::string attributes;        ///< of the kernel, with a trailing blank, or empty
     std::string constants;         ///< lines before the body
     std::string body;

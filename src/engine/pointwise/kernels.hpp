@@ -4,9 +4,11 @@
 //   vector   one work-item walks many elements with explicit vectors: CPUs
 //   group    work-groups, reductions as trees in local memory: GPUs
 //
-// A reduction with few results and many elements is divided into `parts`. The first kernel writes
-// [parts, results] partial results to the workspace, and the second (by the same generator)
-// combines them. Shape and traits determine the order of all sums.
+// A reduction with few results and many elements is divided into `parts`. The first launch writes
+// [parts, results] partial results to the workspace, and the second combines them. On CPUs both
+// launches run one kernel, so that a tensor that is the first to have parts compiles nothing. On
+// GPUs the second kernel is of the same generator. Shape and traits determine the order of all
+// sums.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -18,11 +20,21 @@ namespace dlprim::pointwise {
 
 enum class Style : unsigned char { vector, group };
 
+/// Where the results of a kernel's reductions go: to y<k>, to the workspace w<k> (and f<k>, which
+/// say whether a partial result of a custom reduction has a value), or to either, by its numbers.
+enum class Results : unsigned char { final, partial, either };
+
+/// The number that tells a kernel with Results::either that this is its second launch, whose
+/// number of tasks is another.
+constexpr const char* merging = "merging";
+
 /// The text, numbers and range of a kernel.
 struct Generated {
     std::string source;
     std::vector<KernelNumber> numbers;
+    Results results = Results::final;
     NDRange range;
+    std::int64_t merging_tasks = 1;  ///< of the second launch
     std::int64_t parts = 1;
     std::size_t partial_bytes = 4;  ///< of an element of the workspace
 };
@@ -33,7 +45,7 @@ struct Generated {
 Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts, bool text = true);
 Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts, bool text = true);
 
-/// The job that combines the partial results of `job`. Its first operands are the workspace
+/// The job that combines the partial results of `job` on GPUs. Its first operands are the workspace
 /// regions, in the order of workspace_regions(). Outputs keep their operands.
 Job second_stage(const Job& job, std::int64_t parts);
 

@@ -48,9 +48,42 @@ Job numbered_by_use(Job job) {
     return job;
 }
 
-/// The tensors of the outputs are called y<k>, or w<k> and f<k> in the workspace.
+/// Binds the outputs: y<k>, and w<k> and f<k> in the workspace. A kernel that writes to either, but
+/// has one part, takes the output's memory for those, which it does not touch.
+void bind_outputs(KernelCall& call, const Job& job, const Generated& made, int workspace) {
+    if (made.results != Results::final) {
+        std::uint64_t at = 0;
+        const std::uint64_t region_bytes =
+            align(static_cast<std::uint64_t>(made.parts) * static_cast<std::uint64_t>(job.kept()) *
+                  made.partial_bytes);
+        for (const Region& region : workspace_regions(job)) {
+            const std::string name = cat(region.flag ? "f" : "w", region.output);
+            const JobOutput& out = job.outputs[region.output];
+            if (made.parts > 1)
+                call.tensor_at(name, workspace, at, made.partial_bytes);
+            else
+                call.tensor(name, out.operand, size_of(out.dtype));
+            at += region_bytes;
+        }
+    }
+    for (std::size_t k = 0; k < job.outputs.size(); ++k)
+        if (made.results != Results::partial || !job.outputs[k].reduces())
+            call.tensor(cat("y", k), job.outputs[k].operand, size_of(job.outputs[k].dtype));
+}
+
+/// The second launch of a kernel that combines its own parts.
+Generated merging_launch(Generated made) {
+    const auto tasks = static_cast<std::size_t>(made.merging_tasks);
+    made.range.global[0] = std::min(made.range.global[0], tasks);
+    for (KernelNumber& number : made.numbers) {
+        if (number.name == merging) number.whole = 1;
+        if (number.name == "tasks") number.whole = made.merging_tasks;
+    }
+    return made;
+}
+
 void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const Generated& made,
-               bool partial, int workspace) {
+               int workspace) {
     auto program = context.build({"pointwise (generated)", made.source, ""});
     KernelCall call(program, "pointwise", made.range);
     for (const JobInput& input : job.inputs) {
@@ -60,21 +93,7 @@ void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const
         else
             call.tensor(name, input.operand, size_of(input.dtype));
     }
-    const auto regions = workspace_regions(job);
-    std::uint64_t at = 0;
-    const std::uint64_t region_bytes =
-        align(static_cast<std::uint64_t>(made.parts) * static_cast<std::uint64_t>(job.kept()) *
-              made.partial_bytes);
-    if (partial) {
-        for (const Region& region : regions) {
-            call.tensor_at(cat(region.flag ? "f" : "w", region.output), workspace, at,
-                           made.partial_bytes);
-            at += region_bytes;
-        }
-    }
-    for (std::size_t k = 0; k < job.outputs.size(); ++k)
-        if (!partial || !job.outputs[k].reduces())
-            call.tensor(cat("y", k), job.outputs[k].operand, size_of(job.outputs[k].dtype));
+    bind_outputs(call, job, made, workspace);
     for (const KernelNumber& number : made.numbers) {
         if (number.argument >= 0)
             call.argument(number.name, number.argument, number.as);
@@ -183,13 +202,15 @@ void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Jo
                 nothing && (out.reduces() ? job.kept() == 0 : job.kept() * job.reduction() == 0);
         if (nothing) continue;
         const Generated first = generate(job, device, style, 0, true);
-        const bool partial = first.parts > 1 && job.reduces();
-        add_stage(launch, context, job, first, partial, workspace);
-        if (!partial) continue;
+        add_stage(launch, context, job, first, workspace);
+        if (first.parts <= 1 || !job.reduces()) continue;
+        if (first.results == Results::either) {
+            add_stage(launch, context, job, merging_launch(first), workspace);
+            continue;
+        }
         Job second = second_stage(job, first.parts);
         for (JobInput& input : second.inputs) input.operand = workspace;
-        add_stage(launch, context, second, generate(second, device, style, 1, true), false,
-                  workspace);
+        add_stage(launch, context, second, generate(second, device, style, 1, true), workspace);
     }
 }
 

@@ -34,14 +34,18 @@ void VectorKernel::write() {
     if (compensates()) out_.line("const bool one_run = rows == 1 && length <= ", shape_.run(), ";");
     out_.open("for (long task = tasks * work / workers; task < end; ++task)");
     unit_position();
-    row_position();
     accumulators();
+    if (shape_.reduces) out_.open("if (!", merging, ")");
+    row_position();
     out_.open("while (row < row_end)");
     row();
     out_.line("if (++row == row_end) break;");
     next_row();
     out_.close();
-    if (shape_.reduces) results();
+    if (shape_.reduces) {
+        out_.close();
+        results();
+    }
     out_.close();
 }
 
@@ -85,6 +89,9 @@ void VectorKernel::counts() {
     numbers_.name("rows", shape_.all_rows);
     numbers_.name("segments", shape_.segments);
     numbers_.name("segment", shape_.segment);
+    if (!shape_.reduces) return;
+    numbers_.name(merging, 0);
+    numbers_.name("kept", job_.kept());
 }
 
 /// Declares the part and the coordinates u<dim> of the unit. `first` and `vectors` are the unit's
@@ -92,11 +99,12 @@ void VectorKernel::counts() {
 /// units have one part and one share.
 void VectorKernel::unit_position() {
     if (shape_.units.empty() && !shape_.multi) {
-        out_.line("const long part = task;");
+        out_.line("const long part = ", shape_.reduces ? "merging ? 0 : task;" : "task;");
         return;
     }
     out_.line("long part = 0, unit = task;");
-    out_.line("if (parts > 1) { part = task % parts; unit = task / parts; }");
+    out_.line("if (parts > 1", shape_.reduces ? cat(" && !", merging) : std::string(),
+              ") { part = task % parts; unit = task / parts; }");
     if (shape_.multi) {
         const std::string inner = size(shape_.last);
         numbers_.name("chunks", shape_.chunks);
@@ -256,10 +264,12 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
     result.partial_bytes = size_of(dtype_of(job.type));
     result.range.global[0] = static_cast<std::size_t>(shape.work_items);
     result.range.local[0] = 1;
+    result.merging_tasks = shape.tasks / shape.parts;
     if (!text) return result;
     VectorKernel kernel(job, shape);
     kernel.write();
-    assemble(result, {job, kernel.emit(), kernel.numbers(), shape.partial(),
+    assemble(result, {job, kernel.emit(), kernel.numbers(),
+                      shape.reduces ? Results::either : Results::final,
                       "__attribute__((reqd_work_group_size(1, 1, 1))) ", "", kernel.body()});
     return result;
 }

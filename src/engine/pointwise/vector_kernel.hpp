@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The emitters of a kernel for CPUs, in the order of the text:
 //
-//   write        for each task: unit_position, row_position, accumulators, its rows, results
+//   write        for each task: unit_position, accumulators, row_position, its rows, results
 //     row        for each row: values that are constant in it, and the main loop
 //       main_loop  for each step: step_offsets, lane_counts, step_results
 //     next_row   advances the row's coordinates like an odometer
@@ -10,6 +10,7 @@
 // o<class> are the offsets of the row and of the step. acc<output> are totals. low<output> is the
 // lost low part of a sum, and has<output> marks the lanes of a custom reduction that have a value.
 // sum<output> is the current run of a sum.
+// A second launch (`merging`) has a task for each unit: no rows, and results combine the parts.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -56,6 +57,8 @@ class VectorKernel {
     void join_runs();
     void add_element(std::size_t k);
     void results();
+    void merge_lanes(std::size_t k);
+    void merge_total(std::size_t k);
     void workspace_place();
     void store_lanes(std::size_t k);
     void store_partial_lanes(std::size_t k);
@@ -79,6 +82,8 @@ class VectorKernel {
     /// "acc0", or "acc0[v]" for vectors side by side; and its declaration without the type.
     std::string each(const char* name, std::size_t k) const;
     std::string declared(const char* name, std::size_t k) const;
+    /// A block that adds a value to the total of output k with compensation.
+    std::string joined(std::size_t k, const std::string& value) const;
     /// "(int)clamp(channels - o, 0L, (long)most)": the lanes from offset o on that are not padding.
     std::string channels_from(const std::string& offset, const std::string& most) const;
 

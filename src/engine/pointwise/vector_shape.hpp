@@ -52,8 +52,6 @@ struct VectorShape {
     /// Positions of the main loop that are summed without compensation. The error grows with the
     /// square root of the number of steps.
     std::int64_t run() const { return 32 * loop_step; }
-    /// Whether results go to the workspace, one set per part.
-    bool partial() const { return reduces && parts > 1; }
     /// Whether the last vector of the last dimension may be partial.
     bool tail() const { return loop == last || multi; }
 };

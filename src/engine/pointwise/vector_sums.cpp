@@ -4,6 +4,7 @@
 // Long sums are compensated: sums of a few steps are added to the total by Kahan's method (W.
 // Kahan, 1965), which keeps them accurate.
 #include "base/text.hpp"
+#include "engine/pointwise/kernels.hpp"
 #include "engine/pointwise/vector_kernel.hpp"
 
 #include <algorithm>
@@ -56,15 +57,21 @@ void VectorKernel::start_runs() {
 }
 
 /// acc + low is the total. The rounding error of each addition goes into low, unless the total
-/// overflows. A total of one run is that run.
+/// overflows.
+std::string VectorKernel::joined(std::size_t k, const std::string& value) const {
+    const std::string acc = each("acc", k), low = each("low", k);
+    return cat("{ const ", vector_, " add = ", value, " - ", low, ", all = ", acc, " + add; ", low,
+               " = select((all - ", acc, ") - add, ", emit_.splat("0"),
+               ", all - all != ", emit_.splat("0"), "); ", acc, " = all; }");
+}
+
+/// A total of one run is that run.
 void VectorKernel::join_runs() {
     for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
         if (!compensated(k)) continue;
-        const std::string acc = each("acc", k), low = each("low", k);
-        out_.line("if (one_run) ", each_vector_, acc, " = ", each("sum", k), ";");
-        out_.line("else ", each_vector_, "{ const ", vector_, " add = ", each("sum", k), " - ", low,
-                  ", all = ", acc, " + add; ", low, " = select((all - ", acc, ") - add, ",
-                  emit_.splat("0"), ", all - all != ", emit_.splat("0"), "); ", acc, " = all; }");
+        const std::string sum = each("sum", k);
+        out_.line("if (one_run) ", each_vector_, each("acc", k), " = ", sum, ";");
+        out_.line("else ", each_vector_, joined(k, sum));
     }
 }
 
@@ -90,8 +97,9 @@ void VectorKernel::add_element(std::size_t k) {
     out_.line(into, " = ", function, "(", into, ", ", fresh, ");");
 }
 
+/// Stores the results of a task, or where it is a part of them, the partial results.
 void VectorKernel::results() {
-    if (shape_.partial()) workspace_place();
+    workspace_place();
     if (shape_.multi) {
         out_.open("for (int v = 0; v < vectors; ++v)");
         out_.line("const int nt = (int)min(n", shape_.last, " - first - v * ", shape_.width,
@@ -99,14 +107,62 @@ void VectorKernel::results() {
     }
     for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
         if (!output(k).reduces()) continue;
-        if (!shape_.inner_kept)
+        if (!shape_.inner_kept) {
             store_total(k);
-        else if (shape_.partial())
-            store_partial_lanes(k);
-        else
-            store_lanes(k);
+            continue;
+        }
+        merge_lanes(k);
+        out_.open("if (is_part)");
+        store_partial_lanes(k);
+        out_.close();
+        out_.open("else");
+        store_lanes(k);
+        out_.close();
     }
     if (shape_.multi) out_.close();
+}
+
+/// Combines the parts of a unit in a second launch. Each lane is a separate result.
+void VectorKernel::merge_lanes(std::size_t k) {
+    const DType own = dtype_of(job_.type);
+    const std::string place =
+        cat("other * kept + place", shape_.multi ? cat(" + (long)v * ", shape_.width) : "");
+    const auto loaded = [&](const char* region) {
+        return emit_.load_lanes_of(cat(region, k), own, place, "nt", shape_.multi);
+    };
+    out_.open("for (long other = 0; ", merging, " && other < parts; ++other)");
+    const std::string acc = each("acc", k), function = emit_.combine(k, false);
+    if (compensated(k)) {
+        out_.line(joined(k, cat("(", loaded("w"), ")")));
+    } else if (is_custom(k)) {
+        const std::string has = each("has", k);
+        out_.line("const ", vector_, " w = ", loaded("w"), ", f = ", loaded("f"), ";");
+        out_.line("const ", mask_, " counts = f != ", emit_.splat("0"), ";");
+        out_.line(acc, " = select(", acc, ", select(w, ", function, "(", acc, ", w), ", has,
+                  "), counts);");
+        out_.line(has, " |= counts;");
+    } else {
+        out_.line(acc, " = ", function, "(", acc, ", ", loaded("w"), ");");
+    }
+    out_.close();
+}
+
+/// The same for a unit's only result, h[0].
+void VectorKernel::merge_total(std::size_t k) {
+    const std::string type = emit_.scalar_type(), function = emit_.combine(k, true);
+    if (compensated(k)) out_.line(type, " rest = 0;");
+    out_.open("for (long other = 0; ", merging, " && other < parts; ++other)");
+    out_.line("const ", type, " w = w", k, "[other * kept + place];");
+    if (compensated(k)) {
+        out_.line("const ", type, " add = w - rest, all = h[0] + add;");
+        out_.line("rest = all - all != 0 ? 0 : (all - h[0]) - add; h[0] = all;");
+    } else if (is_custom(k)) {
+        out_.line("if (f", k, "[other * kept + place] == 0) continue;");
+        out_.line("h[0] = g[0] ? ", function, "(h[0], w) : w; g[0] = -1;");
+    } else {
+        out_.line("h[0] = ", function, "(h[0], w);");
+    }
+    out_.close();
 }
 
 /// Declares `place`, the position of the task's partial results in a region of the workspace, whose
@@ -124,8 +180,8 @@ void VectorKernel::workspace_place() {
             position += cat(" + u", dim, " * ", numbers_.name(cat("k", dim), below));
         below *= job_.sizes[static_cast<std::size_t>(dim)];
     }
-    numbers_.name("kept", job_.kept());
     out_.line("const long place = part * kept + ", position, ";");
+    out_.line("const bool is_part = parts > 1 && !", merging, ";");
 }
 
 std::string VectorKernel::vector_offset(int klass) {
@@ -163,22 +219,20 @@ void VectorKernel::store_partial_lanes(std::size_t k) {
 /// All lanes are combined to one result.
 void VectorKernel::store_total(std::size_t k) {
     const JobOutput& out = output(k);
-    const DType own = dtype_of(job_.type);
     out_.open();
     fold_lanes(k);
-    if (shape_.partial()) {
-        out_.line(emit_.store_one(own, cat("w", k), "place", "h[0]"));
-        if (is_custom(k))
-            out_.line(emit_.store_one(own, cat("f", k), "place",
-                                      cat("(", emit_.scalar_type(), ")(g[0] != 0 ? 1 : 0)")));
-    } else {
-        std::string guard;
-        if (pad_ && job_.stride(job_.channel_class, shape_.last) == 0)
-            guard = cat("if (", unit_offset(job_.channel_class), " < channels) ");
-        const std::string has = cat("(", emit_.mask_scalar(), ")g[0]");
-        out_.line(guard, emit_.store_one(out.dtype, cat("y", k), unit_offset(out.klass),
-                                         emit_.finish(k, "h[0]", has, true)));
-    }
+    merge_total(k);
+    out_.open("if (is_part)");
+    out_.line("w", k, "[place] = h[0];");
+    if (is_custom(k)) out_.line("f", k, "[place] = g[0] != 0 ? 1 : 0;");
+    out_.close();
+    std::string guard;
+    if (pad_ && job_.stride(job_.channel_class, shape_.last) == 0)
+        guard = cat(" if (", unit_offset(job_.channel_class), " < channels)");
+    const std::string has = cat("(", emit_.mask_scalar(), ")g[0]");
+    out_.line("else", guard, " ",
+              emit_.store_one(out.dtype, cat("y", k), unit_offset(out.klass),
+                              emit_.finish(k, "h[0]", has, true)));
     out_.close();
 }
 
