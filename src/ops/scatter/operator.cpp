@@ -128,13 +128,13 @@ class Scatter : public DeclaredOperator<ops::Scatter, IndexedOperator>, public D
         return graph.add_value(std::move(literal));
     }
 
-    /// Each element's position among all: "y0 = x0 + index(0) * 12 + index(1) * 4 + index(2)".
+    /// Each element's position among all: "y0 = x0 + (index(0) * size(1) + index(1)) * size(2) +
+    /// index(2)".
     static std::string position_code(const Shape& shape) {
-        std::string code = "y0 = x0";
-        const Ints strides = shape.strides();
-        for (std::size_t d = 0; d < strides.size(); ++d)
-            code += cat(" + index(", d, ") * ", strides[d]);
-        return code;
+        std::string place = shape.rank() == 0 ? "0" : "index(0)";
+        for (int d = 1; d < shape.rank(); ++d)
+            place = cat("(", place, ") * size(", d, ") + index(", d, ")");
+        return "y0 = x0 + " + place;
     }
 
     /// The gradient with zeros where updates replaced data.

@@ -33,9 +33,8 @@ Ref with_past(Call& call, int past, Ref now) {
     return call.build.concat({call.in(past), now}, 2);
 }
 
-AttentionMask read_mask(Call& call, std::int64_t queries) {
+AttentionMask read_mask(Call& call) {
     AttentionMask mask;
-    mask.queries = queries;
     mask.causal = call.integer("is_causal", 0) != 0;
     mask.left = call.integer("left_window_size", -1);
     mask.right = call.integer("right_window_size", -1);
@@ -73,7 +72,7 @@ void attention(Call& call) {
     const std::int64_t precision = call.integer("softmax_precision", 0),
                        mode = call.integer("qk_matmul_output_mode", 0);
     call.check(mode >= 0 && mode <= 3, "qk_matmul_output_mode is ", mode);
-    const AttentionMask mask = read_mask(call, shape[2]);
+    const AttentionMask mask = read_mask(call);
     const std::int64_t heads = shape[1], groups = k->spec.shape[1];
     call.check(groups >= 1 && heads % groups == 0, heads, " heads of queries for ", groups,
                " heads of keys");

@@ -16,7 +16,7 @@ struct MaskedScores {
 struct AttentionMask {
     Ref given = nullptr;    ///< truth values, or floats to add; its last dimension may be shorter
     Ref lengths = nullptr;  ///< [B, 1, 1, 1] float: how many keys there are; the queries end there
-    std::int64_t queries = 0, offset = 0;
+    std::int64_t offset = 0;
     bool causal = false;
     std::int64_t left = -1, right = -1;  ///< how many keys beside the position; -1: all
 

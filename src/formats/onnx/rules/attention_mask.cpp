@@ -21,11 +21,12 @@ MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys)
     if (is_none()) return {scores, nullptr};
     std::vector<Ref> inputs{scores};
     std::vector<std::string> conditions;
-    std::string bias = "0", position = cat("(index(2) + ", offset, ")");
+    std::string bias = "0", position = "(index(2) + p0)";
+    Doubles numbers{static_cast<double>(offset)};
     if (lengths) {
         inputs.push_back(lengths);
         conditions.emplace_back("index(3) < x1");
-        position = cat("(index(2) + x1 - ", queries, ")");
+        position = "(index(2) + x1 - size(2))";
     }
     if (given) {
         const std::string name = cat("x", inputs.size());
@@ -34,8 +35,10 @@ MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys)
             conditions.push_back(name);
         else
             bias = name;
-        if (given->spec.shape[-1] < keys)
-            conditions.push_back(cat("index(3) < ", given->spec.shape[-1]));
+        if (given->spec.shape[-1] < keys) {
+            conditions.emplace_back("index(3) < p1");
+            numbers.push_back(static_cast<double>(given->spec.shape[-1]));
+        }
     }
     if (causal) conditions.push_back(cat("index(3) <= ", position));
     if (left >= 0) conditions.push_back(cat(position, " - index(3) <= ", left));
@@ -46,6 +49,7 @@ MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys)
     const std::vector<Ref> made =
         build.add("Pointwise", inputs,
                   {{"code", cat("b = ", b, "; y0 = x0 + b; y1 = max[3](b)")},
+                   {"scalars", std::move(numbers)},
                    {"dtypes", Strings{type, type}}});
     return {made[0], made[1]};
 }

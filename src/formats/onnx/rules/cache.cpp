@@ -22,21 +22,20 @@ void tensor_scatter(Call& call) {
     const Ref begin = call.has(2)
                           ? build.reshape(build.cast(call.in(2), DType::i64), {batches, 1, 1})
                           : build.constant("", host_integers({1, 1, 1}, {0}));
-    const std::string first = mode == "circular"
-                                  ? cat("r = index(2) - x0; q = r < 0 ? r + ", places, " : r")
-                                  : std::string("q = index(2) - x0");
-    const Ref row = build.pointwise_of({batches, others, places},
-                                       cat(first, "; y0 = q >= 0 && q < ", count, " ? q : ", count),
-                                       {begin}, DType::i64);
-    const Ref at = build.pointwise(
-        cat("y0 = (index(0) * ", others, " + index(1)) * ", count, " + min(x0, ", count - 1, ")"),
-        {row}, DType::i64);
+    const std::string first =
+        mode == "circular" ? "r = index(2) - x0; q = r < 0 ? r + size(2) : r" : "q = index(2) - x0";
+    const std::vector<double> number{static_cast<double>(count)};
+    const Ref row =
+        build.pointwise_of({batches, others, places}, first + "; y0 = q >= 0 && q < p0 ? q : p0",
+                           {begin}, DType::i64, number);
+    const Ref at = build.pointwise("y0 = (index(0) * size(1) + index(1)) * p0 + min(x0, p0 - 1)",
+                                   {row}, number, DType::i64);
     const Ref taken =
         gather_computed(call, build.reshape(update, {batches * others * count, inner}), at, 0);
     const Ref old = build.reshape(cache, {batches, others, places, inner});
-    const Ref y = build.pointwise(cat("y0 = x2 < ", count, " ? x1 : x0"),
+    const Ref y = build.pointwise("y0 = x2 < p0 ? x1 : x0",
                                   {old, taken, build.reshape(row, {batches, others, places, 1})},
-                                  call.dtype(0));
+                                  number, call.dtype(0));
     call.set(0, build.reshape(y, shape));
 }
 

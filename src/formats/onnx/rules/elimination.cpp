@@ -57,18 +57,18 @@ void determinant(Call& call) {
 Ref eliminate(Builder& build, Ref matrix, std::int64_t k) {
     const DType type = matrix->spec.dtype;
     const Ref column = build.slice(matrix, 2, k, k + 1), first = build.slice(matrix, 1, k, k + 1);
-    const std::string below = cat("index(1) >= ", k);
-    const Ref top = build.pointwise(cat("y0 = max[1](", below, " ? abs(x0) : -1)"), {column}, type);
+    const std::vector<double> at{static_cast<double>(k)};
+    const Ref top =
+        build.pointwise("y0 = max[1](index(1) >= p0 ? abs(x0) : -1)", {column}, at, type);
     const Ref place = build.pointwise(
-        cat("y0 = min[1](", below, " && (abs(x0) == x1 || x0 != x0) ? index(1) : size(1))"),
-        {column, top}, type);
+        "y0 = min[1](index(1) >= p0 && (abs(x0) == x1 || x0 != x0) ? index(1) : size(1))",
+        {column, top}, at, type);
     const Ref row = build.pointwise("y0 = sum[1](index(1) == x1 ? x0 : 0)", {matrix, place}, type);
     const Ref pivot = build.slice(row, 2, k, k + 1);
     return build.pointwise(
-        cat("moved = index(1) == x1; v = moved ? x2 : x0; f = moved ? x3 : x4;"
-            "y0 = index(1) == ",
-            k, " ? x6 / x5 : v - f / x5 * x6"),
-        {matrix, place, first, build.slice(first, 2, k, k + 1), column, pivot, row}, type);
+        "moved = index(1) == x1; v = moved ? x2 : x0; f = moved ? x3 : x4;"
+        "y0 = index(1) == p0 ? x6 / x5 : v - f / x5 * x6",
+        {matrix, place, first, build.slice(first, 2, k, k + 1), column, pivot, row}, at, type);
 }
 
 void inverse(Call& call) {

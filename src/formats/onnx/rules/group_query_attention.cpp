@@ -117,9 +117,11 @@ Ref rotated(Call& call, const Cache& cache, Ref x) {
 /// does not see.
 Ref score_bias(Call& call, const Cache& cache, bool causal, std::int64_t window) {
     std::vector<Ref> inputs;
+    std::vector<double> past;
     std::string position = "index(2)", bias = "0";
     if (cache.past) {
-        position += cat(" + ", *cache.past);
+        position += " + p0";
+        past.push_back(static_cast<double>(*cache.past));
     } else {
         inputs.push_back(
             call.build.reshape(call.build.cast(cache.pasts, DType::f32), {cache.batch, 1, 1, 1}));
@@ -131,12 +133,12 @@ Ref score_bias(Call& call, const Cache& cache, bool causal, std::int64_t window)
     }
     if (inputs.empty())
         inputs.push_back(call.build.constant("", host_numbers({1, 1, 1, 1}, {0}, DType::f32)));
-    const std::string last = causal ? "pos" : cat("pos - index(2) + ", cache.queries - 1);
+    const std::string last = causal ? "pos" : "pos - index(2) + size(2) - 1";
     const std::string inside = window > 0 ? cat(" && index(3) > pos - ", window) : "";
     return call.build.pointwise_of(
         {cache.batch, 1, cache.queries, cache.total},
         cat("pos = ", position, "; y0 = index(3) <= ", last, inside, " ? ", bias, " : -inf"),
-        inputs, call.dtype(0));
+        inputs, call.dtype(0), past);
 }
 
 /// A further key and value of zeros, whose bias is each head's sink, or 0: its weight takes its

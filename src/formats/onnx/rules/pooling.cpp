@@ -12,14 +12,20 @@ namespace {
 /// image lie rows first or (storage_order) columns first.
 Ref in_tensor(Call& call, Ref positions, const Shape& image, bool columns_first) {
     std::string code, place = cat(columns_first ? "0" : "x0");
+    std::vector<double> sizes{static_cast<double>(image.product(2, image.rank()))};
+    const auto number = [&](std::int64_t size) {
+        sizes.push_back(static_cast<double>(size));
+        return cat("p", sizes.size() - 1);
+    };
     for (int i = image.rank() - 1; columns_first && i >= 2; --i) {
         const std::string rest = i == image.rank() - 1 ? "x0" : cat("rest", i + 1);
-        code += cat("rest", i, " = floordiv(", rest, ", ", image[i], "); ");
-        place += cat(" + (", rest, " - rest", i, " * ", image[i], ") * ", image.product(2, i));
+        const std::string size = number(image[i]);
+        code += cat("rest", i, " = floordiv(", rest, ", ", size, "); ");
+        place += cat(" + (", rest, " - rest", i, " * ", size, ") * ", number(image.product(2, i)));
     }
-    return call.build.pointwise(cat(code, "y0 = ", place, " + (index(0) * ", image[1],
-                                    " + index(1)) * ", image.product(2, image.rank())),
-                                {positions}, DType::i64);
+    return call.build.pointwise(
+        cat(code, "y0 = ", place, " + (index(0) * size(1) + index(1)) * p0"), {positions}, sizes,
+        DType::i64);
 }
 
 /// Windows that a file gives, as Pooling's options.

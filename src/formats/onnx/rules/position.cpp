@@ -73,8 +73,8 @@ void one_hot_encoding(Call& call) {
         return build.slice(build.reshape(call.in(2), {2}), 0, i, i + 1);
     };
     call.set(0, build.pointwise_of(Shape(sizes).with(axis, depth),
-                                   cat("t = x0 < 0 ? x0 + ", depth, " : x0; y0 = t == index(", axis,
-                                       ") ? x2 : x1"),
+                                   cat("t = x0 < 0 ? x0 + size(", axis, ") : x0; y0 = t == index(",
+                                       axis, ") ? x2 : x1"),
                                    {at, value(0), value(1)}, call.dtype(2)));
 }
 

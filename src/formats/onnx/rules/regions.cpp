@@ -29,10 +29,12 @@ RoiSide side_of(Builder& build, Ref boxes, const RoiGrid& grid, bool vertical) {
                        points = vertical ? grid.rows : grid.columns;
     const std::string size = cat("x1 * p0 - x0 * p0");
     const std::string code = cat("s = ", grid.offset > 0 ? size : cat("max(", size, ", 1)"),
-                                 "; y0 = x0 * p0 - p1; y1 = s / ", cells, "; y2 = ", points);
+                                 "; y0 = x0 * p0 - p1; y1 = s / p2; y2 = p3");
     const std::vector<Ref> made =
         build.add("Pointwise", {corner(vertical ? 1 : 0), corner(vertical ? 3 : 2)},
-                  {{"code", code}, {"scalars", Doubles{grid.scale, grid.offset}}});
+                  {{"code", code},
+                   {"scalars", Doubles{grid.scale, grid.offset, static_cast<double>(cells),
+                                       static_cast<double>(points)}}});
     const std::vector<double>& counts = vertical ? grid.box_rows : grid.box_columns;
     if (counts.empty()) return {made[0], made[1], made[2]};
     return {made[0], made[1],
@@ -59,26 +61,29 @@ Ref at_points(Call& call, Ref image, Ref batches, Ref y, Ref x, bool largest) {
     y = build.reshape(y, {boxes, rows, 1});
     x = build.reshape(x, {boxes, 1, columns});
     batches = build.reshape(batches, {boxes, 1, 1});
+    // p0 and p1 are the last row and the last column.
+    const std::vector<double> ends{static_cast<double>(shape[2] - 1),
+                                   static_cast<double>(shape[3] - 1)};
     Ref result = nullptr;
     for (int tap = 0; tap < 4; ++tap) {
-        const auto neighbour = [&](const char* place, std::int64_t size, bool upper) {
+        const auto neighbour = [&](const char* place, const char* end, bool upper) {
             // Beyond the last element there is but one, and before the first place the first one.
-            const std::string v = cat("min(max(", place, ", 0), ", size - 1, ")"),
+            const std::string v = cat("min(max(", place, ", 0), ", end, ")"),
                               low = cat("floor(", v, ")");
             return std::pair(
-                upper ? cat("min(", low, " + 1, ", size - 1, ")") : low,
+                upper ? cat("min(", low, " + 1, ", end, ")") : low,
                 upper ? cat("(", v, " - ", low, ")") : cat("(1 - ", v, " + ", low, ")"));
         };
-        const auto [yi, yw] = neighbour("x0", shape[2], tap >= 2);
-        const auto [xi, xw] = neighbour("x1", shape[3], tap % 2 == 1);
-        const std::string outside =
-            cat("x0 < -1 || x0 > ", shape[2], " || x1 < -1 || x1 > ", shape[3]);
-        const Ref row = build.pointwise(cat("y0 = ", yi), {y}, DType::i32),
-                  column = build.pointwise(
-                      cat("y0 = ", neighbour("x0", shape[3], tap % 2 == 1).first), {x}, DType::i32);
-        const Ref at = build.pointwise(cat("y0 = (x0 * ", shape[2], " + x1) * ", shape[3], " + x2"),
-                                       {batches, row, column}, DType::i64);
-        const Ref weight = build.pointwise(cat("y0 = ", outside, " ? 0 : ", yw, " * ", xw), {y, x});
+        const auto [yi, yw] = neighbour("x0", "p0", tap >= 2);
+        const auto [xi, xw] = neighbour("x1", "p1", tap % 2 == 1);
+        const char* const outside = "x0 < -1 || x0 > p0 + 1 || x1 < -1 || x1 > p1 + 1";
+        const Ref row = build.pointwise(cat("y0 = ", yi), {y}, ends, DType::i32),
+                  column = build.pointwise(cat("y0 = ", neighbour("x0", "p1", tap % 2 == 1).first),
+                                           {x}, ends, DType::i32);
+        const Ref at = build.pointwise("y0 = (x0 * (p0 + 1) + x1) * (p1 + 1) + x2",
+                                       {batches, row, column}, ends, DType::i64);
+        const Ref weight =
+            build.pointwise(cat("y0 = ", outside, " ? 0 : ", yw, " * ", xw), {y, x}, ends);
         const Ref value = build.add1(
             "Embedding", {build.reshape(at, {boxes, rows, columns})},
             {{"num_embeddings", table->spec.shape[0]}, {"embedding_dim", table->spec.shape[1]}},

@@ -179,16 +179,18 @@ Ref sampled(Call& call, Ref image, const std::vector<Ref>& places, const Samplin
     for (std::size_t neighbour = 0; neighbour < all; ++neighbour) {
         std::vector<Ref> indices, factors;
         std::string position = "index(0)", weight;
+        std::vector<double> sizes;
         std::size_t rest = neighbour;
         for (std::size_t d = 0; d < places.size(); ++d) {
             const Tap& tap = by_dim[d][rest % by_dim[d].size()];
             rest /= by_dim[d].size();
-            position = cat("(", position, " * ", shape[static_cast<int>(d) + 2], " + x", d, ")");
+            position = cat("(", position, " * p", d, " + x", d, ")");
+            sizes.push_back(static_cast<double>(shape[static_cast<int>(d) + 2]));
             weight += cat(" * x", d + (sum ? 2 : 1));
             indices.push_back(tap.index);
             factors.push_back(tap.weight);
         }
-        Ref at = build.pointwise(cat("y0 = ", position), indices, DType::i64);
+        Ref at = build.pointwise(cat("y0 = ", position), indices, sizes, DType::i64);
         at = build.reshape(at, {at->spec.shape[0], at->spec.shape[1]});
         const Ref rows = gather_computed(call, table, at, 0);
         factors.insert(factors.begin(), rows);
