@@ -326,6 +326,38 @@ void check_net(const Context& device, const SizesRow& row, const Runs& sizes) {
         });
 }
 
+// Norms, activations, pooling of whole images and a loss, but neither products nor convolutions.
+constexpr const char* pointwise_network = R"({
+  "inputs": [{"name": "x", "shape": [2, 16, 5, 7]}, {"name": "label", "shape": [2], "dtype": "int32"}],
+  "outputs": ["loss"],
+  "operators": [
+    {"name": "bn", "type": "BatchNorm", "inputs": ["x"], "outputs": ["bn"], "options": {"features": 16}},
+    {"name": "relu", "type": "Activation", "inputs": ["bn"], "outputs": ["relu"],
+     "options": {"activation": "relu"}},
+    {"name": "sum", "type": "Elementwise", "inputs": ["relu", "x"], "outputs": ["sum"],
+     "options": {"operation": "sum"}},
+    {"name": "bn2", "type": "BatchNorm", "inputs": ["sum"], "outputs": ["bn2"],
+     "options": {"features": 16}},
+    {"name": "gap", "type": "GlobalPooling", "inputs": ["bn2"], "outputs": ["gap"],
+     "options": {"mode": "avg"}},
+    {"name": "flat", "type": "Flatten", "inputs": ["gap"], "outputs": ["flat"]},
+    {"name": "norm", "type": "LayerNorm", "inputs": ["flat"], "outputs": ["norm"],
+     "options": {"normalized_shape": [16]}},
+    {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["norm", "label"], "outputs": ["loss"]}
+  ]})";
+
+/// A step of training on `images` images of this height and width.
+void train_on(Net& net, Solver& solver, std::int64_t images, std::int64_t height,
+              std::int64_t width) {
+    const Shape shape{images, 16, height, width};
+    net.reshape({{"x", shape}, {"label", {images}}});
+    set_floats(net, "x", random_floats(static_cast<std::size_t>(shape.numel()), 1));
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < images; ++i) labels.push_back(static_cast<std::int32_t>(i % 16));
+    set_labels(net, "label", labels);
+    solver.step();
+}
+
 }  // namespace
 
 TEST_CASE("eager calls of a new size compile nothing", "[sizes]") {
@@ -341,5 +373,26 @@ TEST_CASE("a net of a new size compiles nothing", "[sizes]") {
         for (const SizesRow& row : sizes_rows) check_net(device, row, {first_sizes(), draw(2)});
         for (const SizesRow& row : pointwise_rows)
             check_net(device, row, {two_sizes(), draw_pointwise(2)});
+    }
+}
+
+TEST_CASE("training on a new size compiles nothing", "[sizes]") {
+    ON_EVERY_DEVICE(device) {
+        for (const auto kind : {SolverOptions::Kind::adam, SolverOptions::Kind::sgd}) {
+            const Context used(device.info().id);
+            Net net = make_net(used, pointwise_network, training());
+            SolverOptions options;
+            options.kind = kind;
+            Solver solver(net, options);
+            train_on(net, solver, 2, 5, 7);
+            train_on(net, solver, 9, 40, 30);
+            std::uint64_t programs = programs_of(used);
+            for (const Sizes& one : draw_pointwise(3)) {
+                INFO(one.str());
+                train_on(net, solver, one.batch + 1, one.k % 40 + 2, one.n % 30 + 2);
+                CHECK(programs_of(used) == programs);
+                programs = programs_of(used);
+            }
+        }
     }
 }
