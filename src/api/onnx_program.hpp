@@ -114,6 +114,7 @@ class ONNXProgram {
     onnx::ImportLimits limits_;
     // What the nets share outlives the nodes.
     ValueMemory memory_;
+    onnx::ValueCopies copies_;
     KeptValues kept_, host_kept_;  ///< of the device, and of the host beside it
     Node top_;                     ///< its children are the roots, by input shapes
     std::vector<Node*> leaves_;

@@ -161,6 +161,7 @@ void ONNXRun::import() {
     onnx::Importer importer(*program_.model_, program_.limits_);
     importer.run_stages_by(*this);
     builder_ = &importer.builder();
+    builder_->share_copies(program_.copies_);
     importer.make_fed_inputs(fed_);
     const auto outputs = importer.run();
     std::vector<Ref> wanted;

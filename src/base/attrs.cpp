@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -168,6 +169,15 @@ std::size_t choice_of(const ops::OptionText& option, std::string_view value) {
 
 namespace {
 
+/// The names of all options, with the other names.
+std::vector<std::string> names_of(const std::vector<OptionSpec>& options) {
+    std::vector<std::string> all;
+    for (const OptionSpec& option : options)
+        for (const std::string_view name : {option.text.name, option.text.other_name})
+            if (!name.empty()) all.emplace_back(name);
+    return all;
+}
+
 /// The value in the option's kind. Throws where it is of another, or not allowed.
 Attr value_of(const OptionSpec& option, const Attrs& given) {
     const std::string_view name = option.text.name;
@@ -215,11 +225,8 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
                                : where.back() == ' ' ? std::string(where)
                                                      : cat(where, " ");
     Attrs result, given = as_written;
-    std::vector<std::string> names;
     for (const auto& [kind, value, text] : options_) {
-        names.emplace_back(text.name);
         if (text.other_name.empty()) continue;
-        names.emplace_back(text.other_name);
         const auto other = as_written.items().find(text.other_name);
         if (other == as_written.items().end()) continue;
         require(!as_written.has(text.name), prefix, "options '", text.name, "' and '",
@@ -228,9 +235,15 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
         given.erase(text.other_name);
     }
     for (const auto& [name, value] : given.items()) {
-        bool known = name == "fwd_algo" || name == "bwd_data_algo" || name == "bwd_filter_algo";
-        for (const std::string& candidate : names) known = known || candidate == name;
-        require(known, prefix, "there is no option '", name, "'", did_you_mean(name, names));
+        const auto is_it = [&name = name](const OptionSpec& option) {
+            return name == option.text.name || name == option.text.other_name;
+        };
+        const bool known = name == "fwd_algo" || name == "bwd_data_algo" ||
+                           name == "bwd_filter_algo" ||
+                           std::any_of(options_.begin(), options_.end(), is_it);
+        if (!known)
+            fail(ErrorKind::invalid_argument, prefix, "there is no option '", name, "'",
+                 did_you_mean(name, names_of(options_)));
     }
     for (const OptionSpec& option : options_) {
         const std::string_view name = option.text.name;

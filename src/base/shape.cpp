@@ -87,9 +87,10 @@ Shape broadcast(const Shape& a, const Shape& b) {
     for (int i = 1; i <= rank; ++i) {
         const std::int64_t left = i <= a.rank() ? a[-i] : 1;
         const std::int64_t right = i <= b.rank() ? b[-i] : 1;
-        require(left == right || left == 1 || right == 1, "shapes ", a.str(), " and ", b.str(),
-                " do not broadcast: dimension ", -i, " is ", left, " in one and ", right,
-                " in the other");
+        if (left != right && left != 1 && right != 1)
+            fail(ErrorKind::invalid_argument, "shapes ", a.str(), " and ", b.str(),
+                 " do not broadcast: dimension ", -i, " is ", left, " in one and ", right,
+                 " in the other");
         dims[static_cast<std::size_t>(rank - i)] = left == 1 ? right : left;
     }
     return Shape(dims);

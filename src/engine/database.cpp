@@ -177,6 +177,18 @@ class Knowledge {
         return *knowledge;
     }
 
+    /// Whether there are rows of the device for any problem.
+    bool has(const DeviceInfo& device) {
+        const std::lock_guard lock(mutex_);
+        load();
+        const std::string first = key(device.name, "");
+        const auto has = [&](const Index& index) {
+            const auto found = index.lower_bound(first);
+            return found != index.end() && found->first.starts_with(first);
+        };
+        return has(user_) || has(shipped_);
+    }
+
     /// The rows of each source, in the order in which sources are consulted.
     std::vector<std::vector<TuningRow>> find(const DeviceInfo& device, const std::string& problem) {
         const std::lock_guard lock(mutex_);
@@ -279,7 +291,8 @@ bool is_as_itself() {
 
 std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem,
                                       const std::function<bool(const TuningRow&)>& counts) {
-    if (!is_as_itself()) return {};
+    // The key of a problem takes longer than the look at whether anything is known of the device.
+    if (!is_as_itself() || !Knowledge::instance().has(context.info())) return {};
     for (auto& rows : Knowledge::instance().find(context.info(), problem.key(false))) {
         if (counts) std::erase_if(rows, [&](const TuningRow& row) { return !counts(row); });
         if (!rows.empty()) return std::move(rows);

@@ -101,9 +101,12 @@ std::string OperatorRegistry::type_of(std::string_view name) const {
 CompleteType OperatorRegistry::complete(std::string_view type, const Attrs& given,
                                         std::string_view where) const {
     CompleteType made{get(type), {}, {}, {}};
-    Attrs options, own;
-    for (const auto& [name, value] : given.items())
-        (name.starts_with('@') ? own : options).set(name, value);
+    Attrs options = given, own;
+    for (const auto& [name, value] : given.items()) {
+        if (!name.starts_with('@')) continue;
+        own.set(name, value);
+        options.erase(name);
+    }
     if (const TypeAlias* alias = find_alias(type)) {
         made.alias = alias->name;
         if (alias->schema != nullptr) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ONNXSession: models whose shapes depend on values, and what runs of the same shapes share.
+#include "formats/onnx/builder.hpp"
 #include "onnx/session_support.hpp"
 #include "support/warnings.hpp"
 
@@ -119,6 +120,30 @@ TEST_CASE("programs of many shapes keep no weights of their own") {
     for (std::int64_t rows = 1; rows <= 20; ++rows)
         CHECK(run(rows).find(": 64 64") != std::string::npos);
     CHECK(session.nets() == 20);
+}
+
+TEST_CASE("imports share copies of the model's values") {
+    using namespace dlprim::onnx;
+    ValueCopies copies;
+    const auto made_of = [&](const HostValue& value, const auto& make) {
+        Builder build;
+        build.share_copies(copies);
+        return make(build, build.constant("w", value))->known;
+    };
+    const auto turned = [](Builder& build, Ref w) { return build.transpose(w, {1, 0}); };
+    const auto flat = [](Builder& build, Ref w) { return build.reshape(w, {6}); };
+    const auto whole = [](Builder& build, Ref w) { return build.cast(w, dlprim::DType::i32); };
+    const auto one = host_numbers({2, 3}, {1, 2, 3, 4, 5, 6}, dlprim::DType::f32);
+    const HostValue first = made_of(one, turned);
+    CHECK(to_numbers(*first) == std::vector<double>{1, 4, 2, 5, 3, 6});
+    CHECK(made_of(one, turned) == first);
+    CHECK(made_of(one, flat)->shape == dlprim::Shape{6});
+    CHECK(made_of(one, whole)->dtype == dlprim::DType::i32);
+    const auto other = host_numbers({2, 3}, {6, 5, 4, 3, 2, 1}, dlprim::DType::f32);
+    CHECK(to_numbers(*made_of(other, turned)) == std::vector<double>{6, 3, 5, 2, 4, 1});
+    // A copy that nobody holds takes no memory.
+    const std::weak_ptr<const dlprim::HostTensor> gone = made_of(other, turned);
+    CHECK(gone.expired());
 }
 
 TEST_CASE("programs of many shapes pack weights once") {

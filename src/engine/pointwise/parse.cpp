@@ -11,6 +11,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 
 namespace dlprim::pointwise {
@@ -328,8 +329,21 @@ class Parser {
 
 }  // namespace
 
+// A plan asks for the program of each node many times: passes, engines and memory planning read it
+// from the node's text. Expressions do not change, so programs of one text share them.
 Program parse(std::string_view code) {
-    return Parser(code).program();
+    constexpr std::size_t most_kept = 4096;
+    static std::mutex mutex;
+    static auto* known = new std::map<std::string, Program, std::less<>>;
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto found = known->find(code); found != known->end()) return found->second;
+    }
+    Program program = Parser(code).program();
+    const std::lock_guard lock(mutex);
+    if (known->size() >= most_kept) known->clear();
+    known->emplace(code, program);
+    return program;
 }
 
 }  // namespace dlprim::pointwise

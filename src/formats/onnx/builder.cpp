@@ -120,6 +120,35 @@ std::shared_ptr<HostTensor> Builder::allocate(const Shape& shape, DType dtype) {
     return made;
 }
 
+HostValue ValueCopies::find(const HostValue& from, const std::string& kind) const {
+    const auto known = known_.find({from.get(), kind});
+    // The address may be that of a value that is gone.
+    if (known == known_.end() || known->second.from.lock() != from) return nullptr;
+    return known->second.copy.lock();
+}
+
+void ValueCopies::add(const HostValue& from, const std::string& kind, const HostValue& copy) {
+    if (known_.size() >= 2 * alive_) {
+        std::erase_if(known_, [](const auto& entry) { return entry.second.copy.expired(); });
+        alive_ = std::max<std::size_t>(64, known_.size());
+    }
+    known_[{from.get(), kind}] = {from, copy};
+}
+
+Ref Builder::copy(Ref value, const std::string& kind, const Shape& shape, DType dtype,
+                  const std::function<void(HostTensor& made)>& fill) {
+    HostValue copy = copies_->find(value->known, kind);
+    if (copy) {
+        claim(shape, dtype);
+    } else {
+        const std::shared_ptr<HostTensor> made = allocate(shape, dtype);
+        fill(*made);
+        copy = made;
+        copies_->add(value->known, kind, copy);
+    }
+    return constant(name_of(value), std::move(copy), value->stored);
+}
+
 std::vector<Ref> Builder::known_results(const std::vector<TensorSpec>& outputs,
                                         std::vector<HostValue> values) {
     std::vector<Ref> results;
@@ -215,9 +244,8 @@ Ref Builder::pointwise_of(const Shape& shape, std::string_view code, const std::
 Ref Builder::reshape(Ref value, const Shape& shape, int deduced) {
     if (value->spec.shape == shape) return value;
     if (value->known) {
-        auto copy = allocate(shape, value->spec.dtype);
-        copy->data = value->known->data;
-        return constant(name_of(value), std::move(copy), value->stored);
+        return copy(value, cat("reshape ", shape.str()), shape, value->spec.dtype,
+                    [&](HostTensor& made) { made.data = value->known->data; });
     }
     Ints dims = shape.to_vector();
     const bool keeps_first =
@@ -231,10 +259,11 @@ Ref Builder::reshape(Ref value, const Shape& shape, int deduced) {
 Ref Builder::cast(Ref value, DType dtype) {
     if (value->spec.dtype == dtype) return value;
     if (value->known) {
-        auto made = allocate(value->spec.shape, dtype);
-        const auto count = static_cast<std::size_t>(made->shape.numel());
-        convert(value->known->data.data(), value->known->dtype, made->data.data(), dtype, count);
-        return constant(name_of(value), std::move(made), value->stored);
+        return copy(value, cat("cast ", dlprim::name_of(dtype)), value->spec.shape, dtype,
+                    [&](HostTensor& made) {
+                        convert(value->known->data.data(), value->known->dtype, made.data.data(),
+                                dtype, static_cast<std::size_t>(made.shape.numel()));
+                    });
     }
     return add1("Cast", {value}, {{"dtype", std::string(dlprim::name_of(dtype))}});
 }
@@ -251,33 +280,44 @@ Ref Builder::concat(const std::vector<Ref>& parts, int axis) {
     return parts.size() == 1 ? parts[0] : add1("Concat", parts, {{"dim", axis}});
 }
 
+namespace {
+
+Shape transposed_shape(const Shape& shape, const Ints& order) {
+    Ints sizes;
+    for (const std::int64_t dim : order) sizes.push_back(shape[static_cast<int>(dim)]);
+    return Shape(sizes);
+}
+
+void fill_transposed(HostTensor& made, const HostTensor& from, const Ints& order) {
+    Ints strides;  // in `from`, by the result's dimensions
+    for (const std::int64_t dim : order)
+        strides.push_back(from.shape.product(static_cast<int>(dim) + 1, from.shape.rank()));
+    const std::size_t size = size_of(from.dtype);
+    Ints at(order.size(), 0);
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i * size < made.data.size(); ++i) {
+        std::copy_n(from.data.data() + static_cast<std::size_t>(offset) * size, size,
+                    made.data.data() + i * size);
+        for (std::size_t d = order.size(); d-- > 0;) {
+            const std::int64_t most = made.shape[static_cast<int>(d)];
+            offset += strides[d];
+            if (++at[d] < most) break;
+            offset -= strides[d] * most;
+            at[d] = 0;
+        }
+    }
+}
+
+}  // namespace
+
 Ref Builder::transpose(Ref value, const std::vector<std::int64_t>& order) {
     if (std::is_sorted(order.begin(), order.end())) return value;
     const bool fits = static_cast<int>(order.size()) == value->spec.shape.rank();
     if (!value->known || !fits || value->spec.shape.empty())
         return add1("Transpose", {value}, {{"dims", Ints(order)}});
-    const HostTensor& from = *value->known;
-    Ints sizes, strides;  // of the result's dimensions; strides are those in `from`
-    for (const std::int64_t dim : order) {
-        const int axis = static_cast<int>(dim);
-        sizes.push_back(from.shape[axis]);
-        strides.push_back(from.shape.product(axis + 1, from.shape.rank()));
-    }
-    auto made = allocate(Shape(sizes), from.dtype);
-    const std::size_t size = size_of(from.dtype);
-    Ints at(sizes.size(), 0);
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i * size < made->data.size(); ++i) {
-        std::copy_n(from.data.data() + static_cast<std::size_t>(offset) * size, size,
-                    made->data.data() + i * size);
-        for (std::size_t d = sizes.size(); d-- > 0;) {
-            offset += strides[d];
-            if (++at[d] < sizes[d]) break;
-            offset -= strides[d] * sizes[d];
-            at[d] = 0;
-        }
-    }
-    return constant(name_of(value), std::move(made), value->stored);
+    return copy(value, cat("transpose ", Shape(order).str()),
+                transposed_shape(value->spec.shape, order), value->spec.dtype,
+                [&](HostTensor& made) { fill_transposed(made, *value->known, order); });
 }
 
 void Builder::name(Ref value, const std::string& name) {

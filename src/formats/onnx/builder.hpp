@@ -74,6 +74,23 @@ class StageRunner {
                                          const HostFunction& function) = 0;
 };
 
+/// Copies of a model's values in another order, shape or type, as long as somebody holds them: an
+/// import for other input shapes takes those of an earlier one, so that their memory on devices and
+/// what is packed of them is shared, too.
+class ValueCopies {
+  public:
+    /// The copy of that kind, or null.
+    HostValue find(const HostValue& from, const std::string& kind) const;
+    void add(const HostValue& from, const std::string& kind, const HostValue& copy);
+
+  private:
+    struct Known {
+        std::weak_ptr<const HostTensor> from, copy;
+    };
+    std::map<std::pair<const HostTensor*, std::string>, Known> known_;
+    std::size_t alive_ = 64;  ///< when those that are gone were last forgotten, at least
+};
+
 /// A set of distinct names. A wanted name that is taken gets a number appended: "x#2".
 class Names {
   public:
@@ -100,6 +117,8 @@ class Builder {
     /// With a runner, know() finds the contents of computed values. `live` adds to a set the values
     /// that later nodes may read, so that the part which is run keeps them.
     void run_stages_by(StageRunner& runner, std::function<void(std::set<Ref>&)> live);
+    /// Takes copies of known values from `copies`, which outlives the builder, and adds new ones.
+    void share_copies(ValueCopies& copies) { copies_ = &copies; }
     /// Sets how many bytes of known values may be made; see allocate().
     void limit_known_bytes(std::uint64_t most) { most_known_bytes_ = most; }
 
@@ -183,6 +202,9 @@ class Builder {
     std::vector<Ref> add(std::string_view type, const std::vector<Ref>& inputs,
                          const Attrs& options, const std::vector<Ref>& params, bool folds);
     BuiltValue& make(const TensorSpec& spec, const std::string& name = {});
+    /// The known value as `fill` makes it of its contents, or the copy of this kind that there is.
+    Ref copy(Ref value, const std::string& kind, const Shape& shape, DType dtype,
+             const std::function<void(HostTensor& made)>& fill);
     Ref fed(const TensorSpec& spec, const std::string& name);
     std::vector<Ref> known_results(const std::vector<TensorSpec>& outputs,
                                    std::vector<HostValue> values);
@@ -200,6 +222,8 @@ class Builder {
     std::map<Ref, std::string> names_;  ///< what the model calls values
     std::vector<std::string> texts_;
     std::map<std::string, std::int64_t> text_numbers_;
+    ValueCopies own_copies_;
+    ValueCopies* copies_ = &own_copies_;
     std::uint64_t known_bytes_ = 0, most_known_bytes_ = std::uint64_t{1} << 30;
     StageRunner* runner_ = nullptr;
     std::function<void(std::set<Ref>&)> live_;

@@ -16,14 +16,16 @@ AnyValue Call::value(int i) const {
 const AnyValue& Call::tensor_of_any_rank(int i) const {
     check(has(i), "input ", i, " is missing");
     const AnyValue& value = inputs_[static_cast<std::size_t>(i)];
-    check(value.elements() != nullptr, "input ", i, " is ", value.str(), "; it must be a tensor");
+    if (value.elements() == nullptr)
+        check(false, "input ", i, " is ", value.str(), "; it must be a tensor");
     return value;
 }
 
 Ref Call::in(int i) const {
     const AnyValue& value = tensor_of_any_rank(i);
-    supports(!value.is_wide(), "input ", i, " is ", value.str(), "; this operator takes at most ",
-             Shape::max_rank, " dimensions");
+    if (value.is_wide())
+        unsupported("input ", i, " is ", value.str(), "; this operator takes at most ",
+                    Shape::max_rank, " dimensions");
     return value.tensor();
 }
 

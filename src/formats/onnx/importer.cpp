@@ -38,16 +38,15 @@ std::string where(const Node& node,
 }
 
 /// The node with attributes in place of references to those of the function that it is in.
-Node with_attributes(Node node, const Attributes* given) {
-    if (!given) return node;
+Node with_attributes(Node node, const Attributes& given) {
     for (auto item = node.attributes.begin(); item != node.attributes.end();) {
         const std::string& refers_to = item->second.refers_to;
         if (refers_to.empty()) {
             ++item;
             continue;
         }
-        const auto found = given->find(refers_to);
-        if (found == given->end()) {
+        const auto found = given.find(refers_to);
+        if (found == given.end()) {
             item = node.attributes.erase(item);  // not given: the default
         } else {
             item->second = found->second;
@@ -194,7 +193,9 @@ void Importer::count_inner_node() {
 
 void Importer::add_node(const Node& from, Scope& scope) {
     if (!scope.is_main) count_inner_node();
-    const Node node = with_attributes(from, scope.attributes);
+    std::optional<Node> with_own;
+    if (scope.attributes != nullptr) with_own = with_attributes(from, *scope.attributes);
+    const Node& node = with_own ? *with_own : from;
     std::vector<AnyValue> inputs;
     for (const std::string& name : node.inputs)
         inputs.push_back(name.empty() ? AnyValue() : find(scope, name, "input"));
