@@ -208,6 +208,23 @@ TEST_CASE("merged programs compute the chain") {
     CHECK(evaluate(joined.outputs[0].value, {3, -1}, {}, {0, 0}, {2, 3}) == 8);
 }
 
+TEST_CASE("scalars that are bound and lifted leave no number of them in the code") {
+    const Program program = parse("y0 = x0 * (p0 * p1) + 3; y1 = x0 / p2 - p0 * p1");
+    const auto lifted = [&](const std::vector<double>& given, std::vector<double>& scalars) {
+        return print(lift_scalars(bind_scalars(program, given), scalars));
+    };
+    std::vector<double> some, others;
+    const std::string code = lifted({0.3, 7, 2}, some);
+    CHECK(code == lifted({0.1, 9, 5}, others));
+    CHECK(code.find("2.1") == std::string::npos);
+    // The product is folded, and read twice.
+    CHECK(some == std::vector<double>{0.3 * 7, 2});
+    CHECK(others == std::vector<double>{0.1 * 9, 5});
+    const Program again = parse(code);
+    CHECK(evaluate(again.outputs[0].value, {10}, some, {0}, {1}) == 10 * (0.3 * 7) + 3);
+    CHECK(evaluate(again.outputs[1].value, {10}, some, {0}, {1}) == 10.0 / 2 - 0.3 * 7);
+}
+
 TEST_CASE("special functions have their values") {
     const auto near = [](double found, double wanted) {
         INFO(found << " for " << wanted);
