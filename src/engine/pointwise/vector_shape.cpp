@@ -45,7 +45,7 @@ int loop_dim(const VectorShape& shape, const Job& job) {
 
 /// Whether the last dimension is a single vector. In blocked layouts it is a block. Elsewhere a
 /// program of its own for the width pays for large tensors alone: rows of 4, 8 and 16 elements take
-/// it 0.1 ns an element, where the program of all sizes takes 0.8, 0.4 and 0.2 (PoCL, two cores).
+/// it 0.1 ns an element, where the program of all sizes takes 0.8, 0.4 and 0.15 (PoCL, two cores).
 bool is_one_vector(const Job& job, std::int64_t inner) {
     if (job.dims() == 1) return false;
     if (job.block > 0) return inner == job.block;
