@@ -19,7 +19,7 @@
 //
 // Work-item: `tiles_per_item` consecutive tiles of one slab of O vectors. The pixels of an image are divided into tiles row by
 // row, so a tile may end in another row than it begins in, and programs depend neither on sizes of images nor on kernels and
-// strides. The last tile of an image may have fewer pixels than P. It is computed with P/2 or 2 pixels if these suffice.
+// strides. The last tile of an image may have fewer pixels than P. It is computed with HALF or QUARTER pixels if these suffice.
 //
 // A tile whose pixels are neighbours in x is read from there at constant distances. Others are read by an indirect convolution
 // (Dukhan, "The Indirect Convolution Algorithm", 2019): x_at has the place of each pixel. If a kernel position of the tile is
@@ -43,6 +43,7 @@
 #include "common/inline.clh"
 #include "common/vectors.clh"
 #include "conv2d/blocked_sums.clh"
+#include "conv2d/tile_sizes.clh"
 
 // The first lane that a slab reads of input block c, the number of these lanes, and that of the lanes before block c.
 #if ACROSS
@@ -128,12 +129,12 @@ INLINE void prefetch_next_tile(global const float* from, int stride_w) {
         place_tap(origin, rows, columns, next_kh * dilate_h, next_kw * dilate_w, x_h, x_w, \
                   image + (c + block_ends) * x_plane + LANE0(c + block_ends), zeros, bordered + tap % 2 * 16); \
     } \
-    if (count > P / 2) { \
+    if (count > HALF) { \
         MULTIPLY(P, LISTED) \
-    } else if (count > 2) { \
-        MULTIPLY(P / 2, LISTED) \
+    } else if (count > QUARTER) { \
+        MULTIPLY(HALF, LISTED) \
     } else { \
-        MULTIPLY(2, LISTED) \
+        MULTIPLY(QUARTER, LISTED) \
     }
 // Multiplies all kernel positions of a chunk that are not completely above or below the image.
 #define FOR_TAPS(MULTIPLY_TAP) \

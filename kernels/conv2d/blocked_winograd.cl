@@ -15,9 +15,12 @@
 // Work-item: several tasks, one after the other. A task is a group of `group_tiles` tiles and a range of slabs, where a slab
 // is O blocks of V output channels. The work-item's part of `scratch`, which should stay in the L2 cache, contains
 //
-//     v [point][panel][in block][P][V]  the transformed tiles, P per panel; computed once per group
+//     v [point][panel][in block][panel_tiles][V]  the transformed tiles; computed once per group
 //     m [point][O][tile][V]             the products of one slab for each of the SPAN_H * SPAN_W points. They are computed
 //                                       with O blocks of output channels by P tiles in registers, like pixels in blocked.cl
+//
+// A panel has P, HALF or QUARTER tiles, whichever suits their number, and the last one of a group is computed with fewer if it has
+// no more.
 //
 // Then m is transformed to pixels of y. Rows of v and m have an odd number of vectors, so that the places of a tile are in
 // different cache sets.
@@ -29,6 +32,7 @@
 #include "common/winograd.clh"
 #include "conv2d/blocked_winograd_tile.clh"
 #include "conv2d/blocked_sums.clh"
+#include "conv2d/tile_sizes.clh"
 
 #define POINTS (SPAN_H * SPAN_W)
 
@@ -36,6 +40,31 @@
 // Blocks of input channels that are summed separately. The error of a sum grows with its length. A single sum over all
 // blocks would be the largest error here, twice that of the transformations.
 #define RUN (64 / V)
+
+// The products of one point for O blocks of output channels and the first `count` tiles of the panel at xp, added up over the
+// input channels. It is a macro, since compilers keep the sums of a function whose loops depend on a parameter in memory.
+#define MULTIPLY_PANEL(count) \
+    for (int c0 = 0; c0 < in_blocks; c0 += RUN) { \
+        const int c1 = min(c0 + RUN, in_blocks); \
+        VEC acc[O * (count)]; \
+        FOR_SUMS(p, (count)) acc[o * (count) + p] = (VEC)(0.0f); \
+        for (int c = c0; c < c1; c++) { \
+            for (int lane = 0; lane < V; lane += LANE_STEP) { \
+                _Pragma("unroll") for (int l = 0; l < LANE_STEP; ++l) { \
+                    VEC w_l[O]; \
+                    read_vectors(wp + l * O * V, V, w_l); \
+                    _Pragma("unroll") for (int p = 0; p < (count); ++p) add_products(acc + p, (count), w_l, xp[p * V + l]); \
+                } \
+                xp += LANE_STEP; \
+                wp += LANE_STEP * O * V; \
+            } \
+            xp += (panel_tiles - 1) * V; \
+        } \
+        FOR_SUMS(p, (count)) { \
+            global float* const sum = to + ((ulong)o * group_tiles + p) * V; \
+            AT(sum) = c0 != 0 ? acc[o * (count) + p] + vec_at(sum) : acc[o * (count) + p]; \
+        } \
+    }
 
 /// The pixels of a tile from the products of its points, which are `row_step` floats apart.
 INLINE void transform_products(global const float* from, ulong row_step, VEC* pixels) {
@@ -56,8 +85,8 @@ INLINE void transform_products(global const float* from, ulong row_step, VEC* pi
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void winograd(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
               global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
-              global float* scratch, ulong scratch_offset, int items, int tasks, int splits, int slabs, int group_tiles,
-              int v_row, int m_row, int tiles, int tile_rows, int tile_columns, int in_blocks, int out, int out_blocks,
+              global float* scratch, ulong scratch_offset, int items, int tasks, int splits, int slabs,
+              int panel_tiles, int group_tiles, int v_row, int m_row, int tiles, int tile_rows, int tile_columns, int in_blocks, int out, int out_blocks,
               int x_h, int x_w, int y_h, int y_w, int pad_h, int pad_w, int has_bias EPILOGUE_PARAMETERS)
 {
     const int id = get_global_id(0);
@@ -81,7 +110,7 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                     const int h0 = row % tile_rows * ROWS - pad_h, w0 = column * COLUMNS - pad_w;
                     global const float* const image = x + ((ulong)(row / tile_rows) * in_blocks + c) * ((ulong)x_h * x_w * V);
                     global const float* from = image + ((long)h0 * x_w + w0) * V;
-                    global float* const to = v + (((ulong)(tile / P) * in_blocks + c) * P + tile % P) * V;
+                    global float* const to = v + (((ulong)(tile / panel_tiles) * in_blocks + c) * panel_tiles + tile % panel_tiles) * V;
                     int stride = x_w * V;
                     if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
                         // A tile at an edge is copied, with zeros around it, to m, whose contents are no longer needed.
@@ -92,37 +121,22 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                     transform_tile(from, stride, to, v_row);
                 }
         }
-        const int panels = (count + P - 1) / P;
+        const int panels = (count + panel_tiles - 1) / panel_tiles;
         const ulong next = (ulong)in_blocks * (V * O * V);  // from one point's weights to the next point's
         for (int slab = slab0; slab < slab1; slab++) {
             for (int point = 0; point < POINTS; point++) {
                 global const float* const weights = w + ((ulong)slab * POINTS + point) * next;
                 for (int panel = 0; panel < panels; panel++) {
-                    global const float* xp = v + (ulong)point * v_row + (ulong)panel * in_blocks * (P * V);
+                    global const float* xp = v + (ulong)point * v_row + (ulong)panel * in_blocks * panel_tiles * V;
                     global const float* wp = weights;
-                    global float* const to = m + (ulong)point * m_row + panel * (P * V);
-                    for (int c0 = 0; c0 < in_blocks; c0 += RUN) {
-                        const int c1 = min(c0 + RUN, in_blocks);
-                        VEC acc[O * P];
-                        FOR_SUMS(p, P) acc[o * P + p] = (VEC)(0.0f);
-                        for (int c = c0; c < c1; c++) {
-                            for (int lane = 0; lane < V; lane += LANE_STEP) {
-#pragma unroll
-                                for (int l = 0; l < LANE_STEP; ++l) {
-                                    VEC w_l[O];
-                                    read_vectors(wp + l * O * V, V, w_l);
-#pragma unroll
-                                    for (int p = 0; p < P; ++p) add_products(acc + p, P, w_l, xp[p * V + l]);
-                                }
-                                xp += LANE_STEP;
-                                wp += LANE_STEP * O * V;
-                            }
-                            xp += (P - 1) * V;
-                        }
-                        FOR_SUMS(p, P) {
-                            global float* const sum = to + ((ulong)o * group_tiles + p) * V;
-                            AT(sum) = c0 != 0 ? acc[o * P + p] + vec_at(sum) : acc[o * P + p];
-                        }
+                    global float* const to = m + (ulong)point * m_row + panel * panel_tiles * V;
+                    const int left = min(panel_tiles, count - panel * panel_tiles);
+                    if (left > HALF) {
+                        MULTIPLY_PANEL(P)
+                    } else if (left > QUARTER) {
+                        MULTIPLY_PANEL(HALF)
+                    } else {
+                        MULTIPLY_PANEL(QUARTER)
                     }
                 }
             }

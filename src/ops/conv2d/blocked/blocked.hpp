@@ -8,6 +8,7 @@
 #include "ops/conv2d/blocked/reach.hpp"
 #include "ops/conv2d/dense_job.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,18 @@ struct Tile {
     int pixels;
 };
 
-/// The tile with the least waste, of those that fit the device's registers.
-Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w);
-
 /// The tile and the reach of a job's slabs. They depend on channels only, so images of all sizes
 /// share programs and packed weights.
 Tile job_tile(const Traits& device, const DenseJob& job);
 Reach job_reach(const Traits& device, const DenseJob& job);
+/// The numbers of pixels for which kernels have code, the largest first. The last tile of an image
+/// or row may have fewer pixels than the others.
+std::array<int, 3> tile_sizes(const Tile& tile);
+/// Cycles per input lane for a tile of so many pixels: two multiply-adds per cycle, two loads per
+/// cycle, and at least four of latency.
+double tile_cycles(const Tile& tile, std::int64_t pixels);
+/// The same for `pixels` pixels in tiles of `size`, one of tile_sizes().
+double tiles_cycles(const Tile& tile, int size, std::int64_t pixels);
 
 /// No, with the reason, unless the device has wide vectors and all operands are float. Every engine
 /// of this kind checks this first.

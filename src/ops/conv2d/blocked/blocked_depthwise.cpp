@@ -127,15 +127,14 @@ class Depthwise : public ConvolutionEngine {
         const std::int64_t room = job.x_w - 1 - reach + job.pad_w;
         std::int64_t last = room < 0 ? 0 : std::min(job.out_w, room / job.stride_w + 1);
         if (job.kernel_w < 1 || last <= first) first = last = 0;
-        // One of a few sizes, so that few programs are compiled. Each tile has a cost of some
-        // cycles.
-        std::int64_t pixels = 1;
+        // The tiles that the kernel has. Each has a cost of some cycles.
+        std::int64_t tile_pixels = 1;
         double best = std::numeric_limits<double>::infinity();
         for (const std::int64_t size : {1, 2, 3, 5, 6, 9, 13}) {
             if (size > std::max<std::int64_t>(last - first, 1)) continue;
             const double cost =
                 static_cast<double>(ceil_div(last - first, size)) * (static_cast<double>(size) + 2);
-            if (cost < best) best = cost, pixels = size;
+            if (cost < best) best = cost, tile_pixels = size;
         }
         const std::int64_t blocks = ceil_div(job.group_out, v);
         // Enough work-items for every core, each with at least some thousand vectors if there are
@@ -152,7 +151,7 @@ class Depthwise : public ConvolutionEngine {
         // Lines that come from memory are prefetched two pages ahead.
         constexpr int ahead = 2048;
         const std::string options = define("V", v) + define("S", job.stride_w) +
-                                    (bordered_3x3 ? define("AHEAD", ahead) : define("P", pixels));
+                                    (bordered_3x3 ? define("AHEAD", ahead) : std::string());
         const auto program =
             conv_program(context, bordered_3x3 ? "blocked_depthwise3.cl" : "blocked_depthwise.cl",
                          options, problem.epilogue);
@@ -173,6 +172,7 @@ class Depthwise : public ConvolutionEngine {
         if (!bordered_3x3) {
             call.size("inner0", first);
             call.size("inner1", last);
+            call.size("tile_pixels", tile_pixels);
             bind_window(call, job);
         }
         launch.add(std::move(call));

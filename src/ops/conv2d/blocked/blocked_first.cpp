@@ -16,20 +16,28 @@ namespace {
 // How the rows of an image are divided among work-items, and the sizes that follow.
 struct Plan {
     Tile tile;
+    int tile_pixels;
     std::int64_t out_blocks, slabs, rows, row_items, items, row_length;
 };
 
 Plan plan_of(const Traits& device, const Geometry& g) {
     Plan plan{};
     plan.out_blocks = ceil_div(g.out, device.vector_width);
-    plan.tile = choose_tile(device, plan.out_blocks, g.ow);
+    plan.tile = job_tile(device, forward_job(g));
+    plan.tile_pixels = plan.tile.pixels;
+    for (const int size : tile_sizes(plan.tile))
+        if (tiles_cycles(plan.tile, size, g.ow) <
+            tiles_cycles(plan.tile, plan.tile_pixels, g.ow) * 0.999)
+            plan.tile_pixels = size;
     plan.slabs = ceil_div(plan.out_blocks, plan.tile.vectors);
     plan.rows = g.n * g.oh;
     plan.row_items =
         std::max<std::int64_t>(1, plan.rows / (16 * std::max(1, device.compute_units)));
     plan.items = ceil_div(plan.rows, plan.row_items);
     plan.row_items = ceil_div(plan.rows, plan.items);  // equal work for all items
-    plan.row_length = (g.ow - 1) * g.sw + (g.kw - 1) * g.dw + 1;
+    // The last tile reads whole tiles.
+    const std::int64_t columns = ceil_div(g.ow, plan.tile_pixels) * plan.tile_pixels;
+    plan.row_length = (columns - 1) * g.sw + (g.kw - 1) * g.dw + 1;
     return plan;
 }
 
@@ -82,8 +90,7 @@ class BlockedFirst : public ConvolutionEngine {
         const Plan plan = plan_of(device, g);
         const bool bias = has_bias(problem);
         const std::string options = define("V", device.vector_width) +
-                                    define("P", plan.tile.pixels) + define("O", plan.tile.vectors) +
-                                    define("STRIDE", g.sw);
+                                    define("P", plan.tile.pixels) + define("O", plan.tile.vectors);
         const auto program = conv_program(context, "blocked_first.cl", options, problem.epilogue);
         KernelCall call(program, "conv_first", single_items(plan.items));
         const int y = static_cast<int>(problem.inputs.size());
@@ -105,6 +112,8 @@ class BlockedFirst : public ConvolutionEngine {
                     {"kernel_h", g.kh},
                     {"kernel_w", g.kw},
                     {"stride_h", g.sh},
+                    {"stride_w", g.sw},
+                    {"tile_pixels", plan.tile_pixels},
                     {"pad_h", g.pt},
                     {"pad_w", g.pl},
                     {"dilate_h", g.dh},

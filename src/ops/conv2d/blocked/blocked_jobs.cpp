@@ -6,6 +6,7 @@
 #include "ops/conv2d/blocked/blocked.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -157,11 +158,7 @@ Tile job_tile(const Traits& device, const DenseJob& job) {
             reach.across && !halves
                 ? static_cast<double>(reach.all_lanes) / static_cast<double>(job.group_in)
                 : static_cast<double>(ceil_div(reach.out_vectors, v));
-        // Cycles per lane: two multiply-adds per cycle, two loads per cycle, and at least four of
-        // latency.
-        const double lane =
-            std::max({v * pixels / 2.0, (v + pixels) / 2.0 + (halves ? 0 : 1), 4.0}) + 0.5;
-        const double cost = lane * slabs / pixels;
+        const double cost = tile_cycles({v, pixels}, pixels) * slabs / pixels;
         // Three of many registers must be worth a program of their own.
         if (cost < best_cost * (v == 3 && many ? 0.95 : 0.999)) {
             best_cost = cost;
@@ -175,33 +172,23 @@ Reach job_reach(const Traits& device, const DenseJob& job) {
     return reach_of(device, job, job_tile(device, job).vectors);
 }
 
-Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
-    // Registers hold blocks * pixels accumulators, one weight vector per block, and a broadcast
-    // value, which AVX-512 can take from memory.
-    const int registers = device.vector_registers;
-    Tile best{1, 1};
-    double best_cost = std::numeric_limits<double>::infinity();
-    // Only a few sizes, so that few programs are compiled.
-    const std::int64_t width = std::max<std::int64_t>(out_w, 1);
-    for (const int blocks : {1, 2, 3, 4}) {
-        const auto all_slabs = static_cast<double>(ceil_div(out_blocks, blocks));
-        for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
-            if (blocks == 3 && registers >= 32) continue;  // only if three fill the registers
-            if (pixels > width || blocks * pixels > 28 ||
-                blocks * (pixels + 1) + 1 > registers + (registers >= 32 && pixels < 8))
-                continue;
-            // Cycles per lane: two multiply-adds per cycle, two loads per cycle, and at least four
-            // of latency.
-            const double lane =
-                std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
-            const double cost = lane * static_cast<double>(ceil_div(width, pixels)) * all_slabs;
-            if (cost < best_cost * 0.999) {
-                best_cost = cost;
-                best = {blocks, pixels};
-            }
-        }
-    }
-    return best;
+std::array<int, 3> tile_sizes(const Tile& tile) {
+    return {tile.pixels, (tile.pixels + 2) / 2, (tile.pixels + 2) / 4};
+}
+
+double tile_cycles(const Tile& tile, std::int64_t pixels) {
+    const double o = tile.vectors, p = static_cast<double>(pixels);
+    return std::max({o * p / 2.0, (o + p) / 2.0 + 1, 4.0}) + 0.5;
+}
+
+double tiles_cycles(const Tile& tile, int size, std::int64_t pixels) {
+    double cycles = static_cast<double>(pixels / size) * tile_cycles(tile, size);
+    const std::int64_t rest = pixels % size;
+    if (rest == 0) return cycles;
+    int last = size;
+    for (const int smaller : tile_sizes(tile))
+        if (smaller >= rest) last = std::min(last, smaller);
+    return cycles + tile_cycles(tile, last);
 }
 
 Verdict blocked_verdict(const Traits& device, const Problem& problem) {

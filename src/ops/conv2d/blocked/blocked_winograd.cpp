@@ -35,6 +35,7 @@ constexpr std::string_view tag = "conv2d.blocked_winograd:";
 struct Plan {
     Size size;
     Tile tile;  // register tile: blocks of output channels x tiles of pixels
+    int panel_tiles;
     std::int64_t in_blocks, out_blocks, slabs;
     std::int64_t tile_rows, tile_columns, tiles;
     std::int64_t group_tiles, splits, tasks, items;
@@ -46,7 +47,7 @@ struct Plan {
 // constants were fitted on a CPU with AVX-512, relative to the estimate of the direct engine.
 void settle(const Traits& device, Plan& plan) {
     const int v = device.vector_width;
-    const auto [blocks, pixels] = plan.tile;
+    const int blocks = plan.tile.vectors;
     const std::int64_t cores = std::max(1, device.compute_units);
     plan.slabs = ceil_div(plan.out_blocks, blocks);
     plan.tasks = ceil_div(plan.tiles, plan.group_tiles) * plan.splits;
@@ -59,15 +60,14 @@ void settle(const Traits& device, Plan& plan) {
     const double flops = std::max(1.0, device.gflops) * 1e9 * 0.75 / static_cast<double>(cores);
     const double bytes = std::max(1.0, device.gbytes_per_s) * 1e9 / static_cast<double>(cores);
     const std::int64_t slabs = ceil_div(plan.slabs, plan.splits), points = plan.size.points();
-    // As in choose_tile(): cycles per input lane, of 4 * v flops each.
-    const double lane = std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
-    const std::int64_t rows = plan.group_tiles / pixels;
-    const auto lanes = static_cast<double>(points * plan.in_blocks * v * slabs * rows);
-    const auto transforms =
-        static_cast<double>(plan.group_tiles * (plan.in_blocks + slabs * blocks));
+    // Cycles per input lane of all panels, of 4 * v flops each.
+    const std::int64_t count = std::min(plan.group_tiles, plan.tiles);
+    const double lane = tiles_cycles(plan.tile, plan.panel_tiles, count);
+    const auto lanes = static_cast<double>(points * plan.in_blocks * v * slabs);
+    const auto transforms = static_cast<double>(count * (plan.in_blocks + slabs * blocks));
     const auto weights = static_cast<double>(4 * points * plan.in_blocks * v * v * blocks);
-    const auto v_bytes = static_cast<double>(4 * points * plan.v_row);
-    const auto m_bytes = static_cast<double>(4 * points * plan.m_row);
+    const auto v_bytes = static_cast<double>(4 * points * plan.in_blocks * count * v);
+    const auto m_bytes = static_cast<double>(4 * points * blocks * count * v);
     const auto slabs_here = static_cast<double>(slabs);
     // The points of a tile are far apart in memory. With 64 points, each costs more to write and
     // read than with 36, and so do weights from memory.
@@ -102,23 +102,22 @@ Plan plan_of(const Traits& device, const DenseJob& job, Size size) {
     plan.tiles = job.n * plan.tile_rows * plan.tile_columns;
     Plan best{};
     best.seconds = std::numeric_limits<double>::infinity();
-    const int registers = device.vector_registers;
-    for (const int blocks : {1, 2, 4})
-        for (const int pixels : {1, 2, 4, 6, 8, 10, 12, 14}) {
-            if (blocks * pixels > 28 || blocks * (pixels + 1) + 1 > registers ||
-                (pixels > 1 && pixels > plan.tiles))
-                continue;
-            for (const std::int64_t panels : {1, 2, 3, 4, 6, 8, 10, 12, 16}) {
-                const std::int64_t groups = ceil_div(plan.tiles, panels * pixels);
-                plan.tile = {blocks, pixels};
-                // Groups of equal size.
-                plan.group_tiles = ceil_div(ceil_div(plan.tiles, groups), pixels) * pixels;
-                for (const std::int64_t splits : {1, 2, 4, 8, 16}) {
-                    if (splits > ceil_div(plan.out_blocks, blocks)) continue;
-                    plan.splits = splits;
-                    settle(device, plan);
-                    if (plan.seconds < best.seconds) best = plan;
-                }
+    // The tile of registers depends on channels only, so images of all sizes share programs and
+    // packed weights.
+    plan.tile = job_tile(device, job);
+    for (const int panel : tile_sizes(plan.tile))
+        for (const std::int64_t panels : {1, 2, 3, 4, 6, 8, 10, 12, 16}) {
+            plan.panel_tiles = panel;
+            const std::int64_t groups =
+                std::max<std::int64_t>(1, ceil_div(plan.tiles, panels * panel));
+            // Groups of equal size.
+            plan.group_tiles =
+                std::max<std::int64_t>(1, ceil_div(ceil_div(plan.tiles, groups), panel)) * panel;
+            for (const std::int64_t splits : {1, 2, 4, 8, 16}) {
+                if (splits > ceil_div(plan.out_blocks, plan.tile.vectors)) continue;
+                plan.splits = splits;
+                settle(device, plan);
+                if (plan.seconds < best.seconds) best = plan;
             }
         }
     return best;
@@ -189,6 +188,7 @@ class BlockedWinograd : public ConvolutionEngine {
                     {"tasks", plan.tasks},
                     {"splits", plan.splits},
                     {"slabs", plan.slabs},
+                    {"panel_tiles", plan.panel_tiles},
                     {"group_tiles", plan.group_tiles},
                     {"v_row", plan.v_row},
                     {"m_row", plan.m_row},
@@ -214,11 +214,11 @@ class BlockedWinograd : public ConvolutionEngine {
         const Plan plan = plan_of(context.traits(), job, size_of(problem));
         const auto program =
             conv_program(context, "blocked_winograd_pack.cl",
-                         define("V", context.traits().vector_width) +
-                             define("O", plan.tile.vectors) + size_options(plan.size));
+                         define("V", context.traits().vector_width) + size_options(plan.size));
         KernelCall call(program, "winograd_pack", single_items(plan.slabs * plan.in_blocks));
         call.tensor("w", 0).tensor("packed", 1);
-        call.sizes({{"in_blocks", plan.in_blocks},
+        call.sizes({{"out_vectors", plan.tile.vectors},
+                    {"in_blocks", plan.in_blocks},
                     {"out", job.group_out},
                     {"in", job.group_in},
                     {"stride_out", job.weight_out},
