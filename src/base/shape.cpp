@@ -59,7 +59,8 @@ std::int64_t Shape::product(int begin, int end) const noexcept {
 }
 
 Shape Shape::with(int i, std::int64_t size) const {
-    require(i >= -rank_ && i < rank_, "dimension ", i, " is not in shape ", str());
+    if (i < -rank_ || i >= rank_)
+        fail(ErrorKind::invalid_argument, "dimension ", i, " is not in shape ", str());
     std::vector<std::int64_t> dims = to_vector();
     dims[static_cast<std::size_t>(i < 0 ? i + rank_ : i)] = size;
     return Shape(dims);

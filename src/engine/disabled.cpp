@@ -6,6 +6,8 @@
 
 #include <dlprim/log.hpp>
 
+#include <algorithm>
+
 namespace dlprim {
 
 namespace {
@@ -21,10 +23,14 @@ std::string reason(ContextImpl& context, const Engine& engine, const Problem& pr
 
 }  // namespace
 
-std::string disable_key(const Engine& engine, Problem problem) {
+std::string disable_key(const Engine& engine, const Problem& problem) {
+    const auto is_constant = [](const Operand& operand) { return operand.constant; };
+    if (std::none_of(problem.inputs.begin(), problem.inputs.end(), is_constant))
+        return cat(engine.name(), '\n', problem.key(false));
     // Fusion asks before it is known which values are constant.
-    for (Operand& operand : problem.inputs) operand.constant = false;
-    return cat(engine.name(), '\n', problem.key(false));
+    Problem varying = problem;
+    for (Operand& operand : varying.inputs) operand.constant = false;
+    return cat(engine.name(), '\n', varying.key(false));
 }
 
 bool disable(ContextImpl& context, const std::string& key, const std::string& why, bool quiet) {

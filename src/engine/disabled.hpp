@@ -11,7 +11,7 @@
 namespace dlprim {
 
 /// The key of a disabled engine: its name and a problem without layouts.
-std::string disable_key(const Engine& engine, Problem problem);
+std::string disable_key(const Engine& engine, const Problem& problem);
 
 /// Records and logs a failure; the line is left out if `quiet`. Returns false if it was recorded
 /// before, which means that no other engine can help.

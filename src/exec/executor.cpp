@@ -202,8 +202,10 @@ bool Executor::moves(const Place& place) const {
 }
 
 void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound) {
+    bound.reserve(steps.size());
     for (const Step& step : steps) {
         Bound b;
+        b.operands.reserve(step.operands.size());
         for (std::size_t i = 0; i < step.operands.size(); ++i) {
             const Place& place = step.operands[i];
             const bool external = place.kind == Place::Kind::external;

@@ -76,9 +76,11 @@ class Builder {
     Graph build() {
         std::set<std::string> names;
         for (const Op& op : description_.operators) {
-            require(!op.name.empty(), where(op), "an operator needs a name");
-            require(names.insert(op.name).second, where(op), "two operators have the name '",
-                    op.name, "'");
+            if (op.name.empty())
+                fail(ErrorKind::invalid_argument, where(op), "an operator needs a name");
+            if (!names.insert(op.name).second)
+                fail(ErrorKind::invalid_argument, where(op), "two operators have the name '",
+                     op.name, "'");
         }
         for (const Op* op : ordered(description_)) add_operator(*op);
         add_outputs();
@@ -143,9 +145,9 @@ class Builder {
         else
             add_params(op, params, inputs);
 
-        require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op),
-                "makes ", made, made == 1 ? " output, " : " outputs, ", op.outputs.size(),
-                " are named");
+        if (static_cast<int>(op.outputs.size()) > made || op.outputs.empty())
+            fail(ErrorKind::invalid_argument, where(op), "makes ", made,
+                 made == 1 ? " output, " : " outputs, ", op.outputs.size(), " are named");
         const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, op.options);
         Node& node = graph_.nodes.back();
         node.engine = op.engine;
@@ -156,8 +158,9 @@ class Builder {
             const std::string& name = op.outputs[i];
             const bool in_place =
                 std::find(op.inputs.begin(), op.inputs.end(), name) != op.inputs.end();
-            require(in_place || !tensors_.count(name), where(op), "output '", name,
-                    "' is already made by another operator or is a network input");
+            if (!in_place && tensors_.count(name))
+                fail(ErrorKind::invalid_argument, where(op), "output '", name,
+                     "' is already made by another operator or is a network input");
             Value& value = graph_.value(outputs[i]);
             value.name = name;
             tensors_[name] = outputs[i];
@@ -173,8 +176,9 @@ class Builder {
                        ? cat(type.min_inputs())
                        : cat("between ", type.min_inputs(), " and ", type.max_inputs());
         };
-        require(count >= type.min_inputs() && (count <= type.max_inputs() || has_params), where(op),
-                "takes ", wanted(), " inputs, got ", count);
+        if (count < type.min_inputs() || (count > type.max_inputs() && !has_params))
+            fail(ErrorKind::invalid_argument, where(op), "takes ", wanted(), " inputs, got ",
+                 count);
     }
 
     /// Parameters that `inputs` names, as tensors of the network, behind the operator's own inputs.
@@ -196,8 +200,9 @@ class Builder {
 
     void add_params(const Op& op, const std::vector<ParamSpec>& params,
                     std::vector<ValueId>& inputs) {
-        require(op.params.empty() || op.params.size() == params.size(), where(op), "has ",
-                params.size(), " parameters, `params` names ", op.params.size());
+        if (!op.params.empty() && op.params.size() != params.size())
+            fail(ErrorKind::invalid_argument, where(op), "has ", params.size(),
+                 " parameters, `params` names ", op.params.size());
         for (std::size_t i = 0; i < params.size(); ++i) {
             const std::string name = op.params.empty() ? cat(op.name, ".", i) : op.params[i];
             inputs.push_back(add_param(op, name, params[i]));
@@ -224,15 +229,19 @@ class Builder {
     }
 
     void add_outputs() {
-        std::vector<std::string> known;
-        for (const auto& [name, id] : tensors_) known.push_back(name);
+        const auto meant = [&](const std::string& name) {
+            std::vector<std::string> known;
+            for (const auto& tensor : tensors_) known.push_back(tensor.first);
+            return did_you_mean(name, known);
+        };
         require(!description_.outputs.empty(), "the network names no outputs");
         std::set<std::string> named;
         for (const auto& output : description_.outputs) {
             require(named.insert(output.name).second, "output '", output.name, "' is named twice");
             auto found = tensors_.find(output.name);
-            require(found != tensors_.end(), "output '", output.name,
-                    "' is not made by any operator", did_you_mean(output.name, known));
+            if (found == tensors_.end())
+                fail(ErrorKind::invalid_argument, "output '", output.name,
+                     "' is not made by any operator", meant(output.name));
             graph_.outputs.emplace_back(found->second, output.name);
             const bool named_loss = output.name.rfind("loss", 0) == 0 && !output.plain;
             if (output.loss_weight || named_loss) {
@@ -265,6 +274,7 @@ bool is_of_type(const Op& op, const std::string& what) {
 std::vector<std::string> override_precisions(
     NetDescription& description, const std::vector<std::pair<std::string, Precision>>& precisions) {
     std::vector<std::string> remarks;
+    if (precisions.empty()) return remarks;
     const OperatorRegistry& types = OperatorRegistry::instance();
     std::vector<std::string> known = types.names();
     for (const Op& op : description.operators) known.push_back(op.name);

@@ -167,7 +167,22 @@ void Graph::replace_uses(ValueId from, ValueId to) {
         if (gradient.second == from) gradient.second = to;
 }
 
+namespace {
+
+/// Whether no node is removed, and each stands behind those that make its inputs.
+bool is_in_order(const Graph& graph) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+        if (graph.nodes[i].removed) return false;
+        for (const ValueId id : graph.nodes[i].inputs)
+            if (graph.value(id).producer >= static_cast<NodeId>(i)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 void Graph::sort() {
+    if (is_in_order(*this)) return;
     // A depth-first walk over producers keeps the given order wherever it is valid already.
     std::vector<Node> ordered;
     std::vector<NodeId> moved(nodes.size(), -1);

@@ -37,10 +37,10 @@ class Concat : public DeclaredOperator<ops::Concat>, public DefinesEdges {
             require(input.dtype == inputs[0].dtype, "inputs are of types ",
                     name_of(inputs[0].dtype), " and ", name_of(input.dtype),
                     "; they must be the same");
-            require(input.shape.rank() == first.rank() &&
-                        input.shape.with(dim, 0) == first.with(dim, 0),
-                    "inputs ", first.str(), " and ", input.shape.str(),
-                    " differ in more than dimension ", dim);
+            if (input.shape.rank() != first.rank() ||
+                input.shape.with(dim, 0) != first.with(dim, 0))
+                fail(ErrorKind::invalid_argument, "inputs ", first.str(), " and ",
+                     input.shape.str(), " differ in more than dimension ", dim);
             size += input.shape[dim];
         }
         return {{first.with(dim, size), inputs[0].dtype}};

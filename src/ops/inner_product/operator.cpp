@@ -59,9 +59,10 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
         require(inputs.size() == 1 + wanted.size(), "takes an input and ", wanted.size(),
                 " parameters, got ", inputs.size(), " tensors");
         for (std::size_t i = 0; i < wanted.size(); ++i)
-            require(inputs[i + 1].shape == wanted[i].spec.shape, i == 0 ? "weight" : "bias", " is ",
-                    inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
-                    options.outputs, " outputs need ", wanted[i].spec.shape.str());
+            if (inputs[i + 1].shape != wanted[i].spec.shape)
+                fail(ErrorKind::invalid_argument, i == 0 ? "weight" : "bias", " is ",
+                     inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
+                     options.outputs, " outputs need ", wanted[i].spec.shape.str());
         return {{options.output(inputs[0].shape), inputs[0].dtype}};
     }
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {

@@ -44,8 +44,9 @@ std::string replace_word(const std::string& text, const std::string& word, const
 
 MatMulShape matmul_shape(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
     auto shapes = [&] { return cat("a ", a.str(), " and b ", b.str()); };
-    require(a.rank() >= 1 && b.rank() >= 1, "MatMul needs tensors of at least one dimension, got ",
-            shapes());
+    if (a.rank() < 1 || b.rank() < 1)
+        fail(ErrorKind::invalid_argument, "MatMul needs tensors of at least one dimension, got ",
+             shapes());
     const bool ta = transpose_a && a.rank() > 1, tb = transpose_b && b.rank() > 1;
     MatMulShape s;
     s.a = as_matrix(a, true);
@@ -54,7 +55,9 @@ MatMulShape matmul_shape(const Shape& a, const Shape& b, bool transpose_a, bool 
     s.k = s.a[ta ? -2 : -1];
     s.n = s.b[tb ? -2 : -1];
     const std::int64_t kb = s.b[tb ? -1 : -2];
-    require(s.k == kb, "inner dimensions differ: ", shapes(), " multiply along ", s.k, " and ", kb);
+    if (s.k != kb)
+        fail(ErrorKind::invalid_argument, "inner dimensions differ: ", shapes(), " multiply along ",
+             s.k, " and ", kb);
     const auto batch_of = [](const Shape& x) {
         return Shape(x.dims().first(static_cast<std::size_t>(x.rank() - 2)));
     };

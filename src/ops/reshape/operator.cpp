@@ -25,8 +25,9 @@ Shape Reshape::view(const Attrs& attrs, const Shape& input) const {
         require(size >= -1, "dims has ", size,
                 "; a size is positive, 0 (keeps the input's) or -1 (deduced)");
         if (size == 0) {
-            require(static_cast<int>(d) < input.rank(), "dims keeps dimension ", d,
-                    " with 0, which input ", input.str(), " does not have");
+            if (static_cast<int>(d) >= input.rank())
+                fail(ErrorKind::invalid_argument, "dims keeps dimension ", d,
+                     " with 0, which input ", input.str(), " does not have");
             size = input[static_cast<int>(d)];
         }
         if (size == -1) {
@@ -40,14 +41,16 @@ Shape Reshape::view(const Attrs& attrs, const Shape& input) const {
     if (deduced >= 0) {
         const auto at = static_cast<std::size_t>(deduced);
         sizes[at] = 1;
-        require(known > 0 && input.numel() % known == 0, "dims ", Shape(sizes).str(), " with size ",
-                at, " to deduce does not divide the ", input.numel(), " elements of input ",
-                input.str());
+        if (known <= 0 || input.numel() % known != 0)
+            fail(ErrorKind::invalid_argument, "dims ", Shape(sizes).str(), " with size ", at,
+                 " to deduce does not divide the ", input.numel(), " elements of input ",
+                 input.str());
         sizes[at] = input.numel() / known;
     }
     const Shape shape(sizes);
-    require(shape.numel() == input.numel(), "input ", input.str(), " has ", input.numel(),
-            " elements, shape ", shape.str(), " needs ", shape.numel());
+    if (shape.numel() != input.numel())
+        fail(ErrorKind::invalid_argument, "input ", input.str(), " has ", input.numel(),
+             " elements, shape ", shape.str(), " needs ", shape.numel());
     return shape;
 }
 

@@ -12,8 +12,9 @@ namespace dlprim::transpose {
 Ints permutation(const Attrs& attrs, const Shape& input) {
     const int rank = input.rank();
     const auto resolve = [&](std::int64_t d, const char* option) {
-        require(d >= -rank && d < rank, option, " has ", d, ", which input ", input.str(),
-                " does not have");
+        if (d < -rank || d >= rank)
+            fail(ErrorKind::invalid_argument, option, " has ", d, ", which input ", input.str(),
+                 " does not have");
         return d < 0 ? d + rank : d;
     };
     Ints dims = attrs.ints("dims");
@@ -25,8 +26,9 @@ Ints permutation(const Attrs& attrs, const Shape& input) {
         std::swap(dims[static_cast<std::size_t>(a)], dims[static_cast<std::size_t>(b)]);
         return dims;
     }
-    require(dims.size() == static_cast<std::size_t>(rank), "dims has ", dims.size(),
-            " entries, input ", input.str(), " has ", rank, " dimensions");
+    if (dims.size() != static_cast<std::size_t>(rank))
+        fail(ErrorKind::invalid_argument, "dims has ", dims.size(), " entries, input ", input.str(),
+             " has ", rank, " dimensions");
     std::vector<bool> seen(dims.size(), false);
     for (std::int64_t& d : dims) {
         d = resolve(d, "dims");
