@@ -269,6 +269,114 @@ Tensor run_net(Net& net, const SizesRow& row, const Sizes& sizes) {
     return net.output("y");
 }
 
+/// Sizes of images.
+struct ImageSizes {
+    std::int64_t n, h, w;
+    std::string str() const { return cat("n ", n, " h ", h, " w ", w); }
+};
+
+/// Sizes that may compile: engines, such as those by Winograd's algorithm, are chosen by them.
+std::vector<ImageSizes> first_images() {
+    std::vector<ImageSizes> all;
+    for (const std::int64_t n : {1, 4})
+        for (const std::int64_t h : {1, 2, 6, 14, 40})
+            for (const std::int64_t w : {1, 2, 6, 14, 40}) all.push_back({n, h, w});
+    return all;
+}
+
+std::vector<ImageSizes> draw_images() {
+    std::mt19937 random(3);
+    std::vector<ImageSizes> all;
+    for (int i = 0; i < random_sizes; ++i) {
+        const std::int64_t n = 1 + random() % 4, h = 1 + random() % 40, w = 1 + random() % 40;
+        all.push_back({n, h, w});
+    }
+    return all;
+}
+
+/// An operator on images whose programs serve all of their sizes.
+struct ImageRow {
+    const char* name;
+    const char* type;
+    std::string (*options)(const ImageSizes&);
+    Shapes (*shapes)(const ImageSizes&);
+    double tolerance;  ///< of the largest result
+};
+
+/// Of a convolution by 3x3 with padding, and of its gradients.
+template <std::int64_t in, std::int64_t out>
+const ImageRow padded_rows[] = {
+    {"convolution", "Convolution2D",
+     [](const ImageSizes&) {
+         return cat(R"({"kernel": 3, "pad": 1, "bias": false, "channels_in": )", in,
+                    R"(, "channels_out": )", out, "}");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, in, s.h, s.w}}, {{out, in, 3, 3}}};
+     },
+     1e-5},
+    {"gradient by data", "Convolution2DBackwardData",
+     [](const ImageSizes& s) {
+         return cat(R"({"kernel": 3, "pad": 1, "input_shape": )", Shape{s.n, in, s.h, s.w}.str(),
+                    "}");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, out, s.h, s.w}, {out, in, 3, 3}}, {}};
+     },
+     1e-5},
+    {"gradient by the filter", "Convolution2DBackwardFilter",
+     [](const ImageSizes&) {
+         return cat(R"({"kernel": 3, "pad": 1, "weight_shape": )", Shape{out, in, 3, 3}.str(), "}");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, in, s.h, s.w}, {s.n, out, s.h, s.w}}, {}};
+     },
+     1e-5},
+};
+
+const ImageRow image_rows[] = {
+    {"strided convolution", "Convolution2D",
+     [](const ImageSizes&) {
+         return std::string(
+             R"({"kernel": 5, "pad": 2, "stride": 2, "channels_in": 24, "channels_out": 40})");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, 24, s.h, s.w}}, {{40, 24, 5, 5}, {40}}};
+     },
+     1e-5},
+    {"convolution of pixels", "Convolution2D",
+     [](const ImageSizes&) {
+         return std::string(R"({"kernel": 1, "channels_in": 17, "channels_out": 64})");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, 17, s.h, s.w}}, {{64, 17, 1, 1}, {64}}};
+     },
+     1e-5},
+    {"depthwise convolution", "Convolution2D",
+     [](const ImageSizes&) {
+         return std::string(
+             R"({"kernel": 5, "pad": 2, "groups": 20, "channels_in": 20, "channels_out": 20})");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, 20, s.h, s.w}}, {{20, 1, 5, 5}, {20}}};
+     },
+     1e-5},
+    {"pooling", "Pooling2D",
+     [](const ImageSizes&) {
+         return std::string(R"({"mode": "max", "kernel": 3, "stride": 2, "pad": 1})");
+     },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, 20, s.h, s.w}}, {}};
+     },
+     0},
+    {"pooling of images", "GlobalPooling",
+     [](const ImageSizes&) { return std::string(R"({"mode": "avg"})"); },
+     [](const ImageSizes& s) {
+         return Shapes{{{s.n, 20, s.h, s.w}}, {}};
+     },
+     1e-6},
+};
+
 std::uint64_t programs_of(const Context& device) {
     device.finish();
     const Counters now = device.counters();
@@ -276,20 +384,19 @@ std::uint64_t programs_of(const Context& device) {
 }
 
 /// The first sizes of a row, which may compile, and those that must not.
+template <typename AnySizes>
 struct Runs {
-    std::vector<Sizes> first, random;
+    std::vector<AnySizes> first, random;
 };
 
-/// Runs `sizes`. `run` computes with what it has, and `fresh` on the context that it gets. `fit`
-/// adapts sizes.
-template <typename Fit, typename Run, typename Fresh>
-void check_sizes(const Context& used, const SizesRow& row, const Runs& sizes, Fit&& fit, Run&& run,
+/// Runs `sizes`. `run` computes with what it has, and `fresh` on the context that it gets.
+template <typename Row, typename AnySizes, typename Run, typename Fresh>
+void check_sizes(const Context& used, const Row& row, const Runs<AnySizes>& sizes, Run&& run,
                  Fresh&& fresh) {
     const Context host("host");
-    for (const Sizes& one : sizes.first) run(fit(one));
+    for (const AnySizes& one : sizes.first) bits(run(one));
     std::uint64_t programs = programs_of(used);
-    for (const Sizes& drawn : sizes.random) {
-        const Sizes one = fit(drawn);
+    for (const AnySizes& one : sizes.random) {
         INFO(row.name << ": " << one.str());
         const Tensor found = run(one);
         CHECK(programs_of(used) == programs);
@@ -299,27 +406,26 @@ void check_sizes(const Context& used, const SizesRow& row, const Runs& sizes, Fi
     }
 }
 
-void check_eager(const Context& device, const SizesRow& row, const Runs& sizes) {
+void check_eager(const Context& device, const SizesRow& row, const Runs<Sizes>& sizes) {
     const Context used(device.info().id);
     const auto call = [&](const Context& on, const Sizes& s) { return call_eager(on, row, s); };
     check_sizes(
-        used, row, sizes, [](const Sizes& s) { return s; },
-        [&](const Sizes& s) { return call(used, s); }, call);
+        used, row, sizes, [&](const Sizes& s) { return call(used, s); }, call);
 }
 
-void check_net(const Context& device, const SizesRow& row, const Runs& sizes) {
+void check_net(const Context& device, const SizesRow& row, Runs<Sizes> sizes) {
     // The sizes of parameters and those that options name belong to the net.
     const bool has_params = !row.shapes(large_sizes).params.empty();
     const bool names_n = options_of(row, large_sizes) != options_of(row, two_sizes()[0]);
-    const auto fit = [&](Sizes s) {
-        if (names_n) s.n = large_sizes.n;
-        if (has_params) s.k = large_sizes.k;
-        return s;
-    };
+    for (std::vector<Sizes>* all : {&sizes.first, &sizes.random})
+        for (Sizes& s : *all) {
+            if (names_n) s.n = large_sizes.n;
+            if (has_params) s.k = large_sizes.k;
+        }
     const Context used(device.info().id);
     Net net = net_of(used, row, large_sizes);
     check_sizes(
-        used, row, sizes, fit, [&](const Sizes& s) { return run_net(net, row, s); },
+        used, row, sizes, [&](const Sizes& s) { return run_net(net, row, s); },
         [&](const Context& on, const Sizes& s) {
             Net other = net_of(on, row, s);
             return run_net(other, row, s);
@@ -393,6 +499,28 @@ TEST_CASE("training on a new size compiles nothing", "[sizes]") {
                 CHECK(programs_of(used) == programs);
                 programs = programs_of(used);
             }
+        }
+    }
+}
+
+TEST_CASE("eager calls of a new size of images compile nothing", "[sizes]") {
+    ON_EVERY_DEVICE(device) {
+        // Kernels on GPUs have the sizes of images in their texts.
+        if (device.info().kind != DeviceKind::cpu) continue;
+        std::vector<ImageRow> rows(std::begin(image_rows), std::end(image_rows));
+        rows.insert(rows.end(), std::begin(padded_rows<3, 16>), std::end(padded_rows<3, 16>));
+        rows.insert(rows.end(), std::begin(padded_rows<32, 48>), std::end(padded_rows<32, 48>));
+        for (const ImageRow& row : rows) {
+            const Context used(device.info().id);
+            const auto call = [&](const Context& on, const ImageSizes& s) {
+                const Shapes shapes = row.shapes(s);
+                return ops::call(row.type, row.options(s), tensors(on, shapes.inputs, 1),
+                                 tensors(on, shapes.params, 100))
+                    .at(0);
+            };
+            check_sizes(
+                used, row, Runs<ImageSizes>{first_images(), draw_images()},
+                [&](const ImageSizes& s) { return call(used, s); }, call);
         }
     }
 }

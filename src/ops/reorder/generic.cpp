@@ -9,15 +9,20 @@ namespace dlprim::reorder {
 
 namespace {
 
-std::string common_options(const Problem& problem, const Side& x, const Side& y) {
+// In images of one pixel both steps of a plain side are 1. With `one_step` a text has at most one
+// of them as a constant, so that these images need no program of their own.
+std::string common_options(const Problem& problem, const Side& x, const Side& y, bool one_step) {
     const char* const types[] = {"uchar", "ushort", "", "uint", "", "", "", "ulong"};
     std::string options = cat("-DT=", types[size_of(problem.inputs[0].dtype) - 1]);
     const auto step = [&](const char* macro, const char* argument, std::int64_t value) {
         options += value == 1 ? cat(" -D", macro, "=1") : cat(" -D", macro, "=", argument);
     };
-    step("X_LANE", "x_lane", x.lane_step);
+    const auto lane_step = [&](const Side& side) {
+        return one_step && side.pixel_step == 1 ? 0 : side.lane_step;
+    };
+    step("X_LANE", "x_lane", lane_step(x));
     step("X_PIXEL", "x_pixel", x.pixel_step);
-    step("Y_LANE", "y_lane", y.lane_step);
+    step("Y_LANE", "y_lane", lane_step(y));
     step("Y_PIXEL", "y_pixel", y.pixel_step);
     return options;
 }
@@ -59,9 +64,9 @@ KernelCall tiles_call(ContextImpl& context, const Problem& problem, const Tile& 
     // Images of one pixel count as contiguous along channels in every layout.
     const auto along = [](const Side& side) { return side.lane_step == 1 ? 0 : 1; };
     const std::string options =
-        cat(common_options(problem, x, y), " -DCHANNELS=", tile.channels, " -DPIXELS=", tile.pixels,
-            " -DPITCH=", tile.pitch, " -DGROUP=", tile.group, " -DX_ALONG=", along(x),
-            " -DY_ALONG=", along(y),
+        cat(common_options(problem, x, y, false), " -DCHANNELS=", tile.channels,
+            " -DPIXELS=", tile.pixels, " -DPITCH=", tile.pitch, " -DGROUP=", tile.group,
+            " -DX_ALONG=", along(x), " -DY_ALONG=", along(y),
             " -DOFFSET_T=", count_type(static_cast<std::uint64_t>(reach(tile, x, y))));
     const NDRange range{2,
                         {static_cast<std::size_t>(channel_tiles * pixel_tiles * tile.group),
@@ -81,7 +86,7 @@ KernelCall rows_call(ContextImpl& context, const Problem& problem) {
     const std::int64_t blocks = (y.channels + block - 1) / block;
     const std::int64_t segment = std::clamp<std::int64_t>(pixels, 1, 4096);
     const std::int64_t segments = (pixels + segment - 1) / segment;
-    const std::string options = cat(common_options(problem, x, y), " -DBLOCK=", block);
+    const std::string options = cat(common_options(problem, x, y, true), " -DBLOCK=", block);
     const NDRange range{
         1, {static_cast<std::size_t>(shape[0] * blocks * segments), 1, 1}, {1, 1, 1}};
     KernelCall call(context.build(source_with(options)), "reorder_rows", range);

@@ -26,6 +26,13 @@ constexpr std::int64_t most_span = 64;  ///< pixels of a row that fit into a wor
 constexpr std::int64_t most_products = 1024;  ///< the most unrolled products of a block
 constexpr int least_group = 16;
 
+// A share of the time to compile. Each size of images is a program. CPUs have engines whose
+// programs serve all sizes, and for small images, where these need conversions of layouts, would
+// choose this one.
+double program_seconds(const Traits& device) {
+    return device.wide_vectors ? 1e-3 : 0;
+}
+
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
     return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
@@ -194,7 +201,7 @@ class Depthwise : public ConvolutionEngine {
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return direct_seconds(device, problem, 1);
+        return direct_seconds(device, problem, 1) + program_seconds(device);
     }
 
     TuneSpace tune_space(const Traits&, const Problem& problem) const override {
@@ -250,7 +257,8 @@ class DepthwiseFilter : public ConvolutionEngine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        return direct_seconds(device, problem, parts(device, problem, tuning).count > 1 ? 2 : 1);
+        return direct_seconds(device, problem, parts(device, problem, tuning).count > 1 ? 2 : 1) +
+               program_seconds(device);
     }
 
     TuneSpace tune_space(const Traits&, const Problem& problem) const override {
