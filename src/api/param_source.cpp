@@ -19,6 +19,7 @@ constexpr std::size_t most_names = 24;  ///< of each list in a message
 
 std::vector<std::string> names_of(const std::map<std::string, const Value*>& parameters) {
     std::vector<std::string> names;
+    names.reserve(parameters.size());
     for (const auto& item : parameters) names.push_back(item.first);
     return names;
 }
@@ -69,6 +70,7 @@ std::map<std::string, HostTensor> fitted(std::map<std::string, HostTensor> value
                                          const std::map<std::string, const Value*>& parameters,
                                          const std::string& source, bool missing_ok) {
     std::vector<std::string> given;
+    given.reserve(values.size());
     for (const auto& item : values) given.push_back(item.first);
     compare_names(names_of(parameters), given, source, missing_ok);
     std::map<std::string, HostTensor> taken;

@@ -13,7 +13,8 @@ using namespace dlprim::pointwise;
 
 namespace {
 
-double at(const std::string& code, std::vector<double> x, std::vector<double> p = {}) {
+double at(const std::string& code, const std::vector<double>& x,
+          const std::vector<double>& p = {}) {
     return evaluate(parse(code).outputs[0].value, x, p, {}, Shape{});
 }
 

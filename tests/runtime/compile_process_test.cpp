@@ -42,7 +42,7 @@ const fs::path executable = DLPRIM_COMPILE_EXECUTABLE;
 /// An executable of a few lines of shell, in place of the real one.
 fs::path script(const CacheFolder& folder, const std::string& lines) {
     fs::create_directories(folder.path());
-    const fs::path file = folder.path() / "script";
+    fs::path file = folder.path() / "script";
     write_file_atomically(file, "#!/bin/sh\n" + lines + '\n');
     fs::permissions(file, fs::perms::owner_all);
     return file;

@@ -195,4 +195,4 @@ with profile(activities=[ProfilerActivity.CPU]) as seen:
 print(sum(event.count for event in seen.key_averages() if event.key == "ocl::compile"), y.shape)
 """
     count, shape = run(code).split(maxsplit=1)
-    assert int(count) > 0 and shape == "torch.Size([3, 5])\n"
+    assert int(count) > 0 and shape.startswith("torch.Size([3, 5])\n")

@@ -64,7 +64,7 @@ std::string Emitter::load_lanes_of(const std::string& pointer, DType dtype,
                                    const std::string& offset, const std::string& lanes,
                                    bool partial) {
     const std::string at = cat("(", pointer, ", ", offset);
-    const std::string all = cat(helper("ldv", dtype), at, ")");
+    std::string all = cat(helper("ldv", dtype), at, ")");
     if (!partial) return all;
     return cat("USUALLY(", lanes, " >= ", width_, ") ? ", all, " : ", helper("ldp", dtype), at,
                ", ", lanes, ")");

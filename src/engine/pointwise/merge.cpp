@@ -13,6 +13,7 @@ constexpr std::size_t max_merged_instructions = 400;
 
 std::vector<ExprPtr> renumbered(int count, const std::vector<int>& numbers) {
     std::vector<ExprPtr> inputs;
+    inputs.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
         inputs.push_back(numbers[static_cast<std::size_t>(i)] < 0
                              ? nullptr
@@ -22,6 +23,7 @@ std::vector<ExprPtr> renumbered(int count, const std::vector<int>& numbers) {
 
 std::vector<ExprPtr> shifted_scalars(int count, int by) {
     std::vector<ExprPtr> scalars;
+    scalars.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) scalars.push_back(scalar(i + by));
     return scalars;
 }
@@ -95,6 +97,7 @@ Program renumber(const Program& program, const std::vector<int>& numbers, int in
 
 Program bind_scalars(const Program& program, const std::vector<double>& scalars) {
     std::vector<ExprPtr> values;
+    values.reserve(scalars.size());
     for (double value : scalars) values.push_back(constant(value, true));
     Program result = program;
     result.scalars = 0;
@@ -111,6 +114,7 @@ Program lift_scalars(const Program& program, std::vector<double>& scalars) {
 
 Program join_outputs(const Program& program, const Program& other) {
     std::vector<int> numbers;
+    numbers.reserve(static_cast<std::size_t>(other.inputs));
     for (int i = 0; i < other.inputs; ++i) numbers.push_back(program.inputs + i);
     Program result = program;
     result.inputs += other.inputs;

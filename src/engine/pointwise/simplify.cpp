@@ -6,8 +6,9 @@
 #include "engine/pointwise/program.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -178,7 +179,7 @@ ExprPtr lift_scalars(const ExprPtr& expr, std::vector<double>& values) {
         if (!e->bound) return e;
         // By bits, because 0 and -0 are two numbers.
         const auto found = std::find_if(values.begin(), values.end(), [&](double value) {
-            return std::memcmp(&value, &e->value, sizeof value) == 0;
+            return std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(e->value);
         });
         const auto number = static_cast<int>(found - values.begin());
         if (found == values.end()) values.push_back(e->value);

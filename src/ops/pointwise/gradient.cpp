@@ -91,7 +91,7 @@ class Rule {
         const Shape kept = output_shape(output, whole_, true);
         const std::string name = cat(node_.name, "/gradient");
         const ValueId dy_value = graph_.reshape(name, context_.output_gradients[k], kept);
-        const ExprPtr dy = sources_.add(dy_value);
+        ExprPtr dy = sources_.add(dy_value);
         switch (combination(output)) {
             case Output::Kind::elementwise:
             case Output::Kind::sum:

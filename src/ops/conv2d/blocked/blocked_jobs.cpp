@@ -182,7 +182,8 @@ double tile_cycles(const Tile& tile, std::int64_t pixels) {
 }
 
 double tiles_cycles(const Tile& tile, int size, std::int64_t pixels) {
-    double cycles = static_cast<double>(pixels / size) * tile_cycles(tile, size);
+    const std::int64_t whole = pixels / size;
+    double cycles = static_cast<double>(whole) * tile_cycles(tile, size);
     const std::int64_t rest = pixels % size;
     if (rest == 0) return cycles;
     int last = size;
