@@ -36,22 +36,24 @@
 typedef vec vec_any __attribute__((aligned(4)));  // vstore would take smaller pieces
 
 // Bias, epilogue and store of W sums of a row, of which `columns` exist.
-INLINE void put(vec v, float alpha, int has_bias, global float* c, global const float* bias, global const float* residual,
-                int columns) {
+// Bias, epilogue and store of W elements of a row.
+INLINE void put(vec v, float alpha, int has_bias, global float* c, global const float* bias, global const float* residual) {
     v *= alpha;
-    if (columns >= W) {
-        if (has_bias) v += VLOAD(0, bias);
+    if (has_bias) v += VLOAD(0, bias);
 #if HAS_RESIDUAL
-        const vec r = VLOAD(0, residual);
+    const vec r = VLOAD(0, residual);
 #endif
-        EPILOGUE(v, r)
-        *(global vec_any*)c = v;
-        return;
-    }
-    float lanes[W];
-    *(vec_any*)lanes = v;
-    for (int i = 0; i < columns; ++i) {
-        float s = lanes[i];
+    EPILOGUE(v, r)
+    *(global vec_any*)c = v;
+}
+
+// Of the first `columns` of NR elements.
+INLINE void put_some(const float* sums, float alpha, int has_bias, global float* c, global const float* bias,
+                     global const float* residual, int columns) {
+    int i = 0;
+    for (; i + W <= columns; i += W) put(VLOAD(0, sums + i), alpha, has_bias, c + i, bias + i, residual + i);
+    for (; i < columns; ++i) {
+        float s = sums[i] * alpha;
         if (has_bias) s += bias[i];
 #if HAS_RESIDUAL
         const float r = residual[i];
@@ -171,10 +173,17 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                         next_b += next_b_step;
                     }
                 }
-                if (finish) {
+                if (finish && n - column >= NR) {
                     FOR_SUMS if (r < rows) {
                         const long at = (long)(row + r) * n + column + v * W;
-                        put(acc[r][v], alpha, has_bias, c + at, bias + column + v * W, residual + at, n - column - v * W);
+                        put(acc[r][v], alpha, has_bias, c + at, bias + column + v * W, residual + at);
+                    }
+                } else if (finish) {
+                    float last[MR * NR];
+                    FOR_SUMS VSTORE(acc[r][v], 0, last + r * NR + v * W);
+                    for (int r = 0; r < rows; ++r) {
+                        const long at = (long)(row + r) * n + column;
+                        put_some(last + r * NR, alpha, has_bias, c + at, bias + column, residual + at, n - column);
                     }
                 } else {
                     FOR_SUMS *(global vec_any*)(tile_sums + (r * NV + v) * W) = acc[r][v];
@@ -197,12 +206,15 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked_
     c += c_offset + batch * m * n;
     const long part = (long)panels * tiles * (MR * NR);
     sums += sums_offset + batch * parts * part + ((long)get_global_id(0) * tiles + get_global_id(1)) * (MR * NR);
-    for (int r = 0; r < min(MR, m - row); ++r)
+    for (int r = 0; r < min(MR, m - row); ++r) {
+        float total[NR];
         for (int v = 0; v < NR; v += W) {
-            const long at = (long)(row + r) * n + column + v;
             vec sum = VLOAD(0, sums + r * NR + v);
             for (int i = 1; i < parts; ++i) sum += VLOAD(0, sums + i * part + r * NR + v);
-            put(sum, alpha, has_bias, c + at, bias + column + v, residual + at, n - column - v);
+            VSTORE(sum, 0, total + v);
         }
+        const long at = (long)(row + r) * n + column;
+        put_some(total, alpha, has_bias, c + at, bias + column, residual + at, min(NR, n - column));
+    }
 }
 #endif
