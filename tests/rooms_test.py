@@ -18,7 +18,7 @@ PUBLIC = {
     "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "op_options": "base",
     "option_table": "base", "precision": "base",
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
-    "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",
+    "compile_wait": "runtime", "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",
     "tensor": "runtime",
     "tuning": "engine",
     "memory_map": "plan",

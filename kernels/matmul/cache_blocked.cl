@@ -63,6 +63,25 @@ INLINE void put_some(const float* sums, float alpha, int has_bias, global float*
     }
 }
 
+// Of `rows` rows of a tile in C, which has rows of n, of which `columns` are left. The last columns are stored by loops, so
+// that the text has that once for all vectors.
+INLINE void put_tile(const vec* acc, int rows, float alpha, int has_bias, global float* c, global const float* bias,
+                     global const float* residual, int n, int columns) {
+    if (columns >= NR) {
+        FOR_SUMS if (r < rows) {
+            const long at = (long)r * n + v * W;
+            put(acc[r * NV + v], alpha, has_bias, c + at, bias + v * W, residual + at);
+        }
+        return;
+    }
+    float last[MR * NR];
+    FOR_SUMS VSTORE(acc[r * NV + v], 0, last + r * NR + v * W);
+    for (int r = 0; r < rows; ++r) {
+        const long at = (long)r * n;
+        put_some(last + r * NR, alpha, has_bias, c + at, bias, residual + at, columns);
+    }
+}
+
 #if !FINISH
 #define PANEL local
 #include "matmul/pack.clh"
@@ -173,18 +192,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                         next_b += next_b_step;
                     }
                 }
-                if (finish && n - column >= NR) {
-                    FOR_SUMS if (r < rows) {
-                        const long at = (long)(row + r) * n + column + v * W;
-                        put(acc[r][v], alpha, has_bias, c + at, bias + column + v * W, residual + at);
-                    }
-                } else if (finish) {
-                    float last[MR * NR];
-                    FOR_SUMS VSTORE(acc[r][v], 0, last + r * NR + v * W);
-                    for (int r = 0; r < rows; ++r) {
-                        const long at = (long)(row + r) * n + column;
-                        put_some(last + r * NR, alpha, has_bias, c + at, bias + column, residual + at, n - column);
-                    }
+                if (finish) {
+                    const long at = (long)row * n + column;
+                    put_tile(acc[0], rows, alpha, has_bias, c + at, bias + column, residual + at, n, n - column);
                 } else {
                     FOR_SUMS *(global vec_any*)(tile_sums + (r * NV + v) * W) = acc[r][v];
                 }

@@ -42,12 +42,13 @@ class Tune(CommandTest):
         net = self.write("net.json", NET)
         here = {"DLPRIM_CACHE_DIR": str(self.folder / "cache")}
         for train in [], ["--train"]:
-            out = self.succeed("tune", "--prewarm", net, net, "-d", device, *train, **here).out
-            first, second = re.findall(r"net\.json: (\d+) programs compiled, (\d+) were there, in [0-9.]+ s", out)
+            compiled = []
+            for nets in [net, net], [net]:
+                out = self.succeed("tune", "--prewarm", *nets, "-d", device, *train, **here).out
+                compiled += map(int, re.findall(r"net\.json: (\d+) programs compiled in [0-9.]+ s", out))
+            self.assertEqual(compiled[1:], [0, 0])
             if device != "cpu":
-                self.assertGreater(int(first[0]), 0)
-                self.assertGreater(int(second[1]), 0)
-            self.assertEqual(second[0], "0")
+                self.assertGreater(compiled[0], 0)
 
     def test_rows_that_no_engine_offers_are_passed_over(self):
         device = DEVICES[-1]
@@ -94,11 +95,11 @@ class Tune(CommandTest):
 
     def test_progress_on_a_terminal(self):
         # Enough to measure for the two seconds that a terminal is left in peace.
-        net = self.write("net.json", network({"x": [8, 32, 28, 28]}, ["y"], *(
+        net = self.write("net.json", network({"x": [32, 32, 56, 56]}, ["y"], *(
             operator("Convolution2D", f"conv{i}", "x" if i == 0 else f"conv{i - 1}", "y" if i == 7 else None,
                      channels_out=32 + 8 * i, kernel=3, pad=1) for i in range(8))))
         text = self.on_terminal("tune", net, "-d", DEVICES[-1], "--seconds", "20", DLPRIM_TUNING=str(self.folder / "t.json"))
-        self.assertRegex(text, r"\r\x1b\[K\[\d/8\] tuning conv\d, \d+ of \d+\r\x1b\[K")
+        self.assertRegex(text, r"\r\x1b\[K\[\d/8\] tuning conv\d, \d+ of \d+(, \d+ s left)?\r\x1b\[K")
         self.assertRegex(text, r"\r\x1b\[Ktuned \d problems?\r\n")
 
     @unittest.skipUnless(DEVICES[1:], "the host has nothing to tune in so small a network")
