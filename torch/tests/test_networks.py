@@ -81,8 +81,8 @@ NETWORKS = [
 @pytest.mark.parametrize("name", NETWORKS)
 def test_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loss and all gradients of a step against float64, as check_networks.py does it for all networks."""
-    # At 64 pixels the last norms of shufflenet have means of eight numbers, and errors are within the bound or not by the
-    # order of sums alone.
+    # At 64 pixels the last norms of shufflenet have means of eight numbers, and the order of sums alone decides whether
+    # errors are within the bound.
     sizes = dict.fromkeys(NETWORKS, 64) | {"shufflenet_v2_x0_5": 224}
     monkeypatch.setattr(check_networks, "SIZES", sizes)
     result = check_networks.check(name, 1)
