@@ -35,7 +35,6 @@
 
 typedef vec vec_any __attribute__((aligned(4)));  // vstore would take smaller pieces
 
-// Bias, epilogue and store of W sums of a row, of which `columns` exist.
 // Bias, epilogue and store of W elements of a row.
 INLINE void put(vec v, float alpha, int has_bias, global float* c, global const float* bias, global const float* residual) {
     v *= alpha;

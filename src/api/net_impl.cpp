@@ -38,9 +38,6 @@ void fail_unset(const std::vector<std::string>& inputs, std::string_view action,
 
 namespace {
 
-/// So many plans stay whatever memory they take, unless an allocation fails.
-constexpr std::size_t always_kept = 8;
-
 /// Gives an executor scratch memory until a run ends, also by an error.
 struct WithScratch {
     explicit WithScratch(Executor& e) : executor(e) { executor.take_scratch(); }
@@ -251,28 +248,6 @@ NetImpl::Built& NetImpl::built() {
     return *current_;
 }
 
-void NetImpl::drop_plans() {
-    const auto sets = static_cast<std::size_t>(sets_);
-    const auto most = static_cast<std::size_t>(options_.max_plans) * sets;
-    const std::uint64_t most_bytes = Access::impl(context_).traits().global_bytes / 2;
-    std::uint64_t bytes = 0;
-    for (const auto& [key, plan] : plans_) bytes += own_bytes(*plan);
-    while (plans_.size() >= most || (plans_.size() >= always_kept * sets && bytes > most_bytes)) {
-        const auto oldest = std::min_element(
-            plans_.begin(), plans_.end(),
-            [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
-        bytes -= own_bytes(*oldest->second);
-        plans_.erase(oldest);
-    }
-}
-
-bool NetImpl::drop_all_plans() {
-    if (current_ != nullptr || plans_.empty()) return false;
-    plans_.clear();
-    slabs_.clear();
-    return true;
-}
-
 void NetImpl::attach_solver(const SolverOptions& solver) {
     require(options_.mode == Mode::training, "a solver needs a net in training mode");
     for (const auto& [name, param] : params_)
@@ -376,13 +351,6 @@ std::uint64_t NetImpl::kept_bytes() {
     std::uint64_t bytes = plan.executor->kept_bytes();
     for (const auto& [name, tensor] : plan.outputs) bytes += tensor.bytes();
     for (const auto& [name, tensor] : held_) bytes += tensor.bytes();
-    return bytes;
-}
-
-std::uint64_t NetImpl::own_bytes(const Built& plan) {
-    std::uint64_t bytes = plan.executor->kept_bytes(false);
-    for (const auto* tensors : {&plan.inputs, &plan.outputs})
-        for (const auto& [name, tensor] : *tensors) bytes += tensor.bytes();
     return bytes;
 }
 

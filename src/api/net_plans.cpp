@@ -18,6 +18,8 @@ namespace {
 
 /// Parameters of at least so many bytes get memory of their own, so that it can be released.
 constexpr std::uint64_t large_param = 64 << 10;
+/// So many plans stay whatever memory they take, unless an allocation fails.
+constexpr std::size_t always_kept = 8;
 
 void drop_losses(Graph& graph) {
     if (graph.losses.size() == graph.outputs.size()) return;
@@ -152,6 +154,35 @@ std::string NetImpl::with_largest_batch(const std::string& message) const {
         // The batch may be no dimension of its own for the network. The estimate remains.
     }
     return message;
+}
+
+std::uint64_t NetImpl::own_bytes(const Built& plan) {
+    std::uint64_t bytes = plan.executor->kept_bytes(false);
+    for (const auto* tensors : {&plan.inputs, &plan.outputs})
+        for (const auto& [name, tensor] : *tensors) bytes += tensor.bytes();
+    return bytes;
+}
+
+void NetImpl::drop_plans() {
+    const auto sets = static_cast<std::size_t>(sets_);
+    const auto most = static_cast<std::size_t>(options_.max_plans) * sets;
+    const std::uint64_t most_bytes = Access::impl(context_).traits().global_bytes / 2;
+    std::uint64_t bytes = 0;
+    for (const auto& [key, plan] : plans_) bytes += own_bytes(*plan);
+    while (plans_.size() >= most || (plans_.size() >= always_kept * sets && bytes > most_bytes)) {
+        const auto oldest = std::min_element(
+            plans_.begin(), plans_.end(),
+            [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
+        bytes -= own_bytes(*oldest->second);
+        plans_.erase(oldest);
+    }
+}
+
+bool NetImpl::drop_all_plans() {
+    if (current_ != nullptr || plans_.empty()) return false;
+    plans_.clear();
+    slabs_.clear();
+    return true;
 }
 
 std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanOptions& options) {

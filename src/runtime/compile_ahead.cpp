@@ -29,7 +29,7 @@ namespace {
 struct Least {
     int threads, programs, programs_each;
 };
-// Beside the calling thread, which compiles, too, two processes on two cores would only take turns.
+// The calling thread compiles, too, so two processes beside it gain nothing on two cores.
 // A process first opens the device, which takes about as long as compiling a program or two.
 constexpr Least least_usually = {3, 16, 4};
 // The calling thread leaves all programs to the processes. The first program of a process takes

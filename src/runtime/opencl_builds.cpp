@@ -75,7 +75,7 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       exact_division_(exact_division(device_, device.info.kind)),
       device_memory_(device.traits.global_bytes),
       is_pocl_(is_pocl(device.platform_version)),
-      driver_keeps_(is_pocl_ && pocl_keeps_programs()),
+      driver_keeps_(is_pocl_ && info_.kind == DeviceKind::cpu && pocl_keeps_programs()),
       builds_alone_(device.info.platform == "Oclgrind"),
       takes_turns_(needs_kernel_turns(device.platform_version)),
       math_(

@@ -7,7 +7,6 @@
 #include "runtime/kernel_parameters.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/program_memo.hpp"
-#include "runtime/waiting_for_compiler.hpp"
 
 #include <cstring>
 

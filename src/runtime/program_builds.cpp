@@ -3,7 +3,6 @@
 #include "runtime/program_builds.hpp"
 
 #include "runtime/compile_ahead.hpp"
-#include "runtime/waiting_for_compiler.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -64,6 +64,23 @@ class NotedBuilds {
     PendingPrograms programs_;
 };
 
+/// Tells the receiver of set_compile_wait() about a wait. Inside the wait of another, of whatever
+/// thread, it tells nothing.
+class WaitingForCompiler {
+  public:
+    explicit WaitingForCompiler(int programs);
+    ~WaitingForCompiler();
+    WaitingForCompiler(const WaitingForCompiler&) = delete;
+    WaitingForCompiler& operator=(const WaitingForCompiler&) = delete;
+
+    /// So many are done. Throws what the receiver throws.
+    void at(int done) const;
+
+  private:
+    bool outermost_;
+    int programs_;
+};
+
 /// Compiles distinct programs on at most `threads` threads, the longest texts first. The calling
 /// thread is one of them. If other processes are faster, they compile instead
 /// (runtime/compile_ahead.hpp). Returns for each program the error, or null. If `begins` is not

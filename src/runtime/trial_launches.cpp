@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t number = 16;
 /// Products of several such numbers lead far. The system gives the memory page by page as it is
 /// touched, which little of it is. Pointers are to its middle, since some positions are negative.
-constexpr std::size_t most_zeros = std::size_t{8} << 30;
+constexpr std::size_t most_zeros = std::size_t{8} << 30, page = 4096;
 constexpr std::size_t local_bytes = 4096;
 /// A kernel that runs longer is taken to run for ever.
 constexpr std::chrono::milliseconds patience{2000}, poll{1};
@@ -59,8 +59,8 @@ void TrialLaunches::make_zeros() {
     cl_ulong most = 0;
     clGetDeviceInfo(device_, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, nullptr);
     cl_int code = CL_SUCCESS;
-    const cl_buffer_region half{std::min<std::size_t>(most, most_zeros) / 2,
-                                std::min<std::size_t>(most, most_zeros) / 2};
+    const std::size_t size = std::min<std::size_t>(most, most_zeros) / 2 / page * page;
+    const cl_buffer_region half{size, size};  // begins where devices let a part of memory begin
     memory_ = clCreateBuffer(context_, CL_MEM_READ_WRITE, half.origin + half.size, nullptr, &code);
     if (code != CL_SUCCESS) return;
     zeros_ =
@@ -75,7 +75,7 @@ bool TrialLaunches::prepare(cl_kernel kernel, const std::vector<KernelParameter>
         group_[0] == 0)
         return false;
     if (queue_ == nullptr) queue_ = cl_make_queue(context_, device_, 0);
-    if (zeros_ == nullptr) make_zeros();
+    if (memory_ == nullptr) make_zeros();
     if (zeros_ == nullptr) return false;
     for (cl_uint i = 0; i < parameters.size(); ++i) {
         const bool is_local = parameters[i].type.find("local") != std::string::npos;

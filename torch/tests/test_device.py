@@ -170,7 +170,7 @@ def test_prewarm() -> None:
     x = torch.randn(4, 7, device="ocl")
     before = {name: value.clone() for name, value in model.state_dict().items()}
     state = torch.ocl.get_rng_state()
-    assert torch.ocl.prewarm(model, x, training=True) >= 0
+    torch.ocl.prewarm(model, x, training=True)
     assert torch.ocl.prewarm(model, x, training=True) == 0
     assert torch.equal(torch.ocl.get_rng_state(), state)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

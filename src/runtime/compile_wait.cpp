@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// WaitingForCompiler and the receiver.
-#include "runtime/waiting_for_compiler.hpp"
-
+// The receiver of waits for compilers, and WaitingForCompiler, which tells it.
 #include "base/text.hpp"
+#include "runtime/program_builds.hpp"
 
 #include <dlprim/compile_wait.hpp>
 
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -96,7 +94,7 @@ WaitingForCompiler::~WaitingForCompiler() {
     if (!outermost_) return;
     try {
         tell(programs_, programs_, true);
-    } catch (const std::exception&) {
+    } catch (...) {
         // Nobody waits any more.
     }
     const std::lock_guard lock(waits().mutex);
