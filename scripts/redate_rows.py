@@ -57,10 +57,40 @@ def without_unused(ptx: str) -> str:
     return "".join(part for part, name in zip(parts, names) if name is None or ptx.count(name[1] + ",") > 0)
 
 
+def with_offsets(ptx: str) -> str:
+    """The text with parameters by their bytes after the first one, by which the driver passes them.
+
+    So it does not matter whether they are single or members of a struct.
+    """
+    sizes = {"8": 1, "16": 2, "32": 4, "64": 8}
+
+    def of_entry(entry: str) -> str:
+        head, _, body = entry.partition(")")
+        at: dict[str, int] = {}
+        end = 0
+        for align, bits, name, count in re.findall(
+            r"\.param (?:\.align (\d+) )?\.\w(\d+)[^,\n]*?(\w+_param_\d+)(?:\[(\d+)\])?", head
+        ):
+            size = sizes[bits]
+            alignment = int(align or size)
+            at[name] = (end + alignment - 1) // alignment * alignment
+            end = at[name] + size * int(count or 1)
+        # A struct's address may be in a register, or in a copy of that.
+        for moved in (r"\tmov\.b64 \t(%\w+), (\w+_param_\d+);\n", r"\tmov\.u64 \t(%\w+), (\w+_param_\d+);\n"):
+            for register, name in re.findall(moved, body):
+                body = re.sub(rf"{register}\b(?=[+\];])", name, re.sub(moved.replace(r"(%\w+)", register), "", body))
+        address = r"\[(\w+_param_\d+)(?:\+(\d+))?\]"
+        return re.sub(address, lambda found: f"[{at[found[1]] + int(found[2] or 0)}]", body)
+
+    first, *entries = re.split(r"\.visible \.entry (?=\w)", ptx)
+    return first + "".join(entry.partition("(")[0] + of_entry(entry) for entry in entries)
+
+
 def code_of(program: Program, clang: str) -> list[list[str]]:
     """What Clang makes of the program: for each basic block of its PTX, sorted instructions and their constants.
 
-    The order within a block and the numbers of registers do not count, since the driver chooses both anew.
+    The order within a block and the numbers of registers do not count, since the driver chooses both anew. Nor do the names of
+    parameters.
     """
     target = ["-cl-std=CL3.0", "-target", "nvptx64", "-Xclang", "-target-cpu", "-Xclang", "sm_80", "-Dasm=__asm__"]
     builtins = ["-Xclang", "-finclude-default-header", "-Xclang", "-cl-ext=+all"]
@@ -73,9 +103,14 @@ def code_of(program: Program, clang: str) -> list[list[str]]:
     text = without_unused(text)
     for number, kernel in enumerate(re.findall(r"\.entry (\w+)", text)):
         text = re.sub(rf"\b{kernel}(?=\b|_)", f"kernel{number}", text)
+    text = with_offsets(text)
+    # The driver joins multiplications and additions of integers anew.
+    text = re.sub(r"mad\.lo(\.\w+) \t(%\w+, [^,]+, [^,]+), [^;]+;", r"mul.lo\1 \t\2;\nadd\1 %, %, %;", text)
     blocks = re.split(r"^(?=\w+:)|(?<=;)(?=\s*@?\S*\s*bra)", text, flags=re.M)
     lines = [[" ".join(re.sub(r"%\w+", "%", line).split()) for line in block.splitlines()] for block in blocks]
-    return [sorted(filter(None, block)) for block in lines]
+    # Parameters are constants, which the driver reads where it wants.
+    read = sorted(line for block in lines for line in block if line.startswith("ld.param"))
+    return [read] + [sorted(line for line in block if line and line not in read) for block in lines]
 
 
 class Proofs:

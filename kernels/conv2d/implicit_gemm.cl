@@ -27,6 +27,7 @@
 #include "common/storage_fours.clh"
 #define TILE_GAP 0
 #include "matrix/float_tile.clh"
+#include "matrix/images.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
 #define A_QUADS (BM * BK / 4 / THREADS)
@@ -54,45 +55,45 @@
         *(global const float4*)(w_from + (ulong)(q * A_STEP) * w_row); \
     w_from += (ulong)BK * w_row;
 #if X_QUADS
-#define FETCH_IMAGE(s)                                                                      \
-    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) {                                   \
-        const int c = (s)*BK + b_row + r * B_STEP;                                          \
-        b_next[r] = (float4)(0.0f);                                                         \
-        if (b_live && (!CHANNEL_TAIL || c < group_in))                                      \
-            b_next[r] = x_aligned ? A_ALIGNED_FOURS(x_from + (ulong)c * plane)                    \
-                                  : A_FOURS(x_from + (ulong)c * plane);                 \
+#define FETCH_IMAGE(s)                                                         \
+    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) {                      \
+        const int c = (s)*BK + b_row + r * B_STEP;                             \
+        b_next[r] = (float4)(0.0f);                                            \
+        if (b_live && (!CHANNEL_TAIL || c < group_in))                         \
+            b_next[r] = x_aligned ? A_ALIGNED_FOURS(x_from + (ulong)c * plane) \
+                                  : A_FOURS(x_from + (ulong)c * plane);        \
     }
 #elif FLAT_CHANNELS
-#define FETCH_IMAGE(s)                                                                             \
-    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) {                                          \
-        const int k = (s)*BK + b_row + r * B_STEP;                                                 \
-        const int tap = k / FLAT_CHANNELS, c = k % FLAT_CHANNELS;                                  \
-        const int ty_ = tap / KERNEL_W * dilate_h, tx_ = tap % KERNEL_W * dilate_w;                \
-        _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                      \
-            const int iy = top[i] + ty_, ix = left[i] + tx_;                                       \
-            const int inside = tap < TAPS && (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;         \
-            b_next[i][r] = inside ? A_AT(x_from[i], c * plane + iy * x_w + ix) : 0.0f;             \
-        }                                                                                          \
+#define FETCH_IMAGE(s)                                                                                   \
+    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) {                                                \
+        const int k = (s)*BK + b_row + r * B_STEP;                                                       \
+        const int tap = k / FLAT_CHANNELS, c = k % FLAT_CHANNELS;                                        \
+        const int ty_ = tap / KERNEL_W * images.dilate_h, tx_ = tap % KERNEL_W * images.dilate_w;        \
+        _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                            \
+            const int iy = top[i] + ty_, ix = left[i] + tx_;                                             \
+            const int inside = tap < TAPS && (uint)iy < (uint)images.x_h && (uint)ix < (uint)images.x_w; \
+            b_next[i][r] = inside ? A_AT(x_from[i], c * plane + iy * images.x_w + ix) : 0.0f;            \
+        }                                                                                                \
     }
 #else
-#define FETCH_IMAGE(s)                                                                        \
-    _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                     \
-        const int iy = top[i] + ky * dilate_h, ix = left[i] + kx * dilate_w;                  \
-        const int inside = (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;                      \
-        global const A_T* from = x_from[i] + ((c0 + b_row) * plane + iy * x_w + ix);        \
-        _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) b_next[i][r] =                    \
-            inside && (!CHANNEL_TAIL || c0 + b_row + r * B_STEP < group_in)                   \
-                ? A_AT(from, (ulong)(r * B_STEP) * plane)                                     \
-                : 0.0f;                                                                       \
+#define FETCH_IMAGE(s)                                                                      \
+    _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                   \
+        const int iy = top[i] + ky * images.dilate_h, ix = left[i] + kx * images.dilate_w;  \
+        const int inside = (uint)iy < (uint)images.x_h && (uint)ix < (uint)images.x_w;      \
+        global const A_T* from = x_from[i] + ((c0 + b_row) * plane + iy * images.x_w + ix); \
+        _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) b_next[i][r] =                  \
+            inside && (!CHANNEL_TAIL || c0 + b_row + r * B_STEP < group_in)                 \
+                ? A_AT(from, (ulong)(r * B_STEP) * plane)                                   \
+                : 0.0f;                                                                     \
     }
 #endif
 // Puts what was read into a buffer.
 #if X_QUADS
-#define KEEP_IMAGE(buffer) \
+#define KEEP_IMAGE(buffer)                                \
     _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) * \
         (local float4*)(b_tile + ((buffer)*BK + b_row + r * B_STEP) * LDB + b_column) = b_next[r];
 #else
-#define KEEP_IMAGE(buffer)                                                                            \
+#define KEEP_IMAGE(buffer)                                                                                  \
     _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) \
         b_tile[((buffer)*BK + b_row + r * B_STEP) * LDB + b_column + i * THREADS] = b_next[i][r];
 #endif
@@ -101,33 +102,31 @@
         (local float4*)(a_tile + ((buffer)*BK + a_row + q * A_STEP) * LDA + a_column) = a_next[q];      \
     KEEP_IMAGE(buffer)
 // Writes column j of the tile to y: STORE_QUAD four pixels at once, STORE the pixel in component `lane`, e behind the first.
-#define STORE_QUAD                                                                                      \
-    if (pixel0 >= pixels) continue;                                                                     \
-    const int image = pixel0 / out_plane;                                                               \
-    const ulong base = ((ulong)image * groups + g) * group_out * y_plane + (pixel0 - image * out_plane);\
-    const int y_aligned = (y_offset & 3) == 0;                                                          \
-    _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                                \
-        const int m = m0 + TILE_ROW(i);                                                                 \
-        if (m < group_out) {                                                                            \
-            const ulong at = base + (ulong)m * y_plane;                                                 \
-            float4 v = sum[i][j];                                                                       \
-            if (has_bias) v += bias[m];                                                                 \
-            EPILOGUE(v.x, at);                                                                          \
-            EPILOGUE(v.y, at + 1);                                                                      \
-            EPILOGUE(v.z, at + 2);                                                                      \
-            EPILOGUE(v.w, at + 3);                                                                      \
-            if (y_aligned)                                                                              \
-                C_PUT_ALIGNED_FOURS(y + at, v);                                                              \
-            else                                                                                        \
-                C_PUT_FOURS(y + at, v);                                                             \
-        }                                                                                               \
+#define STORE_QUAD                                                                                       \
+    if (pixel0 >= pixels) continue;                                                                      \
+    const int image = pixel0 / out_plane;                                                                \
+    const ulong base = ((ulong)image * groups + g) * group_out * y_plane + (pixel0 - image * out_plane); \
+    const int y_aligned = (y_offset & 3) == 0;                                                           \
+    _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                                 \
+        const int m = m0 + TILE_ROW(i);                                                                  \
+        if (m < group_out) {                                                                             \
+            const ulong at = base + (ulong)m * y_plane;                                                  \
+            float4 v = sum[i][j];                                                                        \
+            if (has_bias) v += bias[m];                                                                  \
+            EPILOGUE(v.x, at);                                                                           \
+            EPILOGUE(v.y, at + 1);                                                                       \
+            EPILOGUE(v.z, at + 2);                                                                       \
+            EPILOGUE(v.w, at + 3);                                                                       \
+            if (y_aligned)                                                                               \
+                C_PUT_ALIGNED_FOURS(y + at, v);                                                          \
+            else                                                                                         \
+                C_PUT_FOURS(y + at, v);                                                                  \
+        }                                                                                                \
     }
 #define STORE(lane, e)                                                                                  \
     if (pixel0 + e < pixels) {                                                                          \
         const int image = (pixel0 + e) / out_plane, in_plane = (pixel0 + e) - image * out_plane;        \
-        const int row = Y_DENSE ? 0 : in_plane / out_w;                                                 \
-        const int place = Y_DENSE ? in_plane                                                            \
-                                  : (row0 + row * row_step) * y_w + column0 + (in_plane - row * out_w) * column_step; \
+        const int place = Y_DENSE ? in_plane : place_in_y(images, 0, in_plane);                            \
         const ulong base = ((ulong)image * groups + g) * group_out * y_plane + place;                   \
         _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                            \
             const int m = m0 + TILE_ROW(i);                                                             \
@@ -144,16 +143,16 @@
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
     global const A_T* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
     ulong bias_offset, global C_T* y, ulong y_offset, int has_bias, int pixels, int groups, int group_in,
-    int group_out, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
-    int column_step, int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int w_row,
-    int steps, int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
+    int group_out, const Images sizes, int w_row, int steps, int steps_part,
+    int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
     local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
     local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
     const int id = get_local_id(0), tx = tile_x(id), ty = tile_y(id);
     const int m0 = (int)get_group_id(0) % tiles_m * BM;
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;
-    const int plane = x_h * x_w, out_plane = out_h * out_w;
+    const Images images = sizes;  // in registers
+    const int plane = images.x_h * images.x_w, out_plane = images.out_h * images.out_w;
     const int first_step = part * steps_part, last_step = min(steps, first_step + steps_part);
 
     // Where this work-item's quads of the weights come from and go to.
@@ -179,9 +178,9 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
 #pragma unroll
     for (int i = 0; i < B_COUNT; ++i) {
         const int pixel = n0 + b_column + i * THREADS;
-        const int image = pixel / out_plane, in_plane = pixel - image * out_plane, row = in_plane / out_w;
-        top[i] = pixel < pixels ? row * stride_h - pad_h : NOWHERE;
-        left[i] = (in_plane - row * out_w) * stride_w - pad_w;
+        const int image = pixel / out_plane, in_plane = pixel - image * out_plane, row = in_plane / images.out_w;
+        top[i] = pixel < pixels ? row * images.stride_h - images.pad_h : NOWHERE;
+        left[i] = (in_plane - row * images.out_w) * images.stride_w - images.pad_w;
         x_from[i] = x + x_offset + ((ulong)(pixel < pixels ? image : 0) * groups + g) * group_in * plane;
     }
 #endif
@@ -222,7 +221,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
-    const int y_plane = y_h * y_w;
+    const int y_plane = images.y_h * images.y_w;
     y += y_offset + (ulong)part * part_stride;
     bias += bias_offset + g * group_out;
 #pragma unroll

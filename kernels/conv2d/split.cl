@@ -30,6 +30,7 @@
 // Local memory: 2 * (BM + 128) * 256 bytes (half of that with PRODUCTS 1), and 3.5 KiB.
 #include "matrix/copies.clh"
 #include "matrix/split_tile.clh"
+#include "matrix/images.clh"
 
 #if Y_QUADS
 #define PIXEL(i) (((i)&3) * 8 + ((i) >> 2))
@@ -45,75 +46,75 @@
 
 #if BLOCKED
 #define TAPS (KERNEL_H * KERNEL_W)
-#define READ(t)                                                                                       \
-    {                                                                                                 \
+#define READ(t)                                                                                          \
+    {                                                                                                    \
         const int channel = (t) / TAPS * 64, tap = (t) % TAPS, ky = tap / KERNEL_W, kx = tap % KERNEL_W; \
-        const int far = channel * plane + ky * dilate_h * x_w + kx * dilate_w;                        \
-        const int inside0 = mask[0] >> ky & mask[0] >> (16 + kx) & 1;                                 \
-        const int inside1 = mask[1] >> ky & mask[1] >> (16 + kx) & 1;                                 \
-        global const float *from0 = x + (base[0] + far), *from1 = x + (base[1] + far);                \
-        _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                              \
-            const int live = !CHANNEL_TAIL || channel + k0 + 4 * i < channels_in;                                      \
-            next[2 * i] = next[2 * i + 1] = 0;                                                        \
-            if (inside0 && live) next[2 * i] = from0[4 * i * PLANE];                                  \
-            if (inside1 && live) next[2 * i + 1] = from1[4 * i * PLANE];                              \
-        }                                                                                             \
+        const int far = channel * plane + ky * images.dilate_h * images.x_w + kx * images.dilate_w;      \
+        const int inside0 = mask[0] >> ky & mask[0] >> (16 + kx) & 1;                                    \
+        const int inside1 = mask[1] >> ky & mask[1] >> (16 + kx) & 1;                                    \
+        global const float *from0 = x + (base[0] + far), *from1 = x + (base[1] + far);                   \
+        _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                                 \
+            const int live = !CHANNEL_TAIL || channel + k0 + 4 * i < channels_in;                        \
+            next[2 * i] = next[2 * i + 1] = 0;                                                           \
+            if (inside0 && live) next[2 * i] = from0[4 * i * PLANE];                                     \
+            if (inside1 && live) next[2 * i + 1] = from1[4 * i * PLANE];                                 \
+        }                                                                                                \
     }
 #else
 INLINE uint is_inside(uint mask, int2 e) {
     return mask >> (e.y & 255) & mask >> (e.y >> 8) & 1;
 }
-#define READ(t)                                                    \
-    _Pragma("unroll") for (int i = 0; i < 16; ++i) {               \
-        const int2 e = table[(t)*64 + 4 * i];                      \
-        next[2 * i] = next[2 * i + 1] = 0;                         \
-        if (is_inside(mask[0], e)) next[2 * i] = x[base[0] + e.x];          \
-        if (is_inside(mask[1], e)) next[2 * i + 1] = x[base[1] + e.x];      \
+#define READ(t)                                                        \
+    _Pragma("unroll") for (int i = 0; i < 16; ++i) {                   \
+        const int2 e = table[(t)*64 + 4 * i];                          \
+        next[2 * i] = next[2 * i + 1] = 0;                             \
+        if (is_inside(mask[0], e)) next[2 * i] = x[base[0] + e.x];     \
+        if (is_inside(mask[1], e)) next[2 * i + 1] = x[base[1] + e.x]; \
     }
 #endif
-#define COPY_WEIGHTS(t, stage)                                                                  \
-    {                                                                                           \
-        _Pragma("unroll") for (int i = 0; i < PLANES * A_PLANE / 4096; ++i)                     \
-            COPY_16(tiles_at + (stage)*STAGE + id * 16 + i * 4096,                           \
-                       weights + (long)(t) * (PLANES * A_PLANE) + i * 4096)                     \
-        COPY_COMMIT                                                                            \
+#define COPY_WEIGHTS(t, stage)                                              \
+    {                                                                       \
+        _Pragma("unroll") for (int i = 0; i < PLANES * A_PLANE / 4096; ++i) \
+            COPY_16(tiles_at + (stage)*STAGE + id * 16 + i * 4096,          \
+                       weights + (long)(t) * (PLANES * A_PLANE) + i * 4096) \
+        COPY_COMMIT                                                         \
     }
 // The largest magnitude of every column, then halves of all of them. One barrier inside, and one between two of
 // these.
-#define KEEP(stage)                                                                             \
-    {                                                                                           \
-        float most0 = 0, most1 = 0;                                                             \
-        _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
-            most0 = fmax(most0, fabs(next[2 * i]));                                             \
-            most1 = fmax(most1, fabs(next[2 * i + 1]));                                         \
-        }                                                                                       \
-        uint m0_ = as_uint(most0), m1_ = as_uint(most1);                                        \
-        *(local uint2*)(largest + k0 * BN + column) = (uint2)(m0_, m1_);                        \
-        barrier(CLK_LOCAL_MEM_FENCE);                                                           \
-        _Pragma("unroll") for (int i = 0; i < 4; ++i) {                                         \
-            const uint2 other = *(local const uint2*)(largest + i * BN + column);               \
-            m0_ = max(m0_, other.x);                                                            \
-            m1_ = max(m1_, other.y);                                                            \
-        }                                                                                       \
-        if (k0 == 0) {                                                                          \
-            unscale[(stage)*BN + column] = split_unscale_cut(m0_);                                  \
-            unscale[(stage)*BN + column + 1] = split_unscale_cut(m1_);                              \
-        }                                                                                       \
-        const float s0 = split_scale(m0_), s1 = split_scale(m1_);                               \
-        local uchar* to = tiles + (stage)*STAGE + PLANES * A_PLANE + block * 8192;                       \
-        _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
-            const float a = next[2 * i] * s0, b = next[2 * i + 1] * s1;                         \
-            const int at = unit_at(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
-            SPLIT_STORE(a, b, to + at, to + B_PLANE + at)                                       \
-        }                                                                                       \
+#define KEEP(stage)                                                                \
+    {                                                                              \
+        float most0 = 0, most1 = 0;                                                \
+        _Pragma("unroll") for (int i = 0; i < 16; ++i) {                           \
+            most0 = fmax(most0, fabs(next[2 * i]));                                \
+            most1 = fmax(most1, fabs(next[2 * i + 1]));                            \
+        }                                                                          \
+        uint m0_ = as_uint(most0), m1_ = as_uint(most1);                           \
+        *(local uint2*)(largest + k0 * BN + column) = (uint2)(m0_, m1_);           \
+        barrier(CLK_LOCAL_MEM_FENCE);                                              \
+        _Pragma("unroll") for (int i = 0; i < 4; ++i) {                            \
+            const uint2 other = *(local const uint2*)(largest + i * BN + column);  \
+            m0_ = max(m0_, other.x);                                               \
+            m1_ = max(m1_, other.y);                                               \
+        }                                                                          \
+        if (k0 == 0) {                                                             \
+            unscale[(stage)*BN + column] = split_unscale_cut(m0_);                 \
+            unscale[(stage)*BN + column + 1] = split_unscale_cut(m1_);             \
+        }                                                                          \
+        const float s0 = split_scale(m0_), s1 = split_scale(m1_);                  \
+        local uchar* to = tiles + (stage)*STAGE + PLANES * A_PLANE + block * 8192; \
+        _Pragma("unroll") for (int i = 0; i < 16; ++i) {                           \
+            const float a = next[2 * i] * s0, b = next[2 * i + 1] * s1;            \
+            const int at = unit_at(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;        \
+            SPLIT_STORE(a, b, to + at, to + B_PLANE + at)                          \
+        }                                                                          \
     }
 #if WM == 2
-#define MULTIPLY_STEP                                                                                                \
-    MULTIPLY(A_TILE(at + warpgroup * 8192), A_TILE(at + A_PLANE + warpgroup * 8192), B_TILE(at + PLANES * A_PLANE),   \
+#define MULTIPLY_STEP                                                                                               \
+    MULTIPLY(A_TILE(at + warpgroup * 8192), A_TILE(at + A_PLANE + warpgroup * 8192), B_TILE(at + PLANES * A_PLANE), \
              B_TILE(at + PLANES * A_PLANE + B_PLANE), 0, 1)
 #else
-#define MULTIPLY_STEP                                                                                                \
-    MULTIPLY(A_TILE(at), A_TILE(at + A_PLANE), B_TILE(at + PLANES * A_PLANE + warpgroup * 8192),                      \
+#define MULTIPLY_STEP                                                                            \
+    MULTIPLY(A_TILE(at), A_TILE(at + A_PLANE), B_TILE(at + PLANES * A_PLANE + warpgroup * 8192), \
              B_TILE(at + PLANES * A_PLANE + B_PLANE + warpgroup * 8192), 0, 1)
 #endif
 INLINE int sum_at(int q, int half_, int j) {
@@ -125,9 +126,8 @@ INLINE int sum_at(int q, int half_, int j) {
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void split_product(
     global const float* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
     ulong bias_offset, global float* y, ulong y_offset, int has_bias, int pixels, int channels_in, int channels_out,
-    int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step, int column_step,
-    int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int steps, int steps_part,
-    int tiles_m, int tiles_n, long table_at, long planes_at, long part_stride EPILOGUE_PARAMETERS) {
+    const Images sizes, int steps, int steps_part, int tiles_m, int tiles_n,
+    long table_at, long planes_at, long part_stride EPILOGUE_PARAMETERS) {
     local uchar tiles[2 * STAGE] __attribute__((aligned(1024)));
     local uint largest[4 * BN] __attribute__((aligned(8)));
     local float unscale[2 * BN] __attribute__((aligned(8)));
@@ -138,7 +138,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void split_product(
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int part = (int)get_group_id(0) / tiles_m / tiles_n;
     const int first = part * steps_part, last = min(steps, first + steps_part);
-    const int plane = PLANE, out_plane = out_h * out_w, y_plane = y_h * y_w;
+    const Images images = sizes;  // in registers
+    const int plane = PLANE, out_plane = images.out_h * images.out_w, y_plane = images.y_h * images.y_w;
     x += x_offset;
     w += w_offset;
 
@@ -151,18 +152,13 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void split_product(
     for (int i = 0; i < 2; ++i) {
         const int local_pixel = block * 64 + PIXEL(lane) + 32 * i, pixel = n0 + local_pixel;
         const int image = pixel / out_plane, inside = pixel - image * out_plane;
-        const int row = inside / out_w, top = row * stride_h - pad_h;
-        const int left = (inside - row * out_w) * stride_w - pad_w;
-        base[i] = image * channels_in * plane + top * x_w + left;
-        mask[i] = 0;
-        for (int k = 0; k < KERNEL_H; ++k) mask[i] |= ((uint)(top + k * dilate_h) < (uint)x_h) << k;
-        for (int k = 0; k < KERNEL_W; ++k) mask[i] |= ((uint)(left + k * dilate_w) < (uint)x_w) << (16 + k);
+        const int row = inside / images.out_w, top = row * images.stride_h - images.pad_h;
+        const int left = (inside - row * images.out_w) * images.stride_w - images.pad_w;
+        base[i] = image * channels_in * plane + top * images.x_w + left;
+        mask[i] = taps_inside(images, top, left, KERNEL_H, KERNEL_W);
         if (pixel >= pixels) mask[i] = 0;
         if (k0 == 0)
-            places[local_pixel] =
-                pixel < pixels ? image * channels_out * y_plane + (row0 + row * row_step) * y_w + column0 +
-                                     (inside - row * out_w) * column_step
-                               : -1;
+            places[local_pixel] = pixel < pixels ? place_in_y(images, image * channels_out * y_plane, inside) : -1;
     }
 #if BLOCKED
     x += (long)k0 * plane;

@@ -22,6 +22,7 @@
 #include "common/inline.clh"
 #include "common/storage.clh"
 #include "common/subgroup.clh"
+#include "matrix/images.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
 
@@ -29,11 +30,6 @@
 typedef struct {
     int h, w, plane, channels, dilate_h, dilate_w;
 } Image;
-
-// The result, and where in its planes pixels of this convolution lie: every row_step rows from row0 on, and columns likewise.
-typedef struct {
-    int pixels, groups, channels, plane, w, out_plane, out_w, row0, column0, row_step, column_step;
-} Result;
 
 // Goes from channels c0 on and tap (ky, kx) to those of the next step.
 INLINE void next_step(int* c0, int* ky, int* kx) {
@@ -44,15 +40,6 @@ INLINE void next_step(int* c0, int* ky, int* kx) {
             *c0 += BK;
         }
     }
-}
-
-// The element of channel 0 of group g at a pixel, which is counted over all images.
-INLINE ulong place_of(Result y, int g, int pixel) {
-    const int image = pixel / y.out_plane, in_plane = pixel - image * y.out_plane;
-    const int row = Y_DENSE ? 0 : in_plane / y.out_w;
-    const int place = Y_DENSE ? in_plane
-                              : (y.row0 + row * y.row_step) * y.w + y.column0 + (in_plane - row * y.out_w) * y.column_step;
-    return ((ulong)image * y.groups + g) * y.channels * y.plane + place;
 }
 
 // Reads a lane's weights of one row of K, which lie at w, to u. Unless the tile's rows are `whole`, `last` is the last weight.
@@ -107,17 +94,14 @@ INLINE void read_pixels(global const A_T** from, const int* inside, int live, Im
 kernel __attribute__((reqd_work_group_size(GROUPS * SG, 1, 1))) __attribute__((intel_reqd_sub_group_size(SG))) void
 conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
                 ulong bias_offset, global C_T* y, ulong y_offset, int has_bias, int pixels, int groups,
-                int group_in, int group_out, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0,
-                int column0, int row_step, int column_step, int stride_h, int stride_w, int pad_h, int pad_w,
-                int dilate_h, int dilate_w, int w_row, int steps, int steps_part, int tiles_m, int tiles_n,
-                long part_stride EPILOGUE_PARAMETERS) {
+                int group_in, int group_out, const Images images, int w_row, int steps, int steps_part, int tiles_m,
+                int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
     const int lane = get_sub_group_local_id();
     const int m0 = (int)get_group_id(0) % tiles_m * BM + get_sub_group_id() * TM;
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;
-    const Image image = {x_h, x_w, x_h * x_w, group_in, dilate_h, dilate_w};
-    const Result result = {pixels, groups, group_out, y_h * y_w, y_w, out_h * out_w, out_w,
-                           row0, column0, row_step, column_step};
+    const Image image = {images.x_h, images.x_w, images.x_h * images.x_w, group_in, images.dilate_h, images.dilate_w};
+    const int out_plane = images.out_h * images.out_w, y_plane = images.y_h * images.y_w;
     const int first_step = part * steps_part, last_step = min(steps, first_step + steps_part);
     if (m0 >= group_out) return;
 
@@ -127,22 +111,22 @@ conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulon
     const ulong image_size = (ulong)groups * group_in * image.plane;
     global const A_T* x_from[TN];
 #if DIRECT
-    const int n_image = n0 / result.out_plane, is_strip = n0 + BN <= pixels && n_image == (n0 + BN - 1) / result.out_plane;
-    global const A_T* strip = is_strip ? x + (ulong)n_image * image_size + n0 % result.out_plane : 0;
+    const int n_image = n0 / out_plane, is_strip = n0 + BN <= pixels && n_image == (n0 + BN - 1) / out_plane;
+    global const A_T* strip = is_strip ? x + (ulong)n_image * image_size + n0 % out_plane : 0;
 #else
     int top[TN], left[TN];
 #endif
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
         const int pixel = min(n0 + j * SG + lane, pixels - 1);
-        const int n = pixel / result.out_plane, in_plane = pixel - n * result.out_plane;
+        const int n = pixel / out_plane, in_plane = pixel - n * out_plane;
         x_from[j] = x + (ulong)n * image_size;
 #if DIRECT
         x_from[j] += in_plane;
 #else
-        const int row = in_plane / out_w;
-        top[j] = row * stride_h - pad_h;
-        left[j] = (in_plane - row * out_w) * stride_w - pad_w;
+        const int row = in_plane / images.out_w;
+        top[j] = row * images.stride_h - images.pad_h;
+        left[j] = (in_plane - row * images.out_w) * images.stride_w - images.pad_w;
 #endif
     }
 
@@ -184,12 +168,14 @@ conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulon
     for (int j = 0; j < TN; ++j) {
         const int pixel = n0 + j * SG + lane;
         if (pixel >= pixels) continue;
-        const ulong base = place_of(result, g, pixel);
+        const int n = pixel / out_plane, in_plane = pixel - n * out_plane;
+        const int place = Y_DENSE ? in_plane : place_in_y(images, 0, in_plane);
+        const ulong base = ((ulong)n * groups + g) * group_out * y_plane + place;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
             const int m = m0 + i;
             if (m < group_out) {
-                const ulong at = base + (ulong)m * result.plane;
+                const ulong at = base + (ulong)m * y_plane;
                 float v = sum[i][j];
                 if (has_bias) v += bias[m];
                 EPILOGUE(v, at);

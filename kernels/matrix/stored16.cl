@@ -28,6 +28,7 @@
 // Local memory: STAGES * (BM + BN) * 128 bytes, or 4 * BM * (BN + 8) if that is more; and 12 * BM bytes.
 #include "matrix/round16.clh"
 #include "matrix/copies16.clh"
+#include "matrix/images.clh"
 
 #define BM (128 * MG)
 #define A_BYTES (BM * 128)
@@ -47,35 +48,34 @@
 
 // Statements of the kernel, on its locals.
 
-#define COPY(t, stage)                                                                                              \
-    {                                                                                                               \
-        const int step_ = t, block_ = step_ / TAPS, tap_ = step_ - block_ * TAPS;                                   \
-        const int ky_ = tap_ / KERNEL_W, kx_ = tap_ - ky_ * KERNEL_W;                                               \
-        const int far_ = (ky_ * dilate_h * x_w + kx_ * dilate_w) * channels_in + block_ * 64;                       \
-        const uint at_ = (stage)*STAGE;                                                                             \
-        const int live_ = !CHANNEL_TAIL || block_ * 64 + chunk * 8 < channels_in;                                   \
-        _Pragma("unroll") for (int i_ = 0; i_ < BN / 32; ++i_)                                                      \
-            if (first_block + i_ / 2 < row_blocks)                                                                  \
-                COPY_16(tiles_at + at_ + A_BYTES + id * 16 + i_ * 4096,                                           \
-                          weights + ((long)(i_ / 2) * steps + step_) * 8192 + i_ % 2 * 4096)                        \
-        if (aligned) {                                                                                              \
-            _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                 \
-                const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                 \
-                COPY_X(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                    \
-            }                                                                                                       \
-        } else {                                                                                                    \
-            _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                 \
-                const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                 \
-                COPY_SLOWLY(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                \
-            }                                                                                                       \
-        }                                                                                                           \
+#define COPY(t, stage)                                                                                             \
+    {                                                                                                              \
+        const int step_ = t, block_ = step_ / TAPS, tap_ = step_ - block_ * TAPS;                                  \
+        const int ky_ = tap_ / KERNEL_W, kx_ = tap_ - ky_ * KERNEL_W;                                              \
+        const int far_ = (ky_ * images.dilate_h * images.x_w + kx_ * images.dilate_w) * channels_in + block_ * 64; \
+        const uint at_ = (stage)*STAGE;                                                                            \
+        const int live_ = !CHANNEL_TAIL || block_ * 64 + chunk * 8 < channels_in;                                  \
+        _Pragma("unroll") for (int i_ = 0; i_ < BN / 32; ++i_)                                                     \
+            if (first_block + i_ / 2 < row_blocks)                                                                 \
+                COPY_16(tiles_at + at_ + A_BYTES + id * 16 + i_ * 4096,                                            \
+                          weights + ((long)(i_ / 2) * steps + step_) * 8192 + i_ % 2 * 4096)                       \
+        if (aligned) {                                                                                             \
+            _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                \
+                const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                \
+                COPY_X(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                         \
+            }                                                                                                      \
+        } else {                                                                                                   \
+            _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                \
+                const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                \
+                COPY_SLOWLY(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                    \
+            }                                                                                                      \
+        }                                                                                                          \
     }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_product(
     global const ushort* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
     ulong bias_offset, global Y_TYPE* y, ulong y_offset, int has_bias, int pixels, int channels_in, int channels_out,
-    int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step, int column_step,
-    int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int steps, int steps_part,
+    const Images sizes, int steps, int steps_part,
     int tiles_m, int tiles_n, int row_blocks, long blocks_at, long part_stride EPILOGUE_PARAMETERS) {
     local uchar tiles[LOCAL_BYTES] __attribute__((aligned(1024)));
     // Of each row: the place in x of tap (0, 0) in pixels; which taps are inside, rows of them in the lower bits and
@@ -83,6 +83,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_product(
     local int bases[BM];
     local int places[BM];
     local uint masks[BM];
+    const Images images = sizes;  // in registers
     const uint tiles_at = (uint)tiles;
     const int id = get_local_id(0), warp = id >> 5, lane = id & 31, warpgroup = id >> 7;
     const int n0 = (int)get_group_id(0) % tiles_n * BN;
@@ -99,16 +100,11 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_product(
         masks[id] = pixel < pixels ? 0x10001 : 0;
         places[id] = pixel < pixels ? pixel : -1;
 #else
-        const int out_plane = out_h * out_w, image = pixel / out_plane, inside = pixel - image * out_plane;
-        const int row = inside / out_w, column = inside - row * out_w;
-        const int top = row * stride_h - pad_h, left = column * stride_w - pad_w;
-        uint mask = 0;
-        for (int k = 0; k < KERNEL_H; ++k) mask |= (uint)((uint)(top + k * dilate_h) < (uint)x_h) << k;
-        for (int k = 0; k < KERNEL_W; ++k) mask |= (uint)((uint)(left + k * dilate_w) < (uint)x_w) << (16 + k);
-        bases[id] = (image * x_h + top) * x_w + left;
+        const int out_plane = images.out_h * images.out_w, image = pixel / out_plane, in_plane = pixel - image * out_plane;
+        uint mask;
+        bases[id] = first_tap(images, pixel, KERNEL_H, KERNEL_W, &mask);
         masks[id] = pixel < pixels ? mask : 0;
-        places[id] =
-            pixel < pixels ? (image * y_h + row0 + row * row_step) * y_w + column0 + column * column_step : -1;
+        places[id] = pixel < pixels ? place_in_y(images, image * images.y_h * images.y_w, in_plane) : -1;
 #endif
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -47,12 +47,6 @@ constexpr const char* no_item_macros = R"(#undef get_local_id
 #undef reqd_work_group_size
 )";
 
-/// The bytes of a member of this type, or 0 if a table cannot hold it.
-std::size_t member_bytes(const std::string& type) {
-    if (type == "int" || type == "uint" || type == "float") return 4;
-    return type == "long" || type == "ulong" ? 8 : 0;
-}
-
 bool is_global_pointer(const std::string& type) {
     return type.find('*') != std::string::npos && type.find("global") != std::string::npos &&
            type.find("constant") == std::string::npos;
@@ -142,6 +136,11 @@ std::string ParsedText::head_macros(const std::string& suffix) const {
     return lines;
 }
 
+bool has_struct(const std::vector<KernelFunction::Parameter>& parameters) {
+    return std::any_of(parameters.begin(), parameters.end(),
+                       [](const KernelFunction::Parameter& p) { return !p.in.empty(); });
+}
+
 const ParsedText& parsed(const ProgramSource& source) {
     static ProgramMemo<ParsedText> texts;
     return texts.of(source, [&] { return ParsedText(source); });
@@ -175,9 +174,17 @@ std::string KernelFunction::call_text(std::string_view function, std::string_vie
 
 std::string KernelFunction::variables_text(std::string_view row) const {
     std::string text;
-    for (const Parameter& parameter : parameters) {
-        if (parameter.from == From::launch) continue;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const Parameter& parameter = parameters[i];
         const std::string member = cat(row, "->", parameter.name);
+        if (parameter.from == From::launch) continue;
+        if (!parameter.in.empty()) {
+            const bool first = parameter.offset == 0;
+            const bool last = i + 1 == parameters.size() || parameters[i + 1].in != parameter.in;
+            text += cat(first ? cat("    const ", parameter.in, " = {") : ", ", member,
+                        last ? "};\n" : "");
+            continue;
+        }
         const bool memory = parameter.from == From::memory;
         text += cat("    ", parameter.type, ' ', parameter.name, " = ",
                     memory ? cat("(global void*)calls_memory(", member, ')') : member, ";\n");
@@ -196,7 +203,6 @@ std::optional<KernelFunction> kernel_function(const KernelCall& call) {
     KernelFunction function;
     for (const KernelParameter& declared : kernel->second) {
         KernelFunction::Parameter parameter{declared};
-        parameter.bytes = member_bytes(declared.type);
         if (is_global_pointer(declared.type)) {
             parameter.from = KernelFunction::From::memory;
             parameter.bytes = 4;
@@ -246,7 +252,8 @@ bool are_functions(std::span<const KernelCall> calls) {
         const NDRange& range = call.range();
         for (int d = 0; d < range.dims; ++d)
             if (range.local[static_cast<std::size_t>(d)] != 1) return false;
-        return call.arguments().empty() && kernel_function(call) &&
+        const std::optional<KernelFunction> function = kernel_function(call);
+        return call.arguments().empty() && function && !has_struct(function->parameters) &&
                parsed(call.source()).can_be_numbered;
     });
 }

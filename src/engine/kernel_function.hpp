@@ -32,7 +32,7 @@ struct KernelFunction {
     };
     struct Parameter : KernelParameter {
         From from = From::row;
-        std::size_t at = 0, bytes = 0;  ///< of the member in the struct
+        std::size_t at = 0;  ///< of the member in the struct; bytes is its size there
     };
     std::vector<Parameter> parameters;
     std::size_t bytes = 0;  ///< of the struct, a multiple of 8
@@ -71,7 +71,7 @@ std::optional<std::string> numbered_functions(const ProgramSource& source, int n
 std::string single_items(const std::string& functions);
 
 /// Whether all of these calls (at least one) can be numbered functions: they have one work-item per
-/// work-group and no scalars that each run sets.
+/// work-group, no scalars that each run sets and no parameter that is a struct.
 bool are_functions(std::span<const KernelCall> calls);
 
 }  // namespace dlprim

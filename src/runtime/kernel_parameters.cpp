@@ -162,6 +162,77 @@ std::vector<KernelParameter> parameters_in(const Tokens& tokens, std::size_t ope
     return parameters;
 }
 
+std::size_t scalar_bytes(std::string_view type) {
+    if (type.starts_with("const ")) type.remove_prefix(6);
+    if (type == "int" || type == "uint" || type == "float") return 4;
+    return type == "long" || type == "ulong" ? 8 : 0;
+}
+
+using Structs = std::map<std::string, std::vector<KernelParameter>, std::less<>>;
+
+// The members of the struct whose braces are the tokens [open, close), or nothing if one of them is
+// no scalar.
+std::vector<KernelParameter> members_in(const Tokens& tokens, std::size_t open, std::size_t close) {
+    std::vector<KernelParameter> members;
+    std::string_view type;
+    std::size_t end = 0;
+    for (std::size_t i = open + 1; i < close; ++i) {
+        const std::string_view token = tokens[i].text;
+        if (token == ";") {
+            type = {};
+        } else if (type.empty()) {
+            type = token;
+        } else if (token != ",") {
+            const std::size_t bytes = scalar_bytes(type);
+            if (bytes == 0 || !is_word(token)) return {};
+            end = (end + bytes - 1) / bytes * bytes;
+            members.push_back({std::string(type), std::string(token), 0, {}, end, bytes});
+            end += bytes;
+        }
+    }
+    return members;
+}
+
+// The text's structs of scalars, by name.
+Structs structs_in(const Tokens& tokens) {
+    Structs found;
+    for (std::size_t i = 2; i < tokens.size(); ++i) {
+        if (!is(tokens[i], "{") || !is(tokens[i - 1], "struct") || !is(tokens[i - 2], "typedef"))
+            continue;
+        std::size_t close = i;
+        while (close < tokens.size() && !is(tokens[close], "}")) ++close;
+        if (close + 1 >= tokens.size()) break;
+        std::vector<KernelParameter> members = members_in(tokens, i, close);
+        if (!members.empty()) found[std::string(tokens[close + 1].text)] = std::move(members);
+        i = close;
+    }
+    return found;
+}
+
+// The members of structs in place of the parameters of those types.
+std::vector<KernelParameter> with_members(std::vector<KernelParameter> declared,
+                                          const Structs& structs) {
+    std::vector<KernelParameter> parameters;
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+        KernelParameter& parameter = declared[i];
+        parameter.argument = static_cast<int>(i);
+        parameter.bytes = scalar_bytes(parameter.type);
+        std::string_view type = parameter.type;
+        if (type.starts_with("const ")) type.remove_prefix(6);
+        const auto known = structs.find(type);
+        if (known == structs.end()) {
+            parameters.push_back(std::move(parameter));
+            continue;
+        }
+        for (KernelParameter member : known->second) {
+            member.argument = static_cast<int>(i);
+            member.in = cat(type, ' ', parameter.name);
+            parameters.push_back(std::move(member));
+        }
+    }
+    return parameters;
+}
+
 // The index after the brace that closes the one at `open`, or 0 if none does.
 std::size_t past_body(const Tokens& tokens, std::size_t open) {
     int depth = 0;
@@ -194,8 +265,9 @@ std::vector<Signature> signatures_in(const Tokens& tokens) {
     return found;
 }
 
-std::vector<KernelParameter> parameters_of(const Tokens& tokens, const Signature& signature) {
-    return parameters_in(tokens, signature.open, signature.end - 1);
+std::vector<KernelParameter> parameters_of(const Tokens& tokens, const Signature& signature,
+                                           const Structs& structs) {
+    return with_members(parameters_in(tokens, signature.open, signature.end - 1), structs);
 }
 
 // Whether one of `words` is among the tokens from `begin` to `end`.
@@ -240,20 +312,11 @@ std::map<std::string, std::vector<KernelParameter>, std::less<>> kernel_signatur
     std::string_view source) {
     std::map<std::string, std::vector<KernelParameter>, std::less<>> found;
     const Tokens tokens = without_macros(tokens_of(source));
+    const Structs structs = structs_in(tokens);
     for (const Signature& signature : signatures_in(tokens)) {
         const auto [parameters, added] =
             found.try_emplace(std::string(tokens[signature.name].text));
-        if (added) parameters->second = parameters_of(tokens, signature);
-    }
-    return found;
-}
-
-std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
-    std::string_view source) {
-    std::map<std::string, std::vector<std::string>, std::less<>> found;
-    for (const auto& [kernel, parameters] : kernel_signatures(source)) {
-        std::vector<std::string>& names = found[kernel];
-        for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
+        if (added) parameters->second = parameters_of(tokens, signature, structs);
     }
     return found;
 }
@@ -262,6 +325,17 @@ std::vector<KernelParameter> kernel_signature(std::string_view source, std::stri
     const auto all = kernel_signatures(source);
     const auto found = all.find(kernel);
     return found == all.end() ? std::vector<KernelParameter>() : found->second;
+}
+
+std::size_t struct_bytes(const std::vector<KernelParameter>& parameters, std::size_t index) {
+    if (parameters[index].in.empty()) return 0;
+    std::size_t end = 0, widest = 1;
+    for (const KernelParameter& member : parameters) {
+        if (member.argument != parameters[index].argument) continue;
+        end = std::max(end, member.offset + member.bytes);
+        widest = std::max(widest, member.bytes);
+    }
+    return (end + widest - 1) / widest * widest;
 }
 
 std::optional<KernelDefinition> kernel_definition(std::string_view source,

@@ -15,20 +15,27 @@ namespace dlprim {
 /// Texts with the same result are the same program.
 std::string code_of(std::string_view source);
 
+/// A parameter of a kernel, or a member of one that is a struct. Members stand in its place, and
+/// their names are set like those of parameters.
 struct KernelParameter {
     std::string type;  ///< words of the type, separated by spaces: "global const float *"
     std::string name;
+    int argument = 0;        ///< the position in the kernel's signature
+    std::string in;          ///< the struct parameter that it is a member of: "Images images"
+    std::size_t offset = 0;  ///< in that struct, in bytes
+    std::size_t bytes = 0;   ///< of an int, uint, float, long or ulong, else 0
 };
 
 /// The parameters of every `kernel void NAME(...)` in the text, by the kernel's name. Comments and
 /// preprocessor lines are skipped. Attributes may appear before or after `void`, and in parameters.
+/// A struct whose members are to be parameters is declared as `typedef struct { int a, b; } NAME;`
+/// with scalar members and without preprocessor conditions.
 std::map<std::string, std::vector<KernelParameter>, std::less<>> kernel_signatures(
     std::string_view source);
 /// Those of one kernel; empty if there is no such kernel.
 std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel);
-/// The names of the parameters of every kernel.
-std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
-    std::string_view source);
+/// The bytes of the struct that parameter `index` is a member of, or 0 if it is of none.
+std::size_t struct_bytes(const std::vector<KernelParameter>& parameters, std::size_t index);
 
 /// Positions in a text: `kernel void NAME(` parameters `) {` body `}`.
 struct KernelDefinition {

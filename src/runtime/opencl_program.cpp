@@ -4,10 +4,10 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "runtime/kernel_parameters.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/program_memo.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace dlprim {
@@ -32,6 +32,13 @@ std::string range_text(const NDRange& range) {
     return cat("global ", global, ", local ", range.local[0] == 0 ? "free" : local);
 }
 
+std::string names_of(const std::vector<KernelParameter>& parameters) {
+    std::string names;
+    for (const KernelParameter& parameter : parameters)
+        names += cat(names.empty() ? "" : ", ", parameter.name);
+    return names;
+}
+
 }  // namespace
 
 OpenCLKernel::~OpenCLKernel() {
@@ -50,20 +57,20 @@ void OpenCLKernel::compile() {
     cl_uint count = 0;
     cl_check(clGetKernelInfo(kernel_, CL_KERNEL_NUM_ARGS, sizeof(count), &count, nullptr),
              "kernel '", name_, "': counting its parameters");
-    require(count == parameters_->size(), "kernel '", name_, "' of '", source, "' takes ", count,
-            " parameters, but its text names ", parameters_->size(), ": ",
-            join(*parameters_, ", "));
+    const int named = parameters_->empty() ? 0 : parameters_->back().argument + 1;
+    require(static_cast<int>(count) == named, "kernel '", name_, "' of '", source, "' takes ",
+            count, " parameters, but its text names ", named, ": ", names_of(*parameters_));
     for (const Argument& argument : early_)
-        set(argument.index, argument.value.empty() ? nullptr : argument.value.data(),
-            argument.bytes);
+        set_argument(argument.index, argument.value.empty() ? nullptr : argument.value.data(),
+                     argument.bytes);
     early_ = {};
 }
 
 int OpenCLKernel::index_of(std::string_view parameter) const {
     for (std::size_t i = 0; i < parameters_->size(); ++i)
-        if ((*parameters_)[i] == parameter) return static_cast<int>(i);
+        if ((*parameters_)[i].name == parameter) return static_cast<int>(i);
     fail(ErrorKind::invalid_argument, "kernel '", name_, "' has no parameter '", parameter,
-         "', only ", join(*parameters_, ", "));
+         "', only ", names_of(*parameters_));
 }
 
 void OpenCLKernel::set(int index, const Buffer& buffer) {
@@ -72,6 +79,39 @@ void OpenCLKernel::set(int index, const Buffer& buffer) {
 }
 
 void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
+    const auto parameter = static_cast<std::size_t>(index);
+    require(parameter < parameters_->size(), "kernel '", name_, "' has no parameter number ",
+            index);
+    if ((*parameters_)[parameter].in.empty())
+        set_argument((*parameters_)[parameter].argument, value, bytes);
+    else
+        set_member(parameter, value, bytes);
+}
+
+void OpenCLKernel::set_member(std::size_t parameter, const void* value, std::size_t bytes) {
+    const KernelParameter& member = (*parameters_)[parameter];
+    require(bytes == member.bytes, "kernel '", name_, "': parameter '", member.name, "' has ",
+            member.bytes, " bytes, and ", bytes, " were given");
+    auto at = std::find_if(structs_.begin(), structs_.end(), [&](const StructArgument& argument) {
+        return argument.index == member.argument;
+    });
+    if (at == structs_.end()) {
+        std::vector<std::byte> zeros(struct_bytes(*parameters_, parameter));
+        at = structs_.insert(at, {member.argument, std::move(zeros), false});
+    }
+    std::memcpy(at->value.data() + member.offset, value, bytes);
+    at->changed = true;
+}
+
+void OpenCLKernel::set_structs() {
+    for (StructArgument& argument : structs_) {
+        if (argument.changed)
+            set_argument(argument.index, argument.value.data(), argument.value.size());
+        argument.changed = false;
+    }
+}
+
+void OpenCLKernel::set_argument(int index, const void* value, std::size_t bytes) {
     if (kernel_ == nullptr) {
         std::erase_if(early_, [&](const Argument& argument) { return argument.index == index; });
         Argument argument{index, bytes, std::vector<std::byte>(value == nullptr ? 0 : bytes)};
@@ -91,10 +131,11 @@ void OpenCLKernel::pass(int index, const void* value, std::size_t bytes) {
     const cl_int code = clSetKernelArg(kernel_, static_cast<cl_uint>(index), bytes, value);
     if (code == CL_SUCCESS) [[likely]]
         return;
-    const bool known = index >= 0 && index < parameter_count();
+    const auto parameter =
+        std::find_if(parameters_->begin(), parameters_->end(),
+                     [&](const KernelParameter& p) { return p.argument == index; });
     cl_check(code, "kernel '", name_, "': setting parameter '",
-             known ? (*parameters_)[static_cast<std::size_t>(index)] : cat(index), "' (", bytes,
-             " bytes)");
+             parameter->in.empty() ? parameter->name : parameter->in, "' (", bytes, " bytes)");
 }
 
 void OpenCLKernel::pass_all(const std::vector<std::byte>& arguments) {
@@ -128,6 +169,7 @@ void OpenCLKernel::enqueue(cl_command_queue queue, const NDRange& range, cl_even
 
 void OpenCLKernel::launch(cl_command_queue queue, const NDRange& range, cl_event* event) {
     compile();
+    set_structs();
     if (!changes_.empty()) {
         pass_all(changes_);
         changes_.clear();
@@ -137,6 +179,7 @@ void OpenCLKernel::launch(cl_command_queue queue, const NDRange& range, cl_event
 
 void OpenCLKernel::record(std::vector<std::byte>& into) {
     recorded_ = true;
+    set_structs();
     into.clear();
     into.swap(changes_);
 }
@@ -152,7 +195,7 @@ OpenCLProgram::OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& so
     : Program(source),
       builds_(builds),
       thread_(thread),
-      parameters_(kernel_parameters(source.source)) {}
+      parameters_(kernel_signatures(source.source)) {}
 
 OpenCLProgram::~OpenCLProgram() {
     const cl_program program = program_.load();

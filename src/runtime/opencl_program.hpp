@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cl.hpp"
+#include "runtime/kernel_parameters.hpp"
 #include "runtime/launch_thread.hpp"
 #include "runtime/opencl_builds.hpp"
 #include "runtime/program.hpp"
@@ -30,7 +31,7 @@ class OpenCLProgram;
 /// which passes them to the driver.
 class OpenCLKernel : public Kernel {
   public:
-    OpenCLKernel(std::string name, const std::vector<std::string>* parameters,
+    OpenCLKernel(std::string name, const std::vector<KernelParameter>* parameters,
                  std::shared_ptr<const OpenCLProgram> program)
         : name_(std::move(name)), parameters_(parameters), program_(std::move(program)) {}
     ~OpenCLKernel() override;
@@ -57,6 +58,15 @@ class OpenCLKernel : public Kernel {
         std::size_t bytes;
         std::vector<std::byte> value;  // empty: local memory
     };
+    /// An argument that is a struct, whose members are set one by one.
+    struct StructArgument {
+        int index;
+        std::vector<std::byte> value;
+        bool changed;
+    };
+    void set_argument(int index, const void* value, std::size_t bytes);
+    void set_member(std::size_t parameter, const void* value, std::size_t bytes);
+    void set_structs();
     void pass(int index, const void* value, std::size_t bytes);
     void pass_all(const std::vector<std::byte>& arguments);
     void enqueue(cl_command_queue queue, const NDRange& range, cl_event* event);
@@ -65,9 +75,10 @@ class OpenCLKernel : public Kernel {
 
     cl_kernel kernel_ = nullptr;
     std::string name_;
-    const std::vector<std::string>* parameters_;  // lives in program_
+    const std::vector<KernelParameter>* parameters_;  // lives in program_
     std::shared_ptr<const OpenCLProgram> program_;
-    std::vector<Argument> early_;     // arguments that were set before it was compiled
+    std::vector<Argument> early_;  // arguments that were set before it was compiled
+    std::vector<StructArgument> structs_;
     std::vector<std::byte> changes_;  // and those since the last launch, if there is a thread
     bool recorded_ = false;           // whether a launch was ever recorded
     std::string turn_;                // empty before the first one
@@ -100,7 +111,7 @@ class OpenCLProgram : public Program,
   private:
     const OpenCLBuilds& builds_;
     LaunchThread* thread_;
-    std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
+    std::map<std::string, std::vector<KernelParameter>, std::less<>> parameters_;
     mutable std::once_flag hashed_;
     mutable std::string text_hash_;
     mutable std::atomic<cl_program> program_{nullptr};  // set once

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <thread>
 
 namespace dlprim {
@@ -33,6 +34,16 @@ bool set_number(cl_kernel kernel, cl_uint index) {
     for (const std::size_t bytes : {4, 8, 2, 1, 16, 32, 64, 128})
         if (clSetKernelArg(kernel, index, bytes, values.data()) == CL_SUCCESS) return true;
     return false;
+}
+
+/// The struct that a parameter is a member of, with all members set.
+std::vector<std::byte> struct_of_numbers(const std::vector<KernelParameter>& parameters,
+                                         std::size_t index) {
+    std::vector<std::byte> bytes(struct_bytes(parameters, index));
+    for (const KernelParameter& member : parameters)
+        if (member.argument == parameters[index].argument)
+            std::memcpy(bytes.data() + member.offset, &number, member.bytes);
+    return bytes;
 }
 
 }  // namespace
@@ -77,15 +88,24 @@ bool TrialLaunches::prepare(cl_kernel kernel, const std::vector<KernelParameter>
     if (queue_ == nullptr) queue_ = cl_make_queue(context_, device_, 0);
     if (memory_ == nullptr) make_zeros();
     if (zeros_ == nullptr) return false;
-    for (cl_uint i = 0; i < parameters.size(); ++i) {
-        const bool is_local = parameters[i].type.find("local") != std::string::npos;
-        const bool is_set = !is_pointer(parameters[i]) ? set_number(kernel, i)
-                            : is_local
-                                ? clSetKernelArg(kernel, i, local_bytes, nullptr) == CL_SUCCESS
-                                : clSetKernelArg(kernel, i, sizeof(cl_mem), &zeros_) == CL_SUCCESS;
-        if (!is_set) return false;
-    }
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (!set(kernel, parameters, i)) return false;
     return true;
+}
+
+bool TrialLaunches::set(cl_kernel kernel, const std::vector<KernelParameter>& parameters,
+                        std::size_t index) {
+    const KernelParameter& parameter = parameters[index];
+    const auto argument = static_cast<cl_uint>(parameter.argument);
+    if (!parameter.in.empty()) {
+        if (parameter.offset > 0) return true;  // set with the first member
+        const std::vector<std::byte> numbers = struct_of_numbers(parameters, index);
+        return clSetKernelArg(kernel, argument, numbers.size(), numbers.data()) == CL_SUCCESS;
+    }
+    if (!is_pointer(parameter)) return set_number(kernel, argument);
+    const bool is_local = parameter.type.find("local") != std::string::npos;
+    return clSetKernelArg(kernel, argument, is_local ? local_bytes : sizeof(cl_mem),
+                          is_local ? nullptr : &zeros_) == CL_SUCCESS;
 }
 
 /// Runs one work-group. Returns false if it does not end.

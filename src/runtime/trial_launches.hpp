@@ -32,6 +32,7 @@ class TrialLaunches {
   private:
     void make_zeros();
     bool prepare(cl_kernel kernel, const std::vector<KernelParameter>& parameters);
+    bool set(cl_kernel kernel, const std::vector<KernelParameter>& parameters, std::size_t index);
     bool launch(cl_kernel kernel);
 
     cl_context context_;

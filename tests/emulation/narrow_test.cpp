@@ -86,10 +86,11 @@ static double run(const Shape& s, Data data) {
                                     1, table_at, halves_at);
     });
     const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
+    const product::Images images{h, pixels_w, oh,       ow,       oh, ow, 0,      0,
+                                 1, 1,        s.stride, s.stride, 0,  0,  NARROW, 1};
     run_kernel(tiles_m * tiles_n, 1, 256, [&] {
         product::planes_product(planes_at, 0, packed_at, 0, bias.data(), 0, y.data(), 0, 0, outputs,
-                                pixels, s.out, h, pixels_w, oh, ow, oh, ow, 0, 0, 1, 1, s.stride,
-                                s.stride, 0, 0, NARROW, 1, 1, steps, steps, tiles_m, tiles_n, 0,
+                                pixels, s.out, images, 1, steps, steps, tiles_m, tiles_n, 0,
                                 halves_at, 0);
     });
 

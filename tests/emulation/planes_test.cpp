@@ -100,13 +100,14 @@ static double run(const Shape& s, Data data) {
     // The columns of tiles are computed in two launches if there are several.
     const int ends[] = {0, tiles_n / 2, tiles_n};
     for (int launch = 0; launch < 2; ++launch) {
+        const product::Images images{s.h, s.w, oh,       ow,       oh,    ow,    0, 0,
+                                     1,   1,   s.stride, s.stride, s.pad, s.pad, 1, 1};
         const int tile0 = ends[launch], columns = ends[launch + 1] - tile0;
         if (columns > 0)
             run_kernel(tiles_m * columns, 1, 256, [&] {
                 product::planes_product(planes_at, 0, packed_at, 0, bias.data(), 0, y.data(), 0, 1,
-                                        outputs, pixels, s.out, s.h, s.w, oh, ow, oh, ow, 0, 0, 1,
-                                        1, s.stride, s.stride, s.pad, s.pad, 1, 1, blocks, steps,
-                                        steps, tiles_m, columns, tile0, halves_at, 0);
+                                        outputs, pixels, s.out, images, blocks, steps, steps,
+                                        tiles_m, columns, tile0, halves_at, 0);
             });
     }
 

@@ -49,10 +49,11 @@ static double run(const Shape& s) {
                                     halves_at);
     });
     const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
+    const product::Images images{X_H, X_W, oh,       ow,       oh,    ow,    0, 0,
+                                 1,   1,   s.stride, s.stride, s.pad, s.pad, 1, 1};
     run_kernel(tiles_m * tiles_n, 1, 256, [&] {
         product::split_product(x.data(), 0, packed_at, 0, bias.data(), 0, y.data(), 0, 1, outputs,
-                               IN, s.out, X_H, X_W, oh, ow, oh, ow, 0, 0, 1, 1, s.stride, s.stride,
-                               s.pad, s.pad, 1, 1, steps, steps, tiles_m, tiles_n, table_at,
+                               IN, s.out, images, steps, steps, tiles_m, tiles_n, table_at,
                                halves_at, 0);
     });
 

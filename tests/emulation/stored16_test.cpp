@@ -132,13 +132,15 @@ double run(const Shape& s) {
     if (split && Y_KIND != 0) std::abort();
     using Y = std::conditional_t<Y_KIND == 0, float, ushort>;
     Y* const results = split ? reinterpret_cast<Y*>(parts.data()) : static_cast<Y*>(y.data());
+    const product::Images images{s.h,   s.w,     yh,       yw,          oh,       ow,
+                                 row0,  column0, row_step, column_step, s.stride, s.stride,
+                                 s.pad, s.pad,   s.dilate, s.dilate};
     run_kernel(tiles_m * tiles_n * s.splits, 1, 256, [&] {
         product::stored16_product(x.bits.data(), static_cast<ulong>(s.offset), packed_at, 0,
                                   bias.data(), 0, results, split ? 0 : static_cast<ulong>(s.offset),
-                                  !split, pixels, s.in, s.out, s.h, s.w, yh, yw, oh, ow, row0,
-                                  column0, row_step, column_step, s.stride, s.stride, s.pad, s.pad,
-                                  s.dilate, s.dilate, steps, (steps + s.splits - 1) / s.splits,
-                                  tiles_m, tiles_n, rows / 64, rows * 4L, split ? y_count : 0);
+                                  !split, pixels, s.in, s.out, images, steps,
+                                  (steps + s.splits - 1) / s.splits, tiles_m, tiles_n, rows / 64,
+                                  rows * 4L, split ? y_count : 0);
     });
     if (split) {
         added = s.epilogue ? &add : nullptr;

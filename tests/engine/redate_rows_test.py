@@ -70,6 +70,17 @@ class Redating(unittest.TestCase):
                                           "--compile", CLANG)
         self.assertEqual((status, dates), (1, ["old", "old"]), text)
 
+    @unittest.skipUnless(CLANG, "there is no Clang for NVPTX")
+    def test_parameters_of_a_struct(self) -> None:
+        single = "kernel void run(global int* x, int first, int more) { x[get_local_id(0)] = first - more; }\n"
+        members = "typedef struct { int first, more; } Sizes;\n"
+        joined = members + "kernel void run(global int* x, const Sizes s) { x[get_local_id(0)] = s.first - s.more; }\n"
+        status, text, dates = self.judged(programs(single, "old"), programs(joined, "new"), "--compile", CLANG)
+        self.assertEqual((status, dates), (0, ["new", "new"]), text)
+        longer = joined.replace("first, more", "first, between, more")
+        status, text, dates = self.judged(programs(single, "old"), programs(longer, "new"), "--compile", CLANG)
+        self.assertEqual((status, dates), (1, ["old", "old"]), text)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -27,6 +27,25 @@ const char* const scale = R"(kernel void scale(global float* x, ulong x_offset, 
     x[x_offset + get_global_id(0)] *= factor + ADD;
 })";
 
+const char* const sum_text = R"(
+    typedef struct {
+        int first, count;  // of the sum
+        long step;
+        float scale;
+    } Terms;
+    kernel void sum(global const float* x, ulong x_offset, global float* y, ulong y_offset,
+                    const Terms terms, int more) {
+        float total = 0;
+        for (int i = 0; i < terms.count; ++i) total += x[x_offset + terms.first + i * terms.step];
+        y[y_offset] = total * terms.scale + more;
+    })";
+
+std::string names_of(const std::vector<KernelParameter>& parameters) {
+    std::string names;
+    for (const KernelParameter& parameter : parameters) names += parameter.name + ' ';
+    return names;
+}
+
 float run_scale(const Context& context, const std::string& options) {
     const Tensor x(context, {8}, std::vector<float>(8, 3.0f));
     NDRange range;
@@ -47,7 +66,7 @@ bool has_opencl() {
 }  // namespace
 
 TEST_CASE("signatures are read from text") {
-    const auto found = kernel_parameters(R"(
+    const auto found = kernel_signatures(R"(
         #define MAKE(n) kernel void n(int hidden) \
             { kernel void more(int hidden)
         // kernel void comment(int x)
@@ -60,13 +79,46 @@ TEST_CASE("signatures are read from text") {
         kernel void third() { char c = '"'; }
         kernel void fourth(float16 v) {})");
     REQUIRE(found.size() == 4);
-    CHECK(found.at("first") == std::vector<std::string>{"x", "x_offset", "tile", "n", "m"});
+    CHECK(names_of(found.at("first")) == "x x_offset tile n m ");
     CHECK(found.at("second").empty());
     CHECK(found.at("third").empty());
-    CHECK(found.at("fourth") == std::vector<std::string>{"v"});
-    CHECK(kernel_parameters("kernel void broken(int").empty());
-    CHECK(kernel_parameters("kernel").empty());
-    CHECK(kernel_parameters("").empty());
+    CHECK(names_of(found.at("fourth")) == "v ");
+    CHECK(kernel_signatures("kernel void broken(int").empty());
+    CHECK(kernel_signatures("kernel").empty());
+    CHECK(kernel_signatures("").empty());
+    CHECK(kernel_signatures("typedef struct { int a; } S").empty());
+}
+
+TEST_CASE("members of a struct are parameters") {
+    const std::vector<KernelParameter> parameters = kernel_signature(sum_text, "sum");
+    REQUIRE(names_of(parameters) == "x x_offset y y_offset first count step scale more ");
+    CHECK(parameters[6].in == "Terms terms");
+    CHECK(parameters[6].argument == 4);
+    CHECK(parameters[6].offset == 8);
+    CHECK(parameters[8].argument == 5);
+    CHECK(struct_bytes(parameters, 6) == 24);
+    CHECK(struct_bytes(parameters, 8) == 0);
+}
+
+TEST_CASE("members of a struct are set by name") {
+    for (const DeviceInfo& device : Context::devices()) {
+        if (device.id == "cpu") continue;
+        INFO(device.name);
+        const Context context(device.id);
+        const Tensor x(context, {6}, std::vector<float>{1, 2, 3, 4, 5, 6});
+        const Tensor y(context, {1}, std::vector<float>{0});
+        NDRange range;
+        range.local[0] = 1;
+        KernelCall call(Access::impl(context).build({"sum", sum_text, ""}), "sum", range);
+        call.tensor("x", 0).tensor("y", 1).sizes({{"first", 1}, {"count", 2}, {"more", 7}});
+        CHECK(message_of([&] { call.check(); }).find("number 6, number 7") != std::string::npos);
+        call.scalar("step", std::int64_t{3}).scalar("scale", 0.5f);
+        KernelLaunch launch(call);
+        const BufferRef operands[] = {{Access::buffer(x).get(), 0}, {Access::buffer(y).get(), 0}};
+        launch.enqueue(Access::impl(context).queue(), operands);
+        CHECK(y.to_floats()[0] == (2 + 5) * 0.5f + 7);
+        CHECK(message_of([&] { call.scalar("step", 3.0f); }).find("8 bytes") != std::string::npos);
+    }
 }
 
 TEST_CASE("what is made of a program's text is made once") {
