@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// smaller_problem(): fewer samples, if the operator's shape rule gives fewer results then.
+// smaller_problem(): fewer samples, then smaller dimensions, as far as the operator's shape rule
+// and the engine allow it.
 #include "check/small_problem.hpp"
 
 #include "engine/laid_out.hpp"
@@ -7,6 +8,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -14,7 +17,11 @@ namespace dlprim {
 
 namespace {
 
-constexpr std::int64_t fewer_samples = 2, fewer_elements = 4096;
+constexpr std::int64_t sample_counts[] = {2, 16, 128}, element_counts[] = {4096, 65536};
+/// What is cut and to what: see smaller_problem().
+constexpr std::int64_t long_dimension = 512, short_dimension = 128, alignment = 64;
+/// Below so many elements other dimensions stay.
+constexpr std::int64_t few_elements = 1 << 20;
 
 bool begins_with(const Shape& shape, std::int64_t size) {
     return shape.rank() > 0 && shape[0] == size;
@@ -72,6 +79,56 @@ Problem cut(const Problem& problem, std::int64_t from, std::int64_t to, TakesPar
     return small;
 }
 
+/// The problem with `to` samples, or nothing if the shape rule does not allow it.
+std::optional<Problem> with_samples(const Operator& op, const Problem& problem, std::int64_t to) {
+    const std::int64_t from = problem.inputs[0].shape[0];
+    if (from <= to) return std::nullopt;
+    // Weights may happen to have as many rows as there are samples. Then only the first input, or
+    // it and those of the same rank, take part.
+    Problem small = cut(problem, from, to, [](std::size_t) { return true; });
+    if (!is_consistent(op, small))
+        small = cut(problem, from, to, [](std::size_t i) { return i == 0; });
+    if (!is_consistent(op, small)) return std::nullopt;
+    return small;
+}
+
+std::span<const std::int64_t> counts_of(const Shape& samples) {
+    if (samples.rank() == 1) return element_counts;
+    return sample_counts;
+}
+
+/// Sizes of long dimensions, the longest first.
+std::vector<std::int64_t> long_dimensions(const Problem& problem) {
+    std::set<std::int64_t, std::greater<>> sizes;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands)
+            for (const std::int64_t size : operand.shape.to_vector())
+                if (size > long_dimension) sizes.insert(size);
+    return {sizes.begin(), sizes.end()};
+}
+
+/// The problem with another size in place of `from`, wherever that is the size of a dimension or an
+/// integer of the options.
+Problem with_dimension(const Problem& problem, std::int64_t from, std::int64_t to) {
+    Problem changed = plain_problem(problem);
+    for (auto* operands : {&changed.inputs, &changed.outputs})
+        for (Operand& operand : *operands) {
+            std::vector<std::int64_t> dims = operand.shape.to_vector();
+            std::replace(dims.begin(), dims.end(), from, to);
+            operand.shape = Shape(dims);
+        }
+    for (const auto& [name, value] : problem.attrs.items()) {
+        if (const auto* number = std::get_if<std::int64_t>(&value); number && *number == from)
+            changed.attrs.set(name, to);
+        if (const auto* numbers = std::get_if<Ints>(&value)) {
+            Ints all = *numbers;
+            std::replace(all.begin(), all.end(), from, to);
+            changed.attrs.set(name, all);
+        }
+    }
+    return changed;
+}
+
 /// Whether two layouts of the same operand in problems of other sizes are of one kind.
 bool alike(const Layout& a, const Layout& b) {
     return a.kind == b.kind && a.block == b.block && a.tag == b.tag && !a.is_strided();
@@ -102,25 +159,38 @@ std::size_t own_inputs(const Problem& problem) {
     return count;
 }
 
+std::int64_t elements_of(const Problem& problem) {
+    std::int64_t count = 0;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) count += operand.shape.numel();
+    return count;
+}
+
 std::optional<Problem> smaller_problem(const Traits& device, const Engine& engine,
-                                       const Problem& problem, const Tuning& tuning) {
+                                       const Problem& problem, const Tuning& tuning,
+                                       bool cuts_dimensions, const Suits& suits) {
     const Operator* const op = OperatorRegistry::instance().find(problem.op);
     if (op == nullptr || problem.inputs.empty() || problem.op == "Reorder") return std::nullopt;
-    const Shape& samples = problem.inputs[0].shape;
-    if (samples.rank() == 0) return std::nullopt;
-    const std::int64_t from = samples[0];
-    const std::int64_t to = samples.rank() == 1 ? fewer_elements : fewer_samples;
-    if (from <= to) return std::nullopt;
-    // Weights may happen to have as many rows as there are samples. Then only the first input, or
-    // it and those of the same rank, take part.
-    Problem small = cut(problem, from, to, [](std::size_t) { return true; });
-    if (!is_consistent(*op, small))
-        small = cut(problem, from, to, [](std::size_t i) { return i == 0; });
-    if (!is_consistent(*op, small)) return std::nullopt;
-    if (!engine.is_applicable(device, small) || !lay_out(device, engine, problem, small) ||
-        !offers(engine, device, small, tuning))
-        return std::nullopt;
-    return small;
+    if (problem.inputs[0].shape.rank() == 0) return std::nullopt;
+    const auto runs = [&](Problem& small) {
+        return engine.is_applicable(device, small) && lay_out(device, engine, problem, small) &&
+               offers(engine, device, small, tuning) && suits(small);
+    };
+    std::optional<Problem> least;
+    for (const std::int64_t to : counts_of(problem.inputs[0].shape)) {
+        std::optional<Problem> small = with_samples(*op, problem, to);
+        if (!small || !runs(*small)) continue;
+        least = std::move(small);
+        break;
+    }
+    if (!cuts_dimensions) return least;
+    for (const std::int64_t size : long_dimensions(problem)) {
+        const Problem& whole = least ? *least : problem;
+        if (elements_of(whole) < few_elements) break;
+        Problem small = with_dimension(whole, size, short_dimension + size % alignment);
+        if (is_consistent(*op, small) && runs(small)) least = std::move(small);
+    }
+    return least;
 }
 
 }  // namespace dlprim

@@ -5,17 +5,27 @@
 #include "engine/engine.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 
 namespace dlprim {
 
-/// The same problem with two samples, or with 4096 elements where everything is a vector: the first
-/// dimension of the first output and of the inputs that go with it, as far as the operator's shape
-/// rule allows it. Layouts are those that the engine has for the smaller problem and that
-/// correspond to the given ones. Nothing if there is no smaller problem, or if the engine does not
-/// apply to it with this tuning.
+/// Whether the engine runs a problem with what the check has, its programs for example.
+using Suits = std::function<bool(const Problem&)>;
+
+/// The same problem with fewer samples: 2, else 16, else 128, or elements where everything is a
+/// vector (4096, else 65536). They are the first dimension of the first output and of the inputs
+/// that go with it, as far as the operator's shape rule allows it. If many elements are left and
+/// `cuts_dimensions`, other dimensions above 512, wherever they occur, become 128 and the remainder
+/// by 64, so that alignments stay. Layouts are those that the engine has for the smaller problem
+/// and that correspond to the given ones. Nothing if none is smaller, suits, and has this tuning.
 std::optional<Problem> smaller_problem(const Traits& device, const Engine& engine,
-                                       const Problem& problem, const Tuning& tuning);
+                                       const Problem& problem, const Tuning& tuning,
+                                       bool cuts_dimensions, const Suits& suits);
+
+/// Elements of all operands.
+std::int64_t elements_of(const Problem& problem);
 
 /// The number of inputs that the operator itself has. Operands of the epilogue follow them.
 std::size_t own_inputs(const Problem& problem);

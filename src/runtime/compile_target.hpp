@@ -24,9 +24,6 @@ class CompileTarget {
     /// Whether the driver compiles most of a kernel when it is first launched, one kernel at a time
     /// in each process, and keeps the result on the disk for other processes, as PoCL does.
     virtual bool compiles_at_launch() const noexcept { return false; }
-    /// Compiles a small program and discards it. No driver has it in a cache: its text differs with
-    /// `number` and with every call. Several threads may call it at once.
-    virtual void try_compiling(int number) const = 0;
 };
 
 }  // namespace dlprim

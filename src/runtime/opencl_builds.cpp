@@ -44,17 +44,6 @@ const char* exact_division(cl_device_id device, DeviceKind kind) {
 // Stands in the binary cache for a program of a driver that keeps what it compiles.
 constexpr std::string_view kept_by_driver = "the driver keeps it";
 
-// A program that no driver can have in its own cache.
-ProgramSource small_program(int number) {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-    return {"a trial of the compiler",
-            cat("// ", ::getpid(), ' ', now, "\nkernel void trial(global float* x) {\n",
-                "    float sum = ", number, ".0f;\n",
-                "    for (int i = 0; i < 8; ++i) sum = sin(sum) + exp(x[i]) * sum;\n",
-                "    x[get_global_id(0)] = sum;\n}\n"),
-            cat("-DTRIAL=", number)};
-}
-
 }  // namespace
 
 std::string device_key_of(const OpenCLDevice& device) {
@@ -170,13 +159,6 @@ cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead)
 std::unique_lock<std::mutex> OpenCLBuilds::alone() const {
     static std::mutex mutex;  // of the process, as the compiler's data is
     return builds_alone_ ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
-}
-
-void OpenCLBuilds::try_compiling(int number) const {
-    const cl_program program = from_source(small_program(number));
-    // Some drivers finish the work only when the binary is read.
-    binary_of(program);
-    clReleaseProgram(program);
 }
 
 /// Returns the program with its marked instructions activated (runtime/ptx_target.hpp), or `marked`

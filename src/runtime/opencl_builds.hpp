@@ -42,7 +42,6 @@ class OpenCLBuilds : public CompileTarget {
     bool takes_turns() const noexcept { return takes_turns_; }
     std::uint64_t device_memory() const noexcept override { return device_memory_; }
     bool compiles_at_launch() const noexcept override { return driver_keeps_; }
-    void try_compiling(int number) const override;
     /// Which of the driver's functions are wrong. Programs are built with our texts in their place.
     MathSurvey& math() const noexcept { return math_; }
 

@@ -78,13 +78,6 @@ bool same_programs(const PendingPrograms& a, const PendingPrograms& b) {
                       });
 }
 
-std::int64_t elements_of(const Problem& problem) {
-    std::int64_t count = 0;
-    for (const auto* operands : {&problem.inputs, &problem.outputs})
-        for (const Operand& operand : *operands) count += operand.shape.numel();
-    return count;
-}
-
 class Checker {
   public:
     explicit Checker(ContextImpl& context, EngineRun::Runner runner = {})
@@ -147,19 +140,20 @@ class Checker {
 
     /// The problem on which the engine is checked: a smaller one if that needs no other programs.
     Problem problem_for(const EngineUse& use) {
-        const auto small = smaller_problem(context_.traits(), *use.engine, use.problem, use.tuning);
-        if (!small) return use.problem;
-        try {
-            const NotedBuilds noted;
-            use.engine->build(context_, *small, use.tuning);
-            // A runner has the programs of the given problem.
-            if (runner_ ? same_programs(noted.programs(), use.programs)
-                        : is_compiled(noted.programs()))
-                return *small;
-        } catch (const Error&) {
-            return use.problem;
-        }
-        return use.problem;
+        const auto suits = [&](const Problem& small) {
+            try {
+                const NotedBuilds noted;
+                use.engine->build(context_, small, use.tuning);
+                // A runner has the programs of the given problem.
+                return runner_ ? same_programs(noted.programs(), use.programs)
+                               : is_compiled(noted.programs());
+            } catch (const Error&) {
+                return false;
+            }
+        };
+        return smaller_problem(context_.traits(), *use.engine, use.problem, use.tuning,
+                               !use.engine->on_host(), suits)
+            .value_or(use.problem);
     }
 
     EngineCheck::Finding check(const EngineUse& use) {
