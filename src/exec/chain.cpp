@@ -7,6 +7,7 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace dlprim {
@@ -27,9 +28,10 @@ std::size_t items_of(const KernelCall& call) {
 
 }  // namespace
 
-void Chain::add_row(CallTable& table, const PlacedCall& placed, int most_tickets) {
+/// `number`: of the call's function in the program.
+void Chain::add_row(CallTable& table, const PlacedCall& placed, std::size_t number,
+                    int most_tickets) {
     const NDRange& range = placed.call->range();
-    const std::size_t number = program_->number_of(*placed.call);
     const auto items = static_cast<int>(items_of(*placed.call));
     const int first = std::exchange(tickets_, tickets_ + std::min(items, most_tickets));
     // As in chain.cl.
@@ -49,12 +51,19 @@ Chain::Chain(ContextImpl& context, std::shared_ptr<const ChainProgram> program,
       workers_(std::max(1, context.traits().compute_units)),
       table_(context, program_->memories()) {
     double seconds = 0;
+    std::map<const KernelCall*, std::size_t> numbers;  // steps of the same work share a launch
+    const auto number_of = [&](const KernelCall& call) {
+        const auto [at, is_new] = numbers.try_emplace(&call, 0);
+        if (is_new) at->second = program_->number_of(call);
+        return at->second;
+    };
     for (const Step& step : steps) {
         const double arithmetic = step.flops / (std::max(context.traits().gflops, 1.0) * 1e9);
         const int most_tickets =
             workers_ * std::max(tickets_a_core, static_cast<int>(arithmetic / seconds_a_ticket));
         for (const KernelCall& call : step.launch->calls())
-            if (items_of(call) > 0) add_row(table_, {&call, places_.size()}, most_tickets);
+            if (items_of(call) > 0)
+                add_row(table_, {&call, places_.size()}, number_of(call), most_tickets);
         places_.insert(places_.end(), step.operands.begin(), step.operands.end());
         seconds += step.bound_seconds;
         if (seconds < seconds_a_launch && &step != &steps.back()) continue;
@@ -85,7 +94,7 @@ void Chain::run(std::span<const KernelCall> calls, std::span<const BufferRef> op
     CallTable table(context_, program_->memories());
     tickets_ = 0;
     for (const KernelCall& call : calls)
-        if (items_of(call) > 0) add_row(table, {&call, 0}, workers_);
+        if (items_of(call) > 0) add_row(table, {&call, 0}, program_->number_of(call), workers_);
     for (const CallTable::Part& part : table.place(context_.queue(), operands))
         launch(table, part, operands, 0, static_cast<std::int32_t>(table.rows()));
     context_.queue().finish();

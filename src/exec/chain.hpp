@@ -40,7 +40,7 @@ class Chain {
     void run(std::span<const KernelCall> calls, std::span<const BufferRef> operands);
 
   private:
-    void add_row(CallTable& table, const PlacedCall& placed, int most_tickets);
+    void add_row(CallTable& table, const PlacedCall& placed, std::size_t number, int most_tickets);
     void launch(const CallTable& table, const CallTable::Part& part,
                 std::span<const BufferRef> operands, std::int32_t begin, std::int32_t end);
 

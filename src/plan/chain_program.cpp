@@ -7,7 +7,9 @@
 #include "engine/launch.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace dlprim {
@@ -32,25 +34,61 @@ std::size_t memories_of(std::span<const Step> steps) {
     return std::max<std::size_t>(1, steps_of_memories) * memories_step;
 }
 
-}  // namespace
-
-std::vector<ChainProgram::Function> ChainProgram::functions_of(std::span<const Step> steps) {
-    std::vector<Function> functions;
-    std::set<std::string> keys;
+ChainProgram::Kernels kernels_of(std::span<const Step> steps) {
+    ChainProgram::Kernels kernels;
+    std::set<const KernelCall*> seen;  // steps of the same work share a launch
     for (const Step& step : steps)
         for (const KernelCall& call : step.launch->calls())
-            if (std::string key = kernel_key(call); keys.insert(key).second)
-                functions.push_back({std::move(key), kernel_function(call).value(), call.source(),
-                                     std::string(call.kernel())});
-    std::sort(functions.begin(), functions.end(),
-              [](const Function& a, const Function& b) { return a.key < b.key; });
-    return functions;
+            if (seen.insert(&call).second) kernels.try_emplace(kernel_key(call), &call);
+    return kernels;
 }
 
-ChainProgram::ChainProgram(ContextImpl& context, std::span<const Step> steps)
-    : functions_(functions_of(steps)),
-      memories_(memories_of(steps)),
-      program_(context.build(source(context.traits()))) {}
+/// The programs that plans have, by device and kernels.
+class ChainPrograms {
+  public:
+    using Key = std::tuple<const ContextImpl*, std::size_t, std::vector<std::string>>;
+
+    /// Null if there is none. A plan that has one keeps the device open, so that no other can have
+    /// its address.
+    std::shared_ptr<const ChainProgram> find(const Key& key) {
+        const std::lock_guard lock(mutex_);
+        const auto known = programs_.find(key);
+        return known == programs_.end() ? nullptr : known->second.lock();
+    }
+    void add(Key key, const std::shared_ptr<const ChainProgram>& program) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(programs_, [](const auto& entry) { return entry.second.expired(); });
+        programs_.insert_or_assign(std::move(key), program);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::map<Key, std::weak_ptr<const ChainProgram>> programs_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ChainProgram> ChainProgram::of(ContextImpl& context,
+                                                     std::span<const Step> steps) {
+    static auto* const all = new ChainPrograms;  // never destroyed: plans may outlive statics
+    const Kernels kernels = kernels_of(steps);
+    const std::size_t memories = memories_of(steps);
+    std::vector<std::string> keys;
+    for (const auto& [key, call] : kernels) keys.push_back(key);
+    ChainPrograms::Key key{&context, memories, std::move(keys)};
+    if (auto known = all->find(key)) return known;
+    auto made = std::make_shared<const ChainProgram>(context, kernels, memories);
+    all->add(std::move(key), made);
+    return made;
+}
+
+ChainProgram::ChainProgram(ContextImpl& context, const Kernels& kernels, std::size_t memories)
+    : memories_(memories) {
+    for (const auto& [key, call] : kernels)
+        functions_.push_back(
+            {key, kernel_function(*call).value(), call->source(), std::string(call->kernel())});
+    program_ = context.build(source(context.traits()));
+}
 
 std::size_t ChainProgram::number_of(const KernelCall& call) const {
     const std::string key = kernel_key(call);

@@ -9,6 +9,7 @@
 #include "runtime/context_impl.hpp"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,9 +19,15 @@ namespace dlprim {
 
 class ChainProgram {
   public:
-    /// For these steps, whose calls can be functions (engine/kernel_function.hpp). Under
-    /// BuildsLater the program is compiled later. Throws Error.
-    ChainProgram(ContextImpl& context, std::span<const Step> steps);
+    /// Calls by kernel_key(), one for each kernel.
+    using Kernels = std::map<std::string, const KernelCall*>;
+
+    /// The program for these steps, whose calls can be functions (engine/kernel_function.hpp).
+    /// Plans of a device whose chains have the same kernels share it. Under BuildsLater it is
+    /// compiled later. Throws Error.
+    static std::shared_ptr<const ChainProgram> of(ContextImpl& context,
+                                                  std::span<const Step> steps);
+    ChainProgram(ContextImpl& context, const Kernels& kernels, std::size_t memories);
 
     /// The number of the function for a call, or the number of functions if there is none.
     std::size_t number_of(const KernelCall& call) const;
@@ -39,7 +46,6 @@ class ChainProgram {
         ProgramSource source;
         std::string kernel;
     };
-    static std::vector<Function> functions_of(std::span<const Step> steps);
     ProgramSource source(const Traits& device) const;
 
     std::vector<Function> functions_;  ///< by key

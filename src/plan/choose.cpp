@@ -13,6 +13,7 @@
 #include "graph/operator.hpp"
 #include "plan/engine_by_host.hpp"
 #include "plan/engine_failed.hpp"
+#include "plan/problem_map.hpp"
 #include "plan/trust/trust.hpp"
 
 #include <dlprim/log.hpp>
@@ -133,14 +134,14 @@ class Chooser {
             changed = false;
             for (std::size_t i = 0; i < count; ++i) changed = improve(i) || changed;
         }
+        note_references();
         std::vector<Choice> choices(count);
         for (std::size_t i = 0; i < count; ++i) {
             if (candidates_[i].empty()) continue;
             Candidate& best = candidates_[i][chosen_[i]];
-            choices[i] = {best.engine, best.tuning, with_layouts(problems_[i], best.layouts),
-                          best.seconds};
+            choices[i] = {best.engine, std::move(best.tuning),
+                          with_layouts(std::move(problems_[i]), best.layouts), best.seconds};
         }
-        note_references();
         return choices;
     }
 
@@ -246,7 +247,19 @@ class Chooser {
                 cat(where(node), "engine ", engine->name(), " does not apply: ", verdict.reason);
             require(node.engine_by_type, why);
             notes_.push_back(why);
+        } else if (const auto same = found_.find(problem); same != found_.end()) {
+            candidates_[i] = candidates_[same->second];
+            return;
         }
+        const std::size_t notes = notes_.size(), passed_over = passed_over_;
+        search_candidates(i);
+        // Notes are about the node.
+        if (notes == notes_.size() && passed_over == passed_over_) found_.try_emplace(problem, i);
+    }
+
+    void search_candidates(std::size_t i) {
+        const Node& node = graph_.nodes[i];
+        const Problem& problem = problems_[i];
         candidates_[i] = known_tunings(context_, problem, [&](const std::string& why) {
             if (passed_over_++ == 0) first_passed_over_ = where(node) + why;
         });
@@ -452,6 +465,7 @@ class Chooser {
     std::map<ValueId, const Layout*> wanted_strides_;
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
+    ProblemMap<std::size_t> found_;  ///< by problem: a node whose candidates are those of any
     std::vector<std::size_t> chosen_;
     std::size_t passed_over_ = 0;  ///< number of database rows that were skipped
     std::string first_passed_over_;

@@ -5,9 +5,12 @@
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan_options.hpp"
+#include "plan/problem_map.hpp"
 
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -44,9 +47,23 @@ std::vector<KnownTuning> known_tunings(
 /// literals, and everything that depends on these alone.
 std::vector<char> constant_values(const Graph& graph);
 
-/// Whether some engine of the device supports the node, and is not slower than the node without its
-/// last epilogue stage plus a launch for that stage. Used by fuse_epilogues.
-bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node);
+/// What fuse_epilogues asks about nodes of one graph.
+class FusedNodes {
+  public:
+    explicit FusedNodes(ContextImpl& context) : context_(context) {}
+    /// Whether some engine of the device supports the node, and is not slower than the node without
+    /// its last epilogue stage plus a launch for that stage.
+    bool pays(const Graph& graph, const Node& node);
+
+  private:
+    /// The seconds of the fastest engine for both problems; infinity if none is usable.
+    std::pair<double, double> fastest(const Node& node, const Problem& fused,
+                                      const Problem& alone) const;
+
+    ContextImpl& context_;
+    /// By problem: the precision that was asked for, and whether it pays.
+    ProblemMap<std::map<Precision, bool>> known_;
+};
 
 /// The estimated time of the node's fastest engine, in its best layout and without conversions;
 /// infinity if no engine applies. Used by lower_precision.

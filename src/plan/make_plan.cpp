@@ -24,6 +24,7 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 namespace dlprim {
@@ -63,8 +64,8 @@ PendingPrograms add_chain_programs(ContextImpl& device, Plan& plan) {
     const NotedBuilds noted;
     for (ChainRange& chain : plan.chains) try {
             const std::span<const Step> steps(plan.steps);
-            chain.program = std::make_shared<ChainProgram>(
-                device, steps.subspan(chain.first, chain.last - chain.first));
+            chain.program =
+                ChainProgram::of(device, steps.subspan(chain.first, chain.last - chain.first));
         } catch (const Error& error) {
             log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
         }
@@ -84,12 +85,15 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
     std::vector<EngineUse> uses;
     if (checks) builder.note_uses(&uses);
     std::vector<BuiltStep> setup, run;
+    std::map<const Launch*, PendingPrograms> known;  // steps of the same work share a launch
     for (std::size_t i = 0; i < schedule.items.size(); ++i) {
         const NotedBuilds noted;
         const std::size_t before = uses.size();
         Step step = builder.build(schedule.items[i]);
         if (uses.size() > before) uses.back().programs = noted.programs();
-        (i < schedule.setup ? setup : run).push_back({std::move(step), noted.programs()});
+        const auto [its, is_new] = known.try_emplace(step.launch.get());
+        if (is_new) its->second = noted.programs();
+        (i < schedule.setup ? setup : run).push_back({std::move(step), its->second});
     }
     if (joins_steps(device)) join_steps(device, run);
     std::vector<PendingPrograms> programs;  // by step, of setup first
@@ -154,9 +158,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     auto plan = std::make_unique<Plan>();
     std::vector<char> constant;  // empty while passes run, because the graph is not complete
     FitOptions fit{device.traits(), options.engines, options.fuse};
-    fit.fused_node_pays = [&](const Graph& g, const Node& node) {
-        return fused_node_pays(device, g, node);
-    };
+    FusedNodes fused(device);
+    fit.fused_node_pays = [&](const Graph& g, const Node& node) { return fused.pays(g, node); };
     if (stores_narrow(device.traits()))
         fit.least_seconds = [&](const Graph& g, const Node& node) {
             if (constant.size() != g.values.size()) constant = constant_values(g);

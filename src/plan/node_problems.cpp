@@ -79,34 +79,51 @@ double conversion_seconds(const Traits& device, const Operand& operand, const La
     return bytes / (std::max(1.0, device.gbytes_per_s) * share * 1e9) + device.launch_us * 1e-6;
 }
 
-bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node) {
-    const Traits& device = context.traits();
-    const Problem fused = problem_of(device, graph, node, {});
-    Node without = node;
-    without.epilogue.pop_back();
-    if (node.epilogue.back().kind == EpilogueStage::Kind::add) without.inputs.pop_back();
-    const Problem alone = problem_of(device, graph, without, {});
+std::pair<double, double> FusedNodes::fastest(const Node& node, const Problem& fused,
+                                              const Problem& alone) const {
+    const Traits& device = context_.traits();
     const double never = std::numeric_limits<double>::infinity();
-    double fused_seconds = never, alone_seconds = never;
+    std::pair<double, double> least{never, never};
     for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {
         // If an engine is forced on the node by name, only that engine counts.
         if (!node.engine.empty() && !node.engine_by_type && engine->name() != node.engine) continue;
         const auto best = [&](const Problem& problem, double& seconds) {
-            if (!usable(context, *engine, problem)) return;
+            if (!usable(context_, *engine, problem)) return;
             const Problem laid = with_layouts(problem, engine->layouts(device, problem).front());
             seconds = std::min(
                 seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
         };
-        best(fused, fused_seconds);
-        best(alone, alone_seconds);
+        best(fused, least.first);
+        best(alone, least.second);
     }
-    if (fused_seconds == never) return false;
+    return least;
+}
+
+bool FusedNodes::pays(const Graph& graph, const Node& node) {
+    const Traits& device = context_.traits();
+    const Problem fused = problem_of(device, graph, node, {});
+    const bool any_engine = node.engine.empty();
+    if (any_engine) {
+        const auto of_problem = known_.find(fused);
+        if (of_problem != known_.end())
+            if (const auto known = of_problem->second.find(node.precision);
+                known != of_problem->second.end())
+                return known->second;
+    }
+    Node without = node;
+    without.epilogue.pop_back();
+    if (node.epilogue.back().kind == EpilogueStage::Kind::add) without.inputs.pop_back();
+    const auto [fused_seconds, alone_seconds] =
+        fastest(node, fused, problem_of(device, graph, without, {}));
     // Unfused, the stage is one more launch that reads and writes the output.
     const double output_bytes =
         static_cast<double>(storage_bytes(fused.outputs[0].shape, fused.outputs[0].dtype, {}));
     const double stage =
         2 * output_bytes / (std::max(1.0, device.gbytes_per_s) * 1e9) + device.launch_us * 1e-6;
-    return fused_seconds <= alone_seconds + stage;
+    const bool pays = fused_seconds != std::numeric_limits<double>::infinity() &&
+                      fused_seconds <= alone_seconds + stage;
+    if (any_engine) known_[fused][node.precision] = pays;
+    return pays;
 }
 
 double least_seconds(ContextImpl& context, const Graph& graph, const Node& node,

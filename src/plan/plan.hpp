@@ -47,8 +47,8 @@ struct Step {
     /// Key to disable the engine, or the joining of steps, if a launch fails. Empty for copies.
     std::string disable_key;
     std::vector<std::string> fused;
-    std::unique_ptr<Launch> launch;
-    std::vector<Place> operands;  ///< places of operands, resolved by the executor once
+    std::shared_ptr<Launch> launch;  ///< of steps of the same work, on CPUs and the host
+    std::vector<Place> operands;     ///< places of operands, resolved by the executor once
     /// Pairs (output, input) of `operands` that may be the same memory: the launch reads an element
     /// of the input before it writes the one at the same place, and no other element there.
     std::vector<std::pair<std::size_t, std::size_t>> in_place;
@@ -68,7 +68,8 @@ struct Step {
 struct Block {
     std::string name;
     std::uint64_t bytes = 0;
-    std::shared_ptr<Buffer> memory = {};  ///< of the constants of another plan
+    /// Of the constants of another plan, or of parameters that another net has filled in.
+    std::shared_ptr<Buffer> memory = {};
     bool is_constants() const { return memory || name == "constants"; }
 };
 

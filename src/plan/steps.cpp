@@ -27,7 +27,7 @@ class CopyLaunch : public Launch {
 
 }  // namespace
 
-Step StepBuilder::build(const Item& item) const {
+Step StepBuilder::build(const Item& item) {
     Step step;
     step.name = item.name;
     step.type = item.type;
@@ -64,10 +64,9 @@ void StepBuilder::add_operand(Step& step, int id) const {
     step.bytes += static_cast<double>(bytes_of(id));
 }
 
-void StepBuilder::build_node(const Item& item, Step& step) const {
+void StepBuilder::build_node(const Item& item, Step& step) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
     const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
-    step.engine = choice.engine;
     step.fused = node.fused;
     for (int id : item.writes)
         step.written.emplace_back(stored(schedule_.root(id)).place, bytes_of(id));
@@ -79,40 +78,61 @@ void StepBuilder::build_node(const Item& item, Step& step) const {
     for (const auto& [output, input] : matching_in_place(graph_, node))
         step.in_place.emplace_back(item.reads.size() + static_cast<std::size_t>(output),
                                    static_cast<std::size_t>(input));
-    note_use(step, choice.problem, choice.tuning);
-    build_launch(step, choice.problem,
-                 [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
+    find_launch(step, {choice.engine, choice.problem, choice.tuning});
 }
 
-void StepBuilder::note_use(const Step& step, const Problem& problem, const Tuning& tuning) const {
-    if (uses_ == nullptr) return;
-    uses_->push_back(
-        {step.engine, problem, tuning, cat("[", step.type, " '", step.name, "'] "), {}});
+void StepBuilder::build_pack(const Item& item, Step& step) {
+    const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
+    find_launch(step, {choice.engine, choice.problem, choice.tuning, item.packed_input});
 }
 
-void StepBuilder::build_launch(Step& step, const Problem& problem,
-                               const std::function<std::unique_ptr<Launch>()>& build) const {
-    step.disable_key = disable_key(*step.engine, problem);
-    if (!with_launches_) return;
+/// On GPUs each step keeps kernels of its own, so that runs set no arguments again. What refuses
+/// values says whose launch it is.
+bool StepBuilder::may_share(const Launch& launch) const {
+    if (context_.is_host()) return true;
+    const auto calls = launch.calls();
+    return context_.traits().wide_vectors && !calls.empty() &&
+           std::none_of(calls.begin(), calls.end(),
+                        [](const KernelCall& call) { return call.may_refuse(); });
+}
+
+void StepBuilder::find_launch(Step& step, const Work& work) {
+    step.engine = work.engine;
+    std::vector<Made>& known = made_[work.problem];
+    for (const Made& made : known) {
+        if (made.engine != work.engine || made.packed != work.packed || made.tuning != work.tuning)
+            continue;
+        step.launch = made.launch;
+        step.disable_key = made.disable_key;
+        return;
+    }
+    if (uses_ != nullptr && work.packed < 0)
+        uses_->push_back({step.engine,
+                          work.problem,
+                          work.tuning,
+                          cat("[", step.type, " '", step.name, "'] "),
+                          {}});
+    step.disable_key = disable_key(*work.engine, work.problem);
+    if (with_launches_) step.launch = make_launch(step, work);
+    if (!step.launch || may_share(*step.launch))
+        known.push_back({work.engine, work.tuning, work.packed, step.launch, step.disable_key});
+}
+
+std::unique_ptr<Launch> StepBuilder::make_launch(const Step& step, const Work& work) const {
     try {
-        step.launch = build();
-        step.launch->set_owner(cat("[", step.type, " '", step.name, "'] "));
+        std::unique_ptr<Launch> launch =
+            work.packed < 0
+                ? work.engine->build(context_, work.problem, work.tuning)
+                : work.engine->build_packing(context_, work.problem, work.tuning, work.packed);
+        launch->set_owner(cat("[", step.type, " '", step.name, "'] "));
+        return launch;
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::out_of_memory) throw;
         throw EngineFailed(error, step.disable_key);
     }
 }
 
-void StepBuilder::build_pack(const Item& item, Step& step) const {
-    const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
-    step.engine = choice.engine;
-    build_launch(step, choice.problem, [&] {
-        return choice.engine->build_packing(context_, choice.problem, choice.tuning,
-                                            item.packed_input);
-    });
-}
-
-void StepBuilder::build_reorder(const Item& item, Step& step) const {
+void StepBuilder::build_reorder(const Item& item, Step& step) {
     const Stored& from = stored(item.reads[0]);
     const Stored& to = stored(item.writes[0]);
     Problem problem;
@@ -127,12 +147,7 @@ void StepBuilder::build_reorder(const Item& item, Step& step) const {
             reasons += cat("; ", engine->name(), ": ", verdict.reason);
             continue;
         }
-        step.engine = engine;
-        note_use(step, problem, engine->default_tuning(context_.traits(), problem));
-        build_launch(step, problem, [&] {
-            return engine->build(context_, problem,
-                                 engine->default_tuning(context_.traits(), problem));
-        });
+        find_launch(step, {engine, problem, engine->default_tuning(context_.traits(), problem)});
         return;
     }
     fail(ErrorKind::unsupported, "no engine converts layout ", from.layout.str(), " to ",
