@@ -166,10 +166,11 @@ void NetImpl::bind_tensors(Built& built, const Built* before) {
         if (!tensor.defined()) {
             tensor = Tensor(context_, spec.shape, spec.dtype);
             // A run without inputs is a mistake of the caller, but must not use random bits as
-            // indices.
+            // indices. A session gives all inputs.
             const unsigned char zero = 0;
-            Access::impl(context_).queue().fill({Access::buffer(tensor).get(), 0}, tensor.bytes(),
-                                                &zero, 1);
+            if (!among_many_)
+                Access::impl(context_).queue().fill({Access::buffer(tensor).get(), 0},
+                                                    tensor.bytes(), &zero, 1);
         }
         built.executor->bind(static_cast<int>(i), tensor);
     }

@@ -226,6 +226,12 @@ class NetImpl : private ParamSupply {
     /// Replaces the current plan after one of its engines has failed.
     void plan_anew();
     void pack();
+    /// Lets the plan read the blocks of parameters that another of many nets has filled in.
+    void find_blocks(Plan& plan) const;
+    /// Lets others find the current plan's.
+    void keep_blocks();
+    /// What a block of parameters holds, by their identities and places; empty if it is none.
+    std::string content_of(const Plan& plan, std::size_t block) const;
     std::string plan_key() const;
     /// The memory that a plan alone needs.
     static std::uint64_t own_bytes(const Built& plan);

@@ -96,14 +96,52 @@ void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
     }
 }
 
+std::string NetImpl::content_of(const Plan& plan, std::size_t block) const {
+    const std::string& name = plan.blocks[block].name;
+    if (name != "params" && name != "fixed") return {};
+    std::string content = cat(name, " of ", plan.blocks[block].bytes, " bytes:");
+    for (std::size_t i = 0; i < plan.graph.values.size(); ++i) {
+        const Value& value = plan.graph.values[i];
+        const Place& place = plan.places[i];
+        if (value.role == Role::parameter && place.kind == Place::Kind::block &&
+            place.index == static_cast<int>(block))
+            content += cat(' ', source_->identity(value), " as ", name_of(value.spec.dtype), " at ",
+                           place.offset);
+    }
+    return content;
+}
+
+void NetImpl::find_blocks(Plan& plan) const {
+    for (std::size_t i = 0; i < plan.blocks.size(); ++i)
+        if (const std::string content = content_of(plan, i); !content.empty())
+            if (auto found = kept_->find(content)) plan.blocks[i].memory = std::move(found->memory);
+}
+
+void NetImpl::keep_blocks() {
+    const Plan& plan = current_->executor->plan();
+    for (std::size_t i = 0; i < plan.blocks.size(); ++i)
+        if (const std::string content = content_of(plan, i);
+            !content.empty() && !plan.blocks[i].memory)
+            kept_->add(content, store_.at(plan.blocks[i].name), 0);
+}
+
 void NetImpl::fill_all() {
+    const Plan& plan = current_->executor->plan();
     for (const auto& [name, param] : params_) {
-        Tensor tensor = current_->executor->tensor(current_->params.at(name));
+        const ValueId value = current_->params.at(name);
+        const Place& place = plan.places[static_cast<std::size_t>(value)];
+        if (place.kind == Place::Kind::block &&
+            plan.blocks[static_cast<std::size_t>(place.index)].memory)
+            continue;  // another net has filled it in
+        Tensor tensor = current_->executor->tensor(value);
         if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
         if (tensor.defined()) fill(name, tensor);
     }
     // What other nets of a session have made of the source's values stays as it is.
-    if (!among_many_) params_changed();
+    if (among_many_)
+        keep_blocks();
+    else
+        params_changed();
 }
 
 void NetImpl::params_changed() {

@@ -187,6 +187,7 @@ bool NetImpl::drop_all_plans() {
 
 std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanOptions& options) {
     std::unique_ptr<Plan> plan = make_plan(context_, graph, options);
+    if (among_many_) find_blocks(*plan);
     try {
         // Backward reads what forward has left in slabs, whatever ran in between.
         SharedSlabs* const slabs =

@@ -8,6 +8,7 @@
 #include "runtime/context_impl.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlprim {
 
@@ -46,6 +47,25 @@ ONNXRun::ONNXRun(ONNXProgram& program, const ONNXSession::Values& inputs)
     contents_.clear();
     records_.push_back({nullptr, std::move(contents)});
     advance();
+}
+
+void ONNXRun::Copies::wait() {
+    if (Queue* const copying = std::exchange(queue, nullptr)) copying->finish();
+}
+
+ONNXRun::Copies::~Copies() {
+    try {
+        wait();
+    } catch (const Error&) {
+        // The caller gets the error that has ended the run.
+    }
+}
+
+void ONNXRun::copy(const HostTensor& contents, const Tensor& memory) {
+    ContextImpl& device = Access::impl(memory.context());
+    if (!device.is_host()) copies_.queue = &device.queue();
+    device.queue().write({Access::buffer(memory).get(), memory.byte_offset()}, contents.data.data(),
+                         memory.bytes(), device.is_host());
 }
 
 /// The input as the importer sees it. Contents and key are noted in the order in which the importer
@@ -99,8 +119,7 @@ void ONNXRun::advance() {
         slots_.push_back(&slot);
         contents_.push_back(last.values[i]);
         for (Tensor* memory : {&slot.device, &slot.host})
-            if (memory->defined())
-                memory->copy_from_host(contents_.back()->data.data(), memory->bytes());
+            if (memory->defined()) copy(*contents_.back(), *memory);
     }
 }
 
@@ -118,6 +137,7 @@ ONNXSession::Values ONNXRun::run() {
     const auto& outputs = program_.model_->graph.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
         values[outputs[i].name] = result(node_->results[i]);
+    copies_.wait();
     return values;
 }
 
@@ -140,6 +160,8 @@ HostValue ONNXRun::contents(const Place& place) const {
     value->dtype = place.tensor.dtype();
     value->data.resize(place.tensor.bytes());
     place.tensor.copy_to_host(value->data.data(), value->data.size());
+    // Copies have come before it in the queue.
+    if (!Access::impl(place.tensor.context()).is_host()) copies_.queue = nullptr;
     return value;
 }
 
@@ -170,8 +192,8 @@ void ONNXRun::import() {
             if (value->strings) builder_->know(value);
             if (!value->known) wanted.push_back(value);
         });
-    const onnx::Part part = builder_->take_part(wanted);
-    std::unique_ptr<Step> step = make_step(part);
+    onnx::Part part = builder_->take_part(wanted);
+    std::unique_ptr<Step> step = make_step(part, std::move(part.operators));
     find_outputs(part, *step);
     for (const auto& output : outputs) node_->results.push_back(result_of(output.second));
     node_->step = std::move(step);
@@ -195,7 +217,7 @@ std::vector<TensorSpec> ONNXRun::call(const onnx::Part& part, const std::vector<
 ONNXRun::Record ONNXRun::run_part(const onnx::Part& part, const std::vector<Ref>& wanted,
                                   const onnx::HostFunction& function) {
     if (replayed_ == records_.size()) {
-        std::unique_ptr<Step> step = make_step(part, suits_host(part, wanted));
+        std::unique_ptr<Step> step = make_step(part, part.operators, suits_host(part, wanted));
         find_outputs(part, *step);
         for (Ref value : wanted) step->reads.push_back(place_of(value));
         step->function = function;
@@ -222,9 +244,12 @@ bool ONNXRun::suits_host(const onnx::Part& part, const std::vector<Ref>& wanted)
     return suits;
 }
 
-std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part, bool on_host) {
+std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part,
+                                                      std::vector<onnx::BuiltOperator> operators,
+                                                      bool on_host) {
     auto step = std::make_unique<Step>();
-    if (part.operators.empty()) return step;
+    if (operators.empty()) return step;
+    const std::uint64_t bytes = operators.size() * bytes_per_operator;
     onnx::Names names;
     onnx::NamedRefs inputs, outputs;
     std::map<std::string, Tensor> tensors;
@@ -237,7 +262,7 @@ std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part, bo
         tensors[inputs.back().first] = memory_of(value, on_host);
     }
     for (Ref value : part.outputs) add(outputs, value);
-    onnx::ImportedNet net = onnx::write_net(*builder_, part.operators, inputs, outputs);
+    onnx::ImportedNet net = onnx::write_net(*builder_, std::move(operators), inputs, outputs);
     net.description.source = program_.model_->source;
     NetOptions options;
     options.precision = program_.options_.precision;
@@ -248,7 +273,7 @@ std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part, bo
     step->net->run_among_many(on_host ? program_.host_kept_ : program_.kept_);
     for (const auto& [name, value] : outputs)
         step->outputs.push_back(step->net->built().outputs.at(name));
-    program_.count(*node_, step->net->kept_bytes() + part.operators.size() * bytes_per_operator);
+    program_.count(*node_, step->net->kept_bytes() + bytes);
     ++program_.nets_made_;
     return step;
 }
@@ -267,7 +292,7 @@ Tensor ONNXRun::memory_of(Ref value, bool on_host) {
     if (!memory.defined()) {
         memory =
             Tensor(on_host ? program_.host() : program_.context_, slot.spec.shape, slot.spec.dtype);
-        memory.copy_from_host(contents_[at]->data.data(), memory.bytes());
+        copy(*contents_[at], memory);
     }
     return memory;
 }

@@ -38,6 +38,8 @@ class ONNXRun : public onnx::StageRunner {
 
     onnx::Fed feed(const ONNXValue& value);
     void advance();
+    /// Enqueues a copy of a slot's contents, which live as long as the run.
+    void copy(const HostTensor& contents, const Tensor& memory);
     Record execute(const Step& step);
     onnx::HostValue contents(const Place& place) const;
     ONNXValue result(const Result& from) const;
@@ -45,12 +47,27 @@ class ONNXRun : public onnx::StageRunner {
     void import();
     Record run_part(const onnx::Part& part, const std::vector<onnx::Ref>& wanted,
                     const onnx::HostFunction& function);
-    std::unique_ptr<Step> make_step(const onnx::Part& part, bool on_host = false);
+    /// `operators`: those of the part.
+    std::unique_ptr<Step> make_step(const onnx::Part& part,
+                                    std::vector<onnx::BuiltOperator> operators,
+                                    bool on_host = false);
     bool suits_host(const onnx::Part& part, const std::vector<onnx::Ref>& wanted) const;
     void find_outputs(const onnx::Part& part, const Step& step);
     Tensor memory_of(onnx::Ref value, bool on_host);
     Place place_of(onnx::Ref value);
     Result result_of(const onnx::AnyValue& value);
+
+    /// Copies to the device that the queue may not have made yet. An error that ends the run waits
+    /// for them, since what they read ends with it.
+    struct Copies {
+        Copies() = default;
+        Copies(const Copies&) = delete;
+        Copies& operator=(const Copies&) = delete;
+        ~Copies();
+        void wait();
+
+        Queue* queue = nullptr;  ///< null: there are none
+    };
 
     ONNXProgram& program_;
     std::map<std::string, onnx::Fed> fed_;
@@ -62,6 +79,7 @@ class ONNXRun : public onnx::StageRunner {
     std::size_t replayed_ = 0;  ///< records that the importer has seen
     onnx::Builder* builder_ = nullptr;
     std::map<onnx::Ref, Tensor> computed_;
+    mutable Copies copies_;  ///< of contents and records
 };
 
 }  // namespace dlprim
