@@ -157,12 +157,14 @@ std::string Attrs::str() const {
 }
 
 std::size_t choice_of(const ops::OptionText& option, std::string_view value) {
-    std::vector<std::string> choices;
+    std::size_t count = 0;
     for (const std::string_view choice : option.choices) {
         if (choice.empty()) break;
-        if (choice == value) return choices.size();
-        choices.emplace_back(choice);
+        if (choice == value) return count;
+        ++count;
     }
+    const std::vector<std::string> choices(
+        option.choices.begin(), option.choices.begin() + static_cast<std::ptrdiff_t>(count));
     fail(ErrorKind::invalid_argument, option.name, " '", value, "' is not one of ",
          join(choices, ", "), did_you_mean(std::string(value), choices));
 }
@@ -181,32 +183,36 @@ std::vector<std::string> names_of(const std::vector<OptionSpec>& options) {
 /// The value in the option's kind. Throws where it is of another, or not allowed.
 Attr value_of(const OptionSpec& option, const Attrs& given) {
     const std::string_view name = option.text.name;
-    const auto in_range = [&](auto values) {
-        for (const auto value : values) {
-            const auto number = static_cast<double>(value);
-            if (option.text.least > -std::numeric_limits<double>::infinity())
-                require(number >= option.text.least, name, " must be at least ",
-                        text_of(option.text.least), ", not ", Printer()(value));
-            if (option.text.most < std::numeric_limits<double>::infinity())
-                require(number <= option.text.most, name, " must be at most ",
-                        text_of(option.text.most), ", not ", Printer()(value));
-        }
+    const auto in_range = [&](auto value) {
+        // Written so that NaN is in no bounds.
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        const auto number = static_cast<double>(value);
+        if (option.text.least > -infinity && !(number >= option.text.least))
+            fail(ErrorKind::invalid_argument, name, " must be at least ",
+                 text_of(option.text.least), ", not ", Printer()(value));
+        if (option.text.most < infinity && !(number <= option.text.most))
+            fail(ErrorKind::invalid_argument, name, " must be at most ", text_of(option.text.most),
+                 ", not ", Printer()(value));
+        return value;
+    };
+    const auto all_in_range = [&](auto values) {
+        for (const auto value : values) in_range(value);
         return values;
     };
     switch (option.kind) {
         case OptionKind::boolean:
             return given.boolean(name);
         case OptionKind::integer:
-            return in_range(Ints{given.integer(name)})[0];
+            return in_range(given.integer(name));
         case OptionKind::number:
-            return in_range(Doubles{given.number(name)})[0];
+            return in_range(given.number(name));
         case OptionKind::text:
             if (!option.text.choices[0].empty()) choice_of(option.text, given.text(name));
             return given.text(name);
         case OptionKind::integers:
-            return in_range(given.ints(name));
+            return all_in_range(given.ints(name));
         case OptionKind::numbers:
-            return in_range(given.numbers(name));
+            return all_in_range(given.numbers(name));
         case OptionKind::texts:
             return given.texts(name);
     }
@@ -221,18 +227,22 @@ void Schema::add(Attr value, const ops::OptionText& text) {
 }
 
 Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
-    const std::string prefix = where.empty()         ? std::string()
-                               : where.back() == ' ' ? std::string(where)
-                                                     : cat(where, " ");
-    Attrs result, given = as_written;
+    const std::string_view gap = where.empty() || where.back() == ' ' ? "" : " ";
+    Attrs result, renamed;
+    const bool renames =
+        std::any_of(options_.begin(), options_.end(), [&](const OptionSpec& option) {
+            return !option.text.other_name.empty() && as_written.has(option.text.other_name);
+        });
+    if (renames) renamed = as_written;
+    const Attrs& given = renames ? renamed : as_written;
     for (const auto& [kind, value, text] : options_) {
         if (text.other_name.empty()) continue;
         const auto other = as_written.items().find(text.other_name);
         if (other == as_written.items().end()) continue;
-        require(!as_written.has(text.name), prefix, "options '", text.name, "' and '",
+        require(!as_written.has(text.name), where, gap, "options '", text.name, "' and '",
                 text.other_name, "' are the same option; give it once");
-        given.set(text.name, other->second);
-        given.erase(text.other_name);
+        renamed.set(text.name, other->second);
+        renamed.erase(text.other_name);
     }
     for (const auto& [name, value] : given.items()) {
         const auto is_it = [&name = name](const OptionSpec& option) {
@@ -242,20 +252,20 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
                            name == "bwd_filter_algo" ||
                            std::any_of(options_.begin(), options_.end(), is_it);
         if (!known)
-            fail(ErrorKind::invalid_argument, prefix, "there is no option '", name, "'",
+            fail(ErrorKind::invalid_argument, where, gap, "there is no option '", name, "'",
                  did_you_mean(name, names_of(options_)));
     }
     for (const OptionSpec& option : options_) {
         const std::string_view name = option.text.name;
         if (!given.has(name)) {
-            require(!option.text.is_required, prefix, "option '", name, "' is missing");
+            require(!option.text.is_required, where, gap, "option '", name, "' is missing");
             result.set(name, option.value);
             continue;
         }
         try {
             result.set(name, value_of(option, given));
         } catch (const Error& error) {
-            fail(error.kind(), prefix, error.what());
+            fail(error.kind(), where, gap, error.what());
         }
     }
     return result;

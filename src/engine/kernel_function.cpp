@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace dlprim {
 
@@ -83,12 +84,16 @@ std::string undefined(const std::set<std::string>& names) {
 struct ParsedText {
     explicit ParsedText(const ProgramSource& source);
     /// Prepares for numbered_functions(), for which a text can be without any.
-    void find_names(const ProgramSource& source);
+    void find_names();
     /// Macros that put the group in front of the parameters of every kernel, and `suffix` behind
     /// all names of the text.
     std::string head_macros(const std::string& suffix) const;
 
-    std::string hash;
+    bool is_of(const ProgramSource& source) const {
+        return source.source == text && source.options == options;
+    }
+
+    std::string text, options, hash;
     std::map<std::string, std::vector<KernelParameter>, std::less<>> kernels;
     bool asks_for_ids = false;  ///< outside of its kernels, or it has sub-groups of a given size
     bool can_be_numbered = false;
@@ -98,20 +103,21 @@ struct ParsedText {
 };
 
 ParsedText::ParsedText(const ProgramSource& source)
-    : hash(hash_of(source)), kernels(kernel_signatures(source.source)) {
-    const std::string& text = source.source;
+    : text(source.source),
+      options(source.options),
+      hash(hash_of(source)),
+      kernels(kernel_signatures(text)) {
     asks_for_ids =
         mentions_outside_kernels(text, {"get_group_id", "get_global_id", "get_global_size",
                                         "get_num_groups", "intel_reqd_sub_group_size"});
     if (!mentions(text,
                   {"async_work_group_copy", "async_work_group_strided_copy", "wait_group_events"}))
-        find_names(source);
+        find_names();
 }
 
-void ParsedText::find_names(const ProgramSource& source) {
-    const std::string& text = source.source;
+void ParsedText::find_names() {
     std::set<std::string> macros;
-    can_be_numbered = defines_of(source.options, defines, macros);
+    can_be_numbered = defines_of(options, defines, macros);
     if (!can_be_numbered) return;
     for (std::string& name : defined_macros(text)) macros.insert(std::move(name));
     for (const auto& [name, parameters] : kernels) macros.insert(name);
@@ -143,7 +149,15 @@ bool has_struct(const std::vector<KernelFunction::Parameter>& parameters) {
 
 const ParsedText& parsed(const ProgramSource& source) {
     static ProgramMemo<ParsedText> texts;
-    return texts.of(source, [&] { return ParsedText(source); });
+    // A program is asked about many times, and to compare its text with the one that was at this
+    // address takes a tenth of the time to look it up.
+    thread_local std::unordered_map<const ProgramSource*, const ParsedText*> latest;
+    constexpr std::size_t most = 4096;
+    if (latest.size() > most) latest.clear();
+    const ParsedText*& known = latest[&source];
+    if (known == nullptr || !known->is_of(source))
+        known = &texts.of(source, [&] { return ParsedText(source); });
+    return *known;
 }
 
 }  // namespace

@@ -185,6 +185,7 @@ void Graph::sort() {
     if (is_in_order(*this)) return;
     // A depth-first walk over producers keeps the given order wherever it is valid already.
     std::vector<Node> ordered;
+    ordered.reserve(nodes.size());
     std::vector<NodeId> moved(nodes.size(), -1);
     std::vector<char> state(nodes.size(), 0);
     std::vector<std::pair<NodeId, std::size_t>> stack;

@@ -101,24 +101,28 @@ std::string OperatorRegistry::type_of(std::string_view name) const {
 CompleteType OperatorRegistry::complete(std::string_view type, const Attrs& given,
                                         std::string_view where) const {
     CompleteType made{get(type), {}, {}, {}};
-    Attrs options = given, own;
+    Attrs others, own;
+    const Attrs* options = &given;
     for (const auto& [name, value] : given.items()) {
         if (!name.starts_with('@')) continue;
+        if (own.items().empty()) others = given;
         own.set(name, value);
-        options.erase(name);
+        others.erase(name);
+        options = &others;
     }
     if (const TypeAlias* alias = find_alias(type)) {
         made.alias = alias->name;
         if (alias->schema != nullptr) {
-            made.alias_attrs = alias->schema->complete(options, where);
+            made.alias_attrs = alias->schema->complete(*options, where);
             try {
-                options = alias->meant(made.alias_attrs);
+                others = alias->meant(made.alias_attrs);
             } catch (const Error& error) {
                 throw Error(error.kind(), cat(where, error.what()));
             }
+            options = &others;
         }
     }
-    made.attrs = made.op.schema().complete(options, where);
+    made.attrs = made.op.schema().complete(*options, where);
     if (!made.alias.empty() && made.alias_attrs.items().empty()) made.alias_attrs = made.attrs;
     for (const auto& [name, value] : own.items()) made.attrs.set(name, value);
     return made;

@@ -48,7 +48,7 @@ Part Builder::take_part(const std::vector<Ref>& wanted, const std::set<Ref>& liv
     std::vector<std::size_t> still_pending;
     for (const std::size_t at : pending_) {
         if (is_now[at]) {
-            part.operators.push_back(made_[at]);
+            part.operators.push_back(std::move(made_[at]));  // nobody reads it there again
         } else if (is_needed[at]) {
             still_pending.push_back(at);
             for (const auto* list : {&made_[at].inputs, &made_[at].params})

@@ -144,11 +144,12 @@ class NetWriter {
         return tensors_[value] = name;
     }
 
-    void write(const BuiltOperator& made) {
+    /// Takes its texts and options.
+    void write(BuiltOperator& made) {
         NetDescription::Op op;
-        op.type = made.type;
-        op.name = made.name;
-        op.options = made.options;
+        op.type = std::move(made.type);
+        op.name = std::move(made.name);
+        op.options = std::move(made.options);
         for (Ref value : made.inputs) op.inputs.push_back(tensor_name(value));
         const bool all_known = std::all_of(made.params.begin(), made.params.end(),
                                            [](Ref value) { return value->known != nullptr; });
@@ -163,7 +164,7 @@ class NetWriter {
             if (!tensors_.count(value)) {
                 const std::string given = builder_.name_of(value);
                 tensors_[value] = tensor_names_.take(
-                    !given.empty() ? given : cat(made.name, i == 0 ? "" : cat(":", i)));
+                    !given.empty() ? given : cat(op.name, i == 0 ? "" : cat(":", i)));
             }
             op.outputs.push_back(tensors_[value]);
         }

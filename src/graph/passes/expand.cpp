@@ -44,17 +44,32 @@ bool apply(const RewriteRule& rule, Graph& graph, const Node& node, std::vector<
     }
 }
 
+/// Takes a node out of the array, which moves when nodes are added. What rules may see of it there
+/// stays: what it is and what it reads and makes.
+Node taken(Node& node) {
+    Node whole = std::move(node);
+    node = Node();
+    node.op = whole.op;
+    node.part = whole.part;
+    node.inputs = whole.inputs;
+    node.outputs = whole.outputs;
+    return whole;
+}
+
 }  // namespace
 
 void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
     // New nodes are appended, so this loop visits them too.
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         if (graph.nodes[i].removed) continue;
-        const Node node = graph.nodes[i];  // a copy: adding nodes moves the array
+        Node node = taken(graph.nodes[i]);
         const std::size_t first_new = graph.nodes.size();
         std::vector<ValueId> outputs;
         graph.release_name(node.name);
-        if (!apply(rule, graph, node, outputs)) continue;
+        if (!apply(rule, graph, node, outputs)) {
+            graph.nodes[i] = std::move(node);
+            continue;
+        }
         require(outputs.size() == node.outputs.size(), "[", node.type(), " '", node.name,
                 "'] was rewritten with another number of outputs");
         bool named =
