@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace dlprim {
 
@@ -22,7 +25,7 @@ std::string where(const Op& op) {
 /// already keep their order. That matters for operators that work in place: each makes a new
 /// version of its tensor, and only the order says which version a reader means.
 std::vector<const Op*> ordered(const NetDescription& description) {
-    std::set<std::string, std::less<>> known;
+    std::unordered_set<std::string_view> known;
     for (const auto& input : description.inputs) known.insert(input.name);
     std::vector<const Op*> result, waiting;
     for (const Op& op : description.operators) waiting.push_back(&op);
@@ -46,6 +49,7 @@ std::vector<const Op*> ordered(const NetDescription& description) {
                 for (const std::string& name : op->inputs) {
                     if (known.count(name) || made_later.count(name)) continue;
                     std::vector<std::string> candidates(known.begin(), known.end());
+                    std::sort(candidates.begin(), candidates.end());
                     candidates.insert(candidates.end(), made_later.begin(), made_later.end());
                     fail(ErrorKind::invalid_argument, where(*op), "input '", name,
                          "' is neither a network input nor any operator's output",
@@ -232,6 +236,7 @@ class Builder {
         const auto meant = [&](const std::string& name) {
             std::vector<std::string> known;
             for (const auto& tensor : tensors_) known.push_back(tensor.first);
+            std::sort(known.begin(), known.end());  // of names as near, the first is meant
             return did_you_mean(name, known);
         };
         require(!description_.outputs.empty(), "the network names no outputs");
@@ -254,8 +259,7 @@ class Builder {
 
     const NetDescription& description_;
     Graph graph_;
-    std::map<std::string, ValueId, std::less<>> tensors_;
-    std::map<std::string, ValueId, std::less<>> params_;
+    std::unordered_map<std::string, ValueId> tensors_, params_;
 };
 
 }  // namespace

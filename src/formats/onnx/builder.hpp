@@ -27,6 +27,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -107,9 +109,9 @@ class Names {
     std::string take(const std::string& wanted) { return *taken_.insert(unused(wanted)).first; }
 
   private:
-    std::set<std::string> taken_;
+    std::unordered_set<std::string> taken_;
     /// The next number to try for a name. Thousands of nodes may have the same name.
-    std::map<std::string, int> next_;
+    std::unordered_map<std::string, int> next_;
 };
 
 class Builder {
@@ -219,7 +221,7 @@ class Builder {
     std::vector<Ref> inputs_;
     int fed_ = 0;
     Names operator_names_;
-    std::map<Ref, std::string> names_;  ///< what the model calls values
+    std::unordered_map<Ref, std::string> names_;  ///< what the model calls values
     std::vector<std::string> texts_;
     std::map<std::string, std::int64_t> text_numbers_;
     ValueCopies own_copies_;

@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -64,11 +65,13 @@ class Importer : public GraphRunner {
 
   private:
     /// By name, the last node that reads a value; the number of nodes for an output.
-    using LastUses = std::map<std::string, std::size_t>;
+    using LastUses = std::unordered_map<std::string, std::size_t>;
+
+    using Values = std::unordered_map<std::string, AnyValue>;
 
     /// The values by name that nodes of one graph or function can read.
     struct Scope {
-        std::map<std::string, AnyValue, std::less<>> values;
+        Values values;
         const Scope* parent = nullptr;           ///< of the graph around this one
         const Attributes* attributes = nullptr;  ///< of the function's node, inside a function
         const std::map<std::string, std::int64_t, std::less<>>* opsets = nullptr;
@@ -125,7 +128,7 @@ class Importer : public GraphRunner {
     /// By domain and name; null: the model has several.
     std::map<std::pair<std::string, std::string>, const Function*> functions_;
     /// Initialisers of graphs that nodes own, which loops need more than once.
-    std::map<const Graph*, std::map<std::string, AnyValue, std::less<>>> initializers_;
+    std::map<const Graph*, Values> initializers_;
     /// By symbol: its size, and the first input that has it.
     std::map<std::string, std::pair<std::int64_t, std::string>> symbols_;
     std::map<std::string, std::string> refused_;  ///< values that cannot be had, and why

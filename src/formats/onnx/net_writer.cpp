@@ -7,6 +7,7 @@
 #include "graph/operator.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace dlprim::onnx {
 
@@ -175,10 +176,10 @@ class NetWriter {
     std::vector<BuiltOperator> operators_;
     std::deque<BuiltValue> copies_;
     MadeValues made_;
-    std::map<Ref, std::size_t> producers_;
+    std::unordered_map<Ref, std::size_t> producers_;
     Names operator_names_, tensor_names_, parameter_names_;
     /// What the description calls tensors and parameters.
-    std::map<Ref, std::string> tensors_, parameters_;
+    std::unordered_map<Ref, std::string> tensors_, parameters_;
     ImportedNet net_;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace dlprim::onnx {
 
@@ -47,8 +48,8 @@ class Finder {
     std::vector<BuiltOperator>& operators_;
     const Builder& builder_;
     MadeValues& made_;
-    std::map<Ref, int> uses_;
-    std::map<Ref, std::size_t> makers_;
+    std::unordered_map<Ref, int> uses_;
+    std::unordered_map<Ref, std::size_t> makers_;
 };
 
 // What an operator is.
