@@ -11,7 +11,8 @@
 //     | tile 1|        |    |####|    |   are summed
 //     | ...   |        |    |    |    |
 //     +-------+        +----+----+----+
-//     A: a block of row_tiles tiles, packed to local memory for all panels of the work-item
+//     A: a block of row_tiles tiles, packed to local memory for all panels of the work-item. The last tiles may have fewer
+//     rows (matmul/vector_tile.clh); a tile of the packed block has a_width rows, which is MR unless all of A has fewer.
 //
 // (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.) A work-item computes row_tiles tiles by
 // column_panels panels of C, for k_part steps of k. Where it needs several blocks of k, sums wait in `sums` in the meantime.
@@ -21,14 +22,11 @@
 // W                           lanes of a vector                                           16
 // NV, MR                      vectors and rows of a tile                                  2, 12
 // K_BLOCK                     the most steps of a block of k                              384
-// A_PACKED                    whether A is packed; else it is read in place               1
-// A_FLOATS                    with A_PACKED, local memory for a block of A                131072
-// A_STEPS, B_STEPS            1 if neighbouring steps of k are neighbours in memory       0, 1
-// FINISH                      1 for the program of matmul_cache_blocked_finish alone      0
+// A_FLOATS                    local memory for a block of A                               131072
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
 //
-// Work-group: one work-item. Local memory: K_BLOCK * NR floats, and A_FLOATS with A_PACKED.
+// Work-group: one work-item. Local memory: K_BLOCK * NR + A_FLOATS floats.
 
 #include "matmul/batch.clh"
 #include "matmul/vector_tile.clh"
@@ -62,26 +60,6 @@ INLINE void put_some(const float* sums, float alpha, int has_bias, global float*
     }
 }
 
-// Of `rows` rows of a tile in C, which has rows of n, of which `columns` are left. The last columns are stored by loops, so
-// that the text has that once for all vectors.
-INLINE void put_tile(const vec* acc, int rows, float alpha, int has_bias, global float* c, global const float* bias,
-                     global const float* residual, int n, int columns) {
-    if (columns >= NR) {
-        FOR_SUMS if (r < rows) {
-            const long at = (long)r * n + v * W;
-            put(acc[r * NV + v], alpha, has_bias, c + at, bias + v * W, residual + at);
-        }
-        return;
-    }
-    float last[MR * NR];
-    FOR_SUMS VSTORE(acc[r * NV + v], 0, last + r * NR + v * W);
-    for (int r = 0; r < rows; ++r) {
-        const long at = (long)r * n;
-        put_some(last + r * NR, alpha, has_bias, c + at, bias, residual + at, columns);
-    }
-}
-
-#if !FINISH
 #define PANEL local
 #include "matmul/pack.clh"
 
@@ -97,26 +75,66 @@ INLINE void pack_lines(int along, global const float* from, long line_step, long
     else pack_across(from, k_step, lines, steps, width, to);
 }
 
-// Step p of row r of a tile of A.
-#if A_PACKED
-#define A_NOW pa[r]
-#else
-#define A_NOW lines[r][p]
-#endif
+// What is prefetched in each step of k: a line of an operand's next block, `step` elements after the one before.
+struct prefetched {
+    global const float* line;
+    long step;
+};
+
+// Adds `steps` steps of k to the sums of `height` rows, which are in `before` unless this is the start, and stores them to
+// `lanes`. The steps are in `shares` parts, each with lines of the next panel of B to prefetch, share_distance apart.
+INLINE void add_steps(const int height, int start, int steps, local const float* pa, int a_width, local const float* pb,
+                      global const float* before, struct prefetched next_a, struct prefetched next_b, int shares, long share_distance,
+                      int most_shares, float* lanes) {
+    vec acc[MR][NV];
+    FOR_SUMS(height) acc[r][v] = start ? (vec)(0.0f) : VLOAD(r * NV + v, before);
+    const int share_steps = (steps + shares - 1) / shares;
+    for (int share = 0; share < shares; ++share) {
+        const int from = share * share_steps, to = min(from + share_steps, steps);
+        global const float* line = next_b.line + min(share, most_shares) * share_distance;
+        for (int p = from; p < to; ++p) {
+            vec b_now[NV];
+            read_panel(pb, b_now);
+#pragma unroll
+            for (int r = 0; r < height; ++r) add_products(acc[r], (vec)(pa[r]), b_now);
+            pa += a_width;
+            pb += NR;
+            prefetch_line_far(next_a.line);
+            next_a.line += next_a.step;
+            prefetch_line_far(line);
+            line += next_b.step;
+        }
+    }
+    FOR_SUMS(height) VSTORE(acc[r][v], r * NV + v, lanes);
+}
+
+// Of `rows` rows in `lanes` to C, which has rows of n, of which `columns` are left.
+INLINE void put_rows(const float* lanes, int rows, float alpha, int has_bias, global float* c, global const float* bias,
+                     global const float* residual, int n, int columns) {
+    for (int r = 0; r < rows; ++r, lanes += NR, c += n, residual += n) {
+        if (columns >= NR) {
+#pragma unroll
+            for (int v = 0; v < NR; v += W)
+                put(VLOAD(0, lanes + v), alpha, has_bias, c + v, bias + v, residual + v);
+        } else {
+            put_some(lanes, alpha, has_bias, c, bias, residual, columns);
+        }
+    }
+}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset,
-    global float* sums, ulong sums_offset, int m, int n, int k, int k_block, int k_part, int parts, int row_tiles, int column_panels,
+    global float* sums, ulong sums_offset, int m, int n, int k, int k_block, int k_part, int parts, int row_tiles, int column_panels, int a_width,
     long a_row, long a_k, long b_k, long b_column, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
     long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
-#if A_PACKED
     local float a_block[A_FLOATS];
-#endif
     local float b_panel[K_BLOCK * NR];
+    const int a_along = a_k == 1, b_along = b_k == 1;  // whether neighbouring steps of k are neighbours in memory
     const int panels = (n + NR - 1) / NR, tiles = (m + MR - 1) / MR;
     const int first_panel = get_global_id(0) * column_panels, last_panel = min(first_panel + column_panels, panels);
     const int first_tile = get_global_id(1) * row_tiles, last_tile = min(first_tile + row_tiles, tiles);
+    const int row_end = min(last_tile * MR, m);
     const long batch = get_global_id(2) / parts;
     const int begin = (int)(get_global_id(2) % parts) * k_part, end = min(begin + k_part, k);
     a += a_offset + A_BATCH(batch);
@@ -128,81 +146,48 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     for (int k0 = begin; k0 < end; k0 += k_block) {
         const int steps = min(k_block, end - k0), start = k0 == begin, finish = parts == 1 && k0 + steps >= end;
         // While a tile is multiplied, it prefetches this many lines of k of the next panel, one after the other.
-        const int shares = B_STEPS ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
-        const int share_steps = (steps + shares - 1) / shares;
-#if A_PACKED
+        const int shares = b_along ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
         for (int tile = first_tile; tile < last_tile; ++tile)
-            pack_lines(A_STEPS, a + tile * MR * a_row + k0 * a_k, a_row, a_k, min(MR, m - tile * MR), steps, MR,
-                       a_block + (tile - first_tile) * MR * steps);
-#endif
+            pack_lines(a_along, a + tile * MR * a_row + k0 * a_k, a_row, a_k, min(MR, m - tile * MR), steps, a_width,
+                       a_block + (tile - first_tile) * a_width * steps);
         for (int panel = first_panel; panel < last_panel; ++panel) {
             const int column = panel * NR;
             global const float* b_from = b + column * b_column + k0 * b_k;
-            pack_lines(B_STEPS, b_from, b_column, b_k, min(NR, n - column), steps, NR, b_panel);
+            pack_lines(b_along, b_from, b_column, b_k, min(NR, n - column), steps, NR, b_panel);
             global const float* b_next = panel + 1 == last_panel ? b + first_panel * NR * b_column + (k0 + steps) * b_k
                                                                  : b_from + NR * b_column;
-            for (int tile = first_tile; tile < last_tile; ++tile) {
-                const int row = tile * MR, rows = min(MR, m - row);
-                global float* tile_sums = sums + ((long)panel * tiles + tile) * (MR * NR);
+            for (int row = first_tile * MR, height; row < row_end; row += height) {
+                height = tile_height(row_end - row);
+                const int tile = row / MR, turn = tile - first_tile, rows = min(height, row_end - row);
+                global float* tile_sums = sums + ((long)panel * tiles + tile) * (MR * NR) + row % MR * NR;
                 if (finish) fetch_ends(c + column, residual + column, row, row + rows, n);
-                vec acc[MR][NV];
-                FOR_SUMS acc[r][v] = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
-                local const float* pb = b_panel;
-#if A_PACKED
-                local const float* pa = a_block + (tile - first_tile) * MR * steps;
-#else
-                global const float* lines[MR];
-#pragma unroll
-                for (int r = 0; r < MR; ++r) lines[r] = a + row * a_row + k0 + min(r, rows - 1) * a_row;
-#endif
                 // What is packed next is prefetched, a line of each operand a step. `b_next` is where the panel comes from.
-                global const float* next_a = b;
-                long next_a_step = 0;
-#if A_PACKED && !A_STEPS
-                if (panel == first_panel && k0 + steps < end) {
-                    next_a = a + row * a_row + (k0 + steps) * a_k;
-                    next_a_step = a_k;
+                struct prefetched next_a = {b, 0}, next_b;
+                if (!a_along && panel == first_panel && k0 + steps < end) {
+                    next_a.line = a + row * a_row + (k0 + steps) * a_k;
+                    next_a.step = a_k;
                 }
-#endif
-                const int turn = tile - first_tile;
-                for (int share = 0; share < shares; ++share) {
-                    const int from = share * share_steps, to = min(from + share_steps, steps);
-#if B_STEPS
-                    global const float* next_b = b_next + min(turn * shares + share, NR - 1) * b_column;
-                    const long next_b_step = shares;
-#else
-                    global const float* next_b = b_next + min(turn, NR / LINE_FLOATS) * LINE_FLOATS;
-                    const long next_b_step = turn < NR / LINE_FLOATS ? b_k : 0;
-#endif
-                    for (int p = from; p < to; ++p) {
-                        vec b_now[NV];
-                        read_panel(pb, b_now);
-#pragma unroll
-                        for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(A_NOW), b_now);
-#if A_PACKED
-                        pa += MR;
-#endif
-                        pb += NR;
-#if A_PACKED && !A_STEPS
-                        prefetch_line_far(next_a);
-                        next_a += next_a_step;
-#endif
-                        prefetch_line_far(next_b);
-                        next_b += next_b_step;
-                    }
-                }
-                if (finish) {
-                    const long at = (long)row * n + column;
-                    put_tile(acc[0], rows, alpha, has_bias, c + at, bias + column, residual + at, n, n - column);
+                const int first_share = b_along ? min(turn * shares, NR - 1) : 0;
+                if (b_along) {
+                    next_b.line = b_next + first_share * b_column;
+                    next_b.step = shares;
                 } else {
-                    FOR_SUMS *(global vec_any*)(tile_sums + (r * NV + v) * W) = acc[r][v];
+                    next_b.line = b_next + min(turn, NR / LINE_FLOATS) * LINE_FLOATS;
+                    next_b.step = turn < NR / LINE_FLOATS ? b_k : 0;
                 }
+                float lanes[MR * NR];
+                CALL_BY_HEIGHT(height, add_steps, start, steps, a_block + turn * a_width * steps + row % MR, a_width, b_panel,
+                               tile_sums, next_a, next_b, shares, b_column, NR - 1 - first_share, lanes);
+                const long at = (long)row * n + column;
+                if (finish)
+                    put_rows(lanes, rows, alpha, has_bias, c + at, bias + column, residual + at, n, n - column);
+                else
+                    for (int i = 0; i < rows * NR; i += W) *(global vec_any*)(tile_sums + i) = VLOAD(0, lanes + i);
             }
         }
     }
 }
 
-#else
 // Adds the sums of a tile that `parts` work-items left. Work-item: a tile of C.
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked_finish(
     global const float* sums, ulong sums_offset, global const float* bias, ulong bias_offset, global const float* residual,
@@ -226,4 +211,3 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked_
         put_some(total, alpha, has_bias, c + at, bias + column, residual + at, min(NR, n - column));
     }
 }
-#endif

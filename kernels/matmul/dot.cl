@@ -10,12 +10,14 @@
 //
 // Define                      meaning                                                     example
 // W                           lanes of a vector                                           8
-// MR, NV                      rows and columns of a block, 1..8 and 1..4                  4, 2
+// MR, NV                      rows and columns of a block                                 6, 4
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
 //
-// Work-item: several blocks that lie side by side. Rows and columns beyond the edge of C repeat the last one and are
-// not stored. Work-group: one work-item. Local memory: none.
+// The last blocks of rows may have fewer (matmul/vector_tile.clh), and a last column alone is a block of MR rows.
+//
+// Work-item: MR rows of several blocks that lie side by side. Rows and columns beyond the edge of C repeat the last one and
+// are not stored. Work-group: one work-item. Local memory: none.
 
 #include "matmul/batch.clh"
 #include "matmul/vector_tile.clh"
@@ -51,12 +53,54 @@ inline void put(float v, int row, int column, int n, int has_bias, global float*
     c[at] = v;
 }
 
+// Sums of a block of `height` rows and `width` columns, of which `rows` and `columns` exist: vectors of sums to `lanes`, sums of
+// the last steps, which fill no vector, to `ends`. Rows and columns are k apart.
+INLINE void sum_block(const int height, const int width, int rows, int columns, int k, global const float* a,
+                      global const float* b, float* lanes, float* ends) {
+    global const float *pa[MR], *pb[NV];
+    vec acc[MR][NV];
+    float tails[MR][NV];
+#pragma unroll
+    for (int r = 0; r < height; ++r) {
+        pa[r] = a + (long)min(r, rows - 1) * k;
+#pragma unroll
+        for (int v = 0; v < width; ++v) acc[r][v] = (vec)(0.0f), tails[r][v] = 0.0f;
+    }
+#pragma unroll
+    for (int v = 0; v < width; ++v) pb[v] = b + (long)min(v, columns - 1) * k;
+    int p = 0;
+    for (; p + W <= k; p += W) {
+        vec b_now[NV];
+#pragma unroll
+        for (int v = 0; v < width; ++v) b_now[v] = VLOAD(0, pb[v] + p);
+#pragma unroll
+        for (int r = 0; r < height; ++r) {
+            const vec a_now = VLOAD(0, pa[r] + p);
+#pragma unroll
+            for (int v = 0; v < width; ++v) acc[r][v] = add_product(acc[r][v], a_now, b_now[v]);
+        }
+    }
+    for (; p < k; ++p) {
+#pragma unroll
+        for (int r = 0; r < height; ++r)
+#pragma unroll
+            for (int v = 0; v < width; ++v) tails[r][v] += pa[r][p] * pb[v][p];
+    }
+#pragma unroll
+    for (int r = 0; r < height; ++r)
+#pragma unroll
+        for (int v = 0; v < width; ++v) {
+            VSTORE(acc[r][v], r * NV + v, lanes);
+            ends[r * NV + v] = tails[r][v];
+        }
+}
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
     int n, int k, int columns, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
     long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
-    const int row = get_global_id(0) * MR;
+    const int top = get_global_id(0) * MR, bottom = min(top + MR, m);
     const int first = get_global_id(1) * columns, last = min(n, first + columns);
     const long batch = get_global_id(2);
     a += a_offset + A_BATCH(batch);
@@ -65,36 +109,19 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     bias += bias_offset;
     residual += residual_offset + (ulong)batch * m * n;
     for (int column = first; column < last; column += NV) {
-        global const float *pa[MR], *pb[NV];
-        vec acc[MR][NV];
-        float tails[MR][NV];
-#pragma unroll
-        for (int r = 0; r < MR; ++r) {
-            pa[r] = a + (long)min(row + r, m - 1) * k;
-#pragma unroll
-            for (int v = 0; v < NV; ++v) acc[r][v] = (vec)(0.0f), tails[r][v] = 0.0f;
+        const int block_columns = min(NV, last - column);
+        for (int row = top; row < bottom;) {
+            const int height = block_columns == 1 ? MR : tile_height(bottom - row), rows = min(height, bottom - row);
+            // By way of memory, so that sums across, bias and epilogue are compiled once and not MR * NV times.
+            float lanes[MR * NV * W], ends[MR * NV];
+            global const float *from_a = a + (long)row * k, *from_b = b + (long)column * k;
+            if (block_columns == 1) sum_block(MR, 1, rows, 1, k, from_a, from_b, lanes, ends);
+            else CALL_BY_HEIGHT(height, sum_block, NV, rows, block_columns, k, from_a, from_b, lanes, ends);
+            for (int r = 0; r < rows; ++r)
+                for (int v = 0; v < block_columns; ++v)
+                    put(alpha * (across(VLOAD(r * NV + v, lanes)) + ends[r * NV + v]), row + r, column + v, n, has_bias, c,
+                        bias, residual);
+            row += height;
         }
-#pragma unroll
-        for (int v = 0; v < NV; ++v) pb[v] = b + (long)min(column + v, n - 1) * k;
-        int p = 0;
-        for (; p + W <= k; p += W) {
-            vec b_now[NV];
-#pragma unroll
-            for (int v = 0; v < NV; ++v) b_now[v] = VLOAD(0, pb[v] + p);
-#pragma unroll
-            for (int r = 0; r < MR; ++r) add_products(acc[r], VLOAD(0, pa[r] + p), b_now);
-        }
-        for (; p < k; ++p)
-            FOR_SUMS tails[r][v] += pa[r][p] * pb[v][p];
-        // By way of memory, so that sums across, bias and epilogue are compiled once and not MR * NV times.
-        float lanes[MR * NV * W], ends[MR * NV];
-        FOR_SUMS {
-                VSTORE(acc[r][v], r * NV + v, lanes);
-                ends[r * NV + v] = tails[r][v];
-            }
-        for (int r = 0; r < MR && row + r < m; ++r)
-            for (int v = 0; v < NV && column + v < n; ++v)
-                put(alpha * (across(VLOAD(r * NV + v, lanes)) + ends[r * NV + v]), row + r, column + v, n, has_bias, c, bias,
-                    residual);
     }
 }

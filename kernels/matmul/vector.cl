@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT
 // matmul.vector: matrix products on CPUs, by register tiles of explicit vectors.
 //
-// A work-item computes up to TILES tiles of MR rows by NV*W columns, one below the other, with one panel of B. It takes
-// `k_block` steps of k at a time, so that these steps of the panel stay in the first-level cache:
+// A work-item computes up to TILES tiles of MR rows by NV*W columns, one below the other, with one panel of B. The last
+// ones may have fewer rows (matmul/vector_tile.clh). It takes `k_block` steps of k at a time, so that these steps of the panel stay in the first-level cache:
 //
 //              panel of B: k steps of NV vectors of W floats
 //   A: MR rows [ c0_0 c0_1 ]   MR*NV accumulators stay in registers over a block
 //              [ c1_0 c1_1 ]
 //
-// B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], with zeros beyond column n. A is read in
-// place, or with A_PACKED in tiles of [k][MR].
+// B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], with zeros beyond column n. Row r and step p
+// of tile t of A are at t * a_tile + r * a_row + p * a_k: A is read in place, or packed as [tile][k][MR].
 //
 // In the last block of k, the lines of C and of the residual that a tile's epilogue touches are prefetched, because they
 // are short pieces of rows.
 //
-// With a single row (MR 1) each number of B is used once, and B comes from memory. Then B is prefetched AHEAD_LINES cache
+// With a single row each number of B is used once, and B comes from memory. Then B is prefetched AHEAD_LINES cache
 // lines ahead, which keeps more reads under way than processors keep by themselves.
 //
 // Define                      meaning                                                     example
 // W                           lanes of a vector                                           8
-// NV, MR                      vectors and rows of a tile                                  2, 6
+// NV, MR                      vectors and rows of a tile                                  2, 12
 // TILES                       the most tiles of a work-item                               8
-// A_PACKED                    whether A is packed                                         0
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
 //
@@ -61,15 +60,38 @@ INLINE void read_vectors(global const float* from, vec* to) {
     for (int v = 0; v < NV; ++v) to[v] = VLOAD(v, from);
 }
 
+// Adds `steps` steps of k to the sums of `height` rows in `lanes`, or starts them. `rows` of the rows exist.
+INLINE void add_steps(const int height, int rows, int start, int steps, global const float* a, long a_row, long a_k,
+                      global const float* pb, float* lanes) {
+    vec acc[MR][NV];
+    FOR_SUMS(height) acc[r][v] = start ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
+    global const float* lines[MR];
+#pragma unroll
+    for (int r = 0; r < height; ++r) lines[r] = a + min(r, rows - 1) * a_row;
+    long at = 0;
+    for (int p = 0; p < steps; ++p) {
+        if (height == 1) {
+#pragma unroll
+            for (int v = 0; v < NR; v += LINE_FLOATS) prefetch_line_far(pb + AHEAD_LINES * LINE_FLOATS + v);
+        }
+        vec b_now[NV];
+        read_vectors(pb, b_now);
+#pragma unroll
+        for (int r = 0; r < height; ++r) add_products(acc[r], (vec)(lines[r][at]), b_now);
+        at += a_k;
+        pb += NR;
+    }
+    FOR_SUMS(height) VSTORE(acc[r][v], r * NV + v, lanes);
+}
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int k_block, long a_row, long a_k, long b_panel, int tiles, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
-    long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
+    int n, int k, int k_block, long a_tile, long a_row, long a_k, long b_panel, int tiles, int batch_middle, int batch_inner,
+    long a_outer, long a_middle, long a_inner, long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
     const int column = get_global_id(0) * NR;
     const long batch = get_global_id(2);
-    const int first = get_global_id(1) * tiles;
-    const int last = min(first + tiles, (m + MR - 1) / MR);
+    const int first = get_global_id(1) * tiles * MR, last = min(first + tiles * MR, m);
     a += a_offset + A_BATCH(batch);
     b += b_offset + B_BATCH(batch) + get_global_id(0) * b_panel;
     c += c_offset + (ulong)batch * m * n + column;
@@ -78,52 +100,20 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     float sums[TILES * MR * NR];
     for (int k0 = 0; k0 == 0 || k0 < k; k0 += k_block) {
         const int steps = min(k_block, k - k0);
-        for (int tile = first; tile < last; ++tile) {
-            float* lanes = sums + (tile - first) * MR * NR;
-            global const float* pb = b + (long)k0 * NR;
-            if (k0 + steps >= k) fetch_ends(c, residual, tile * MR, min(tile * MR + MR, m), n);
-            vec acc[MR][NV];
-            FOR_SUMS acc[r][v] = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
-#if A_PACKED
-            global const float* pa = a + (long)tile * MR * k + (long)k0 * MR;
-            for (int p = 0; p < steps; ++p) {
-                vec b_now[NV];
-                read_vectors(pb, b_now);
-#pragma unroll
-                for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(pa[r]), b_now);
-                pa += MR;
-                pb += NR;
-            }
-#else
-            const int rows = min(MR, m - tile * MR);
-            global const float* a_tile = a + (long)tile * MR * a_row + k0 * a_k;
-            global const float* lines[MR];
-#pragma unroll
-            for (int r = 0; r < MR; ++r) lines[r] = a_tile + min(r, rows - 1) * a_row;
-            long at = 0;
-            for (int p = 0; p < steps; ++p) {
-#if MR == 1
-#pragma unroll
-                for (int v = 0; v < NR; v += LINE_FLOATS) prefetch_line_far(pb + AHEAD_LINES * LINE_FLOATS + v);
-#endif
-                vec b_now[NV];
-                read_vectors(pb, b_now);
-#pragma unroll
-                for (int r = 0; r < MR; ++r) add_products(acc[r], (vec)(lines[r][at]), b_now);
-                at += a_k;
-                pb += NR;
-            }
-#endif
-            // By way of memory, so that bias, epilogue and edges are compiled once and not MR * NV times.
-            FOR_SUMS VSTORE(acc[r][v], r * NV + v, lanes);
-            if (k0 + steps < k) continue;
-            const int ends = min(MR, m - tile * MR);
-            for (int r = 0; r < ends; ++r) {
-                const long at = (long)(tile * MR + r) * n;
+        for (int row = first; row < last;) {
+            const int height = tile_height(last - row), rows = min(height, last - row);
+            float* lanes = sums + (row - first) * NR;
+            if (k0 + steps >= k) fetch_ends(c, residual, row, row + rows, n);
+            CALL_BY_HEIGHT(height, add_steps, rows, k0 == 0, steps,
+                           a + row / MR * a_tile + row % MR * a_row + k0 * a_k, a_row, a_k, b + (long)k0 * NR, lanes);
+            // The sums are in memory, so that bias, epilogue and edges are compiled once and not for each sum of a tile.
+            for (int r = 0; k0 + steps >= k && r < rows; ++r) {
+                const long at = (long)(row + r) * n;
                 for (int v = 0; v < NV; ++v)
                     put(lanes + r * NR + v * W, alpha, has_bias, c + at + v * W, bias + column + v * W,
                         residual + at + v * W, n - column - v * W);
             }
+            row += height;
         }
     }
 }

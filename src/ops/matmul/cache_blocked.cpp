@@ -21,7 +21,7 @@ struct Cut {
     std::int64_t panels, tiles;             ///< of C
     std::int64_t k_block, parts, k_part;    ///< k_part is a multiple of k_block
     std::int64_t row_tiles, column_panels;  ///< of a work-item
-    bool pack_a;
+    std::int64_t a_width;                   ///< rows of a packed tile of A
     std::int64_t nr() const { return width * vectors; }
     std::int64_t row_blocks() const { return ceil_div(tiles, row_tiles); }
     std::int64_t column_blocks() const { return ceil_div(panels, column_panels); }
@@ -60,14 +60,12 @@ class CacheBlocked : public MatMulEngine {
         return roofline_seconds(device, problem, slots, 0.9);
     }
 
-    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        const Tuning start = default_tuning(device, problem);
-        const std::int64_t rows = start.at("rows");
-        return {{"rows", {std::max<std::int64_t>(1, rows / 2), rows}}, {"k_block", {256, 384}}};
+    TuneSpace tune_space(const Traits&, const Problem&) const override {
+        return {{"k_block", {256, 384}}};
     }
 
-    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        return {{"rows", vector_tile_rows(device, gemm_of(problem).m)}, {"k_block", 384}};
+    Tuning default_tuning(const Traits&, const Problem&) const override {
+        return {{"k_block", 384}};
     }
 
     std::vector<std::string> sources() const override { return {source}; }
@@ -77,14 +75,13 @@ class CacheBlocked : public MatMulEngine {
         const Gemm g = gemm_of(problem);
         const Cut cut = cut_of(context.traits(), g, tuning);
         auto launch = std::make_unique<KernelLaunch>();
-        const std::string common =
-            cat("#define W ", cut.width, "\n#define NV ", vectors, "\n#define MR ", cut.rows, "\n",
-                epilogue_defines(problem, g, true));
-        const std::string multiply =
-            cat(common, "#define FINISH 0\n#define K_BLOCK ", most_k_block(tuning),
-                "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n#define A_FLOATS ",
-                a_floats(context.traits()), "\n#define A_STEPS ", g.transpose_a ? 0 : 1,
-                "\n#define B_STEPS ", g.transpose_b ? 1 : 0, "\n", batch_digit_defines(g));
+        const std::string defines =
+            cat("#define W ", cut.width, "\n#define NV ", vectors, "\n#define MR ", cut.rows,
+                "\n#define K_BLOCK ", most_k_block(tuning), "\n#define A_FLOATS ",
+                a_floats(context.traits()), "\n", epilogue_defines(problem, g, true),
+                batch_digit_defines(g));
+        const auto program =
+            context.build({source, defines + kernel_source(source), flush_subnormals});
         NDRange range;
         range.dims = 3;
         range.global = {static_cast<std::size_t>(cut.column_blocks()),
@@ -92,8 +89,7 @@ class CacheBlocked : public MatMulEngine {
                         static_cast<std::size_t>(g.batches * cut.parts)};
         range.local = {1, 1, 1};
         const bool kept = cut.parts > 1 || cut.k_block < g.k;
-        KernelCall call(context.build({source, multiply + kernel_source(source), flush_subnormals}),
-                        "matmul_cache_blocked", range);
+        KernelCall call(program, "matmul_cache_blocked", range);
         call.tensor("a", g.a).tensor("b", g.b).tensor("sums", kept ? g.workspace : g.c);
         bind_output(call, problem, g);
         bind_batch_digits(call, g);
@@ -103,15 +99,13 @@ class CacheBlocked : public MatMulEngine {
             .size("parts", cut.parts)
             .size("row_tiles", cut.row_tiles)
             .size("column_panels", cut.column_panels)
+            .size("a_width", cut.a_width)
             .scalar("alpha", g.alpha);
         launch->add(std::move(call));
         if (cut.parts == 1) return launch;
         range.global = {static_cast<std::size_t>(cut.panels), static_cast<std::size_t>(cut.tiles),
                         static_cast<std::size_t>(g.batches)};
-        KernelCall finish(
-            context.build(
-                {source, common + "#define FINISH 1\n" + kernel_source(source), flush_subnormals}),
-            "matmul_cache_blocked_finish", range);
+        KernelCall finish(program, "matmul_cache_blocked_finish", range);
         finish.tensor("sums", g.workspace);
         bind_output(finish, problem, g);
         finish.sizes({{"m", g.m}, {"n", g.n}, {"parts", cut.parts}}).scalar("alpha", g.alpha);
@@ -130,12 +124,6 @@ class CacheBlocked : public MatMulEngine {
         return std::max<std::int64_t>(tuning.at("k_block"), 1);
     }
 
-    static bool packs_a(const Gemm& g, const Cut& cut) {
-        // Rows that are a multiple of 4 KiB apart lie in the same few lines of the first-level
-        // cache.
-        return g.transpose_a || cut.column_panels >= 4 || g.k % 1024 == 0;
-    }
-
     /// An estimate of a core's cycles.
     static double cycles(const Gemm& g, const Cut& cut, std::int64_t units) {
         const auto d = [](std::int64_t v) { return static_cast<double>(v); };
@@ -143,8 +131,11 @@ class CacheBlocked : public MatMulEngine {
         const double steps = d(std::min(cut.k_part, g.k)),
                      blocks = d(ceil_div(cut.k_part, cut.k_block));
         const double pairs = d(cut.row_tiles * cut.column_panels);
-        double item = pairs * steps * d(cut.rows * vectors) + pairs * blocks * 150;
-        if (packs_a(g, cut)) item += d(cut.row_tiles) * steps * (g.transpose_a ? 4 : 5);
+        // Of the busiest work-item, whose tiles are whole unless they are all there are.
+        const double rows =
+            cut.row_tiles == cut.tiles ? tile_cost(cut.rows, g.m, 0) : d(cut.row_tiles * cut.rows);
+        double item = d(cut.column_panels) * steps * rows * d(vectors) + pairs * blocks * 150;
+        item += d(cut.row_tiles) * steps * (g.transpose_a ? 4 : 5);
         item += d(cut.column_panels) * steps * (g.transpose_b ? 12 : 5);
         double all = d(ceil_div(items, units)) * item;
         if (cut.parts > 1)
@@ -156,7 +147,8 @@ class CacheBlocked : public MatMulEngine {
     static Cut cut_of(const Traits& device, const Gemm& g, const Tuning& tuning) {
         Cut cut{};
         cut.width = vector_tile_lanes(device);
-        cut.rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 16);
+        cut.rows = vector_tile_rows(device);
+        cut.a_width = std::min(cut.rows, static_cast<std::int64_t>(tile_cost(cut.rows, g.m, 0)));
         cut.panels = std::max<std::int64_t>(ceil_div(g.n, cut.nr()), 1);
         cut.tiles = std::max<std::int64_t>(ceil_div(g.m, cut.rows), 1);
         const std::int64_t k = std::max<std::int64_t>(g.k, 1);
@@ -181,7 +173,6 @@ class CacheBlocked : public MatMulEngine {
                 }
             }
         }
-        found.pack_a = packs_a(g, found);
         return found;
     }
 };

@@ -30,7 +30,9 @@ class Dot : public MatMulEngine {
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
-        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns");
+        (void)tuning;
+        const std::int64_t rows = std::clamp<std::int64_t>(g.m, 1, most_rows(device)),
+                           columns = std::clamp<std::int64_t>(g.n, 1, most_columns(device));
         const std::int64_t width = width_of(device);
         // Vector operations, then the horizontal sums and the scalar remainder at the end.
         const double steps =
@@ -50,31 +52,14 @@ class Dot : public MatMulEngine {
         return seconds;
     }
 
-    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
-        const std::int64_t m = gemm_of(problem).m;
-        return {{"rows", {std::min<std::int64_t>(m, 4), std::min<std::int64_t>(m, 6)}},
-                {"columns", {2, 4}}};
-    }
-    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        const Gemm g = gemm_of(problem);
-        // Only a few values, so that kernels are shared. Rows and columns of a partial block are
-        // computed twice.
-        const bool many = device.vector_registers >= 32;
-        const std::int64_t rows = g.m <= 1                                    ? 1
-                                  : g.m <= 2                                  ? 2
-                                  : many && (g.m > 8 || g.m == 5 || g.m == 6) ? 6
-                                                                              : 4;
-        return {{"rows", rows}, {"columns", g.n == 1 ? 1 : many ? 4 : 2}};
-    }
-
     std::vector<std::string> sources() const override { return {"matmul/dot.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
         const Traits& device = context.traits();
-        const std::int64_t rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 8);
-        const std::int64_t columns = std::clamp<std::int64_t>(tuning.at("columns"), 1, 4);
+        (void)tuning;
+        const std::int64_t rows = most_rows(device), columns = most_columns(device);
         const std::string defines =
             cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,
                 "\n", epilogue_defines(problem, g, true), batch_digit_defines(g));
@@ -83,8 +68,9 @@ class Dot : public MatMulEngine {
         // A work-item gets enough columns to be worth starting, but few enough to balance the load.
         const std::int64_t row_blocks = ceil_div(g.m, rows);
         const std::int64_t column_blocks = ceil_div(g.n, columns);
-        const double block_work = static_cast<double>(rows * columns) *
-                                  static_cast<double>(std::max<std::int64_t>(g.k, 1));
+        const double block_work =
+            static_cast<double>(std::clamp<std::int64_t>(g.m, 1, rows) * columns) *
+            static_cast<double>(std::max<std::int64_t>(g.k, 1));
         std::int64_t per_item =
             std::clamp<std::int64_t>(static_cast<std::int64_t>(200e3 / block_work), 1, 64);
         const std::int64_t wanted = 8 * std::max(device.compute_units, 1);
@@ -105,6 +91,13 @@ class Dot : public MatMulEngine {
     }
 
   private:
+    // Of a whole block. They follow from the device alone, so that all sizes have one program.
+    static std::int64_t most_rows(const Traits& device) {
+        return device.vector_registers >= 32 ? 6 : 4;
+    }
+    static std::int64_t most_columns(const Traits& device) {
+        return device.vector_registers >= 32 ? 4 : 2;
+    }
     static std::int64_t width_of(const Traits& device) {
         return device.vector_width >= 16 ? 16 : device.vector_width >= 8 ? 8 : 4;
     }

@@ -66,8 +66,8 @@ class Vector : public MatMulEngine {
                     const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
         const Cut cut = cut_of(device, problem, g, tuning);
-        const double padded = 2.0 *
-                              static_cast<double>(cut.tiles * cut.rows * cut.panels * cut.nr()) *
+        const double padded = 2.0 * tile_cost(cut.rows, g.m, 0) *
+                              static_cast<double>(cut.panels * cut.nr()) *
                               static_cast<double>(g.k * g.batches);
         const double rate = std::max(device.gbytes_per_s, 1.0) * 1e9;
         double seconds = roofline_seconds(device, problem, padded, 0.85);
@@ -79,19 +79,14 @@ class Vector : public MatMulEngine {
         return seconds;
     }
 
-    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        const Tuning start = default_tuning(device, problem);
-        const std::int64_t rows = start.at("rows");
-        return {{"rows", {std::max<std::int64_t>(1, rows / 2), rows}},
-                {"pack_a", {0, 1}},
-                {"k_block", {96, 128, 192, 256}}};
+    TuneSpace tune_space(const Traits&, const Problem&) const override {
+        return {{"pack_a", {0, 1}}, {"k_block", {96, 128, 192, 256}}};
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        const std::int64_t best = vector_tile_rows(device, g.m);
         const std::int64_t panels = ceil_div(g.n, device.vector_width * vectors);
-        return {{"rows", best}, {"pack_a", g.m > 1 && panels >= 4 ? 1 : 0}, {"k_block", 256}};
+        return {{"pack_a", g.m > 1 && panels >= 4 ? 1 : 0}, {"k_block", 256}};
     }
 
     std::vector<std::string> sources() const override {
@@ -118,8 +113,8 @@ class Vector : public MatMulEngine {
         const Gemm packed = packed_batch(g, cut);
         const std::string defines =
             cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
-                "\n#define TILES ", most_tiles, "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n",
-                epilogue_defines(problem, g, true), batch_digit_defines(packed));
+                "\n#define TILES ", most_tiles, "\n", epilogue_defines(problem, g, true),
+                batch_digit_defines(packed));
         auto program = context.build(
             {"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), flush_subnormals});
         NDRange range;
@@ -136,10 +131,14 @@ class Vector : public MatMulEngine {
         call.tensor("b", b_bytes ? g.workspace : g.b);
         bind_output(call, problem, g);
         bind_batch_digits(call, packed);
+        const std::int64_t a_row = cut.pack_a || g.transpose_a ? 1 : g.k;
         bind_sizes(call, g)
             .size("k_block", cut.k_block)
-            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
-            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
+            .scalar("a_tile", cut.rows * (cut.pack_a ? g.k : a_row))
+            .scalar("a_row", a_row)
+            .scalar("a_k", cut.pack_a      ? cut.rows
+                           : g.transpose_a ? g.m
+                                           : std::int64_t{1})
             .scalar("b_panel", cut.panel_floats(g.k))
             .size("tiles", cut.tiles_per_item)
             .scalar("alpha", g.alpha);
@@ -168,7 +167,7 @@ class Vector : public MatMulEngine {
         Cut cut{};
         cut.width = vector_tile_lanes(device);
         cut.vectors = vectors;
-        cut.rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 16);
+        cut.rows = vector_tile_rows(device);
         cut.pack_a = tuning.at("pack_a") != 0;
         cut.panels = ceil_div(g.n, cut.nr());
         cut.tiles = ceil_div(g.m, cut.rows);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The register tile of matrix products on CPUs: `rows` rows of vector_tile_vectors vectors, which
-// matmul.vector and matmul.cache_blocked share.
+// The register tile of matrix products on CPUs: rows of vector_tile_vectors vectors, which
+// matmul.vector and matmul.cache_blocked share. A program has one height of whole tiles, which
+// follows from the device alone, and chooses the heights of the last tiles when it runs
+// (kernels/matmul/vector_tile.clh).
 #pragma once
 
 #include "base/integers.hpp"
@@ -18,20 +20,31 @@ inline std::int64_t vector_tile_lanes(const Traits& device) {
     return device.vector_width >= 16 ? 16 : device.vector_width >= 8 ? 8 : 4;
 }
 
-/// The tile height for m rows that wastes the fewest of them. Each step also costs its loads of B.
-inline std::int64_t vector_tile_rows(const Traits& device, std::int64_t m) {
+/// The rows of a whole tile, MR: as many as have their sums in registers beside a step's vectors.
+inline std::int64_t vector_tile_rows(const Traits& device) {
     constexpr std::int64_t vectors = vector_tile_vectors;
-    const std::int64_t most =
-        std::clamp<std::int64_t>((device.vector_registers - vectors - 1) / vectors, 2, 12);
-    std::int64_t best = 1;
-    double best_cost = 1e300;
-    for (const std::int64_t rows : {12, 11, 10, 9, 8, 6, 4, 3, 2, 1}) {
-        if (rows > most) continue;
-        const double cost = static_cast<double>(ceil_div(std::max<std::int64_t>(m, 1), rows)) *
-                            (static_cast<double>(rows) * vectors + 3.0);
-        if (cost < best_cost) best = rows, best_cost = cost;
+    return std::clamp<std::int64_t>((device.vector_registers - vectors - 1) / vectors, 2, 12);
+}
+
+/// The heights of tiles of at most `rows` rows: whole ones, a third, and single rows.
+/// tile_height() of the kernels is the same rule.
+inline std::int64_t tile_height(std::int64_t rows, std::int64_t rest) {
+    const std::int64_t third = rows > 2 ? rows / 3 : 1;
+    if (rest >= rows || rest > 2 * third + 1) return rows;
+    return rest > 1 ? third : 1;
+}
+
+/// What m rows cost in tiles of at most `rows` rows: rows computed, and `loads` rows' time more
+/// for each tile.
+inline double tile_cost(std::int64_t rows, std::int64_t m, double loads) {
+    const std::int64_t whole = m / rows;
+    double cost = static_cast<double>(whole) * (static_cast<double>(rows) + loads);
+    for (std::int64_t rest = m % rows; rest > 0;) {
+        const std::int64_t height = tile_height(rows, rest);
+        cost += static_cast<double>(height) + loads;
+        rest -= height;
     }
-    return best;
+    return cost;
 }
 
 }  // namespace dlprim::matmul
