@@ -95,8 +95,7 @@ INLINE void add_steps(const int height, int start, int steps, local const float*
         for (int p = from; p < to; ++p) {
             vec b_now[NV];
             read_panel(pb, b_now);
-#pragma unroll
-            for (int r = 0; r < height; ++r) add_products(acc[r], (vec)(pa[r]), b_now);
+            FOR_ROWS(height) add_products(acc[r], (vec)(pa[r]), b_now);
             pa += a_width;
             pb += NR;
             prefetch_line_far(next_a.line);

@@ -53,6 +53,8 @@ inline void put(float v, int row, int column, int n, int has_bias, global float*
     c[at] = v;
 }
 
+#define FOR_COLUMNS(width) _Pragma("unroll") for (int v = 0; v < NV; ++v) if (v < width)
+
 // Sums of a block of `height` rows and `width` columns, of which `rows` and `columns` exist: vectors of sums to `lanes`, sums of
 // the last steps, which fill no vector, to `ends`. Rows and columns are k apart.
 INLINE void sum_block(const int height, const int width, int rows, int columns, int k, global const float* a,
@@ -60,36 +62,26 @@ INLINE void sum_block(const int height, const int width, int rows, int columns, 
     global const float *pa[MR], *pb[NV];
     vec acc[MR][NV];
     float tails[MR][NV];
-#pragma unroll
-    for (int r = 0; r < height; ++r) {
+    FOR_ROWS(height) {
         pa[r] = a + (long)min(r, rows - 1) * k;
-#pragma unroll
-        for (int v = 0; v < width; ++v) acc[r][v] = (vec)(0.0f), tails[r][v] = 0.0f;
+        FOR_COLUMNS(width) acc[r][v] = (vec)(0.0f), tails[r][v] = 0.0f;
     }
-#pragma unroll
-    for (int v = 0; v < width; ++v) pb[v] = b + (long)min(v, columns - 1) * k;
+    FOR_COLUMNS(width) pb[v] = b + (long)min(v, columns - 1) * k;
     int p = 0;
     for (; p + W <= k; p += W) {
         vec b_now[NV];
-#pragma unroll
-        for (int v = 0; v < width; ++v) b_now[v] = VLOAD(0, pb[v] + p);
-#pragma unroll
-        for (int r = 0; r < height; ++r) {
+        FOR_COLUMNS(width) b_now[v] = VLOAD(0, pb[v] + p);
+        FOR_ROWS(height) {
             const vec a_now = VLOAD(0, pa[r] + p);
-#pragma unroll
-            for (int v = 0; v < width; ++v) acc[r][v] = add_product(acc[r][v], a_now, b_now[v]);
+            FOR_COLUMNS(width) acc[r][v] = add_product(acc[r][v], a_now, b_now[v]);
         }
     }
     for (; p < k; ++p) {
-#pragma unroll
-        for (int r = 0; r < height; ++r)
-#pragma unroll
-            for (int v = 0; v < width; ++v) tails[r][v] += pa[r][p] * pb[v][p];
+        FOR_ROWS(height)
+            FOR_COLUMNS(width) tails[r][v] += pa[r][p] * pb[v][p];
     }
-#pragma unroll
-    for (int r = 0; r < height; ++r)
-#pragma unroll
-        for (int v = 0; v < width; ++v) {
+    FOR_ROWS(height)
+        FOR_COLUMNS(width) {
             VSTORE(acc[r][v], r * NV + v, lanes);
             ends[r * NV + v] = tails[r][v];
         }

@@ -66,8 +66,7 @@ INLINE void add_steps(const int height, int rows, int start, int steps, global c
     vec acc[MR][NV];
     FOR_SUMS(height) acc[r][v] = start ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
     global const float* lines[MR];
-#pragma unroll
-    for (int r = 0; r < height; ++r) lines[r] = a + min(r, rows - 1) * a_row;
+    FOR_ROWS(height) lines[r] = a + min(r, rows - 1) * a_row;
     long at = 0;
     for (int p = 0; p < steps; ++p) {
         if (height == 1) {
@@ -76,8 +75,7 @@ INLINE void add_steps(const int height, int rows, int start, int steps, global c
         }
         vec b_now[NV];
         read_vectors(pb, b_now);
-#pragma unroll
-        for (int r = 0; r < height; ++r) add_products(acc[r], (vec)(lines[r][at]), b_now);
+        FOR_ROWS(height) add_products(acc[r], (vec)(lines[r][at]), b_now);
         at += a_k;
         pb += NR;
     }
