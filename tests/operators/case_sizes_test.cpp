@@ -2,12 +2,13 @@
 // Cases of the table at other sizes: whether an operator compiles anything after two sizes, and
 // whether its results are the oracle's.
 //
-//   case_sizes_test [--type TYPE] [--case NAME] [--sizes N] [--part I/N] [-v]
+//   case_sizes_test [--type TYPE] [--case NAME] [--sizes N] [--part I/N] [--strict] [-v]
 //
 // A case is run with N random sizes (10 if not said) of its batch, then of the other dimensions
 // that its inputs share with the first one. Where the operator refuses a size, as options name
 // another one, that size is left out. The first two are those that may compile: the smallest one,
-// and the largest. -v names each size that compiled.
+// and the largest. -v names each size that compiled, and --strict fails if one
+// did.
 #include "support/cases.hpp"
 #include "support/devices.hpp"
 
@@ -28,12 +29,12 @@ struct Arguments {
     std::string type, name;
     int sizes = 10;
     std::size_t part = 0, parts = 1;
-    bool verbose = false;
+    bool strict = false, verbose = false;
 };
 
 [[noreturn]] void usage() {
-    std::cerr
-        << "usage: case_sizes_test [--type TYPE] [--case NAME] [--sizes N] [--part I/N] [-v]\n";
+    std::cerr << "usage: case_sizes_test [--type TYPE] [--case NAME] [--sizes N] [--part I/N] "
+                 "[--strict] [-v]\n";
     std::exit(2);
 }
 
@@ -41,8 +42,8 @@ Arguments parse(int argc, char** argv) {
     Arguments arguments;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
-        if (word == "-v") {
-            arguments.verbose = true;
+        if (word == "-v" || word == "--strict") {
+            (word == "-v" ? arguments.verbose : arguments.strict) = true;
             continue;
         }
         if (++i == argc) usage();
@@ -169,6 +170,7 @@ int main(int argc, char** argv) {
                           << " of " << tally.sizes << " sizes\n";
             for (const std::string& failure : tally.failures) std::cout << "  " << failure << '\n';
             failed += static_cast<int>(tally.failures.size());
+            if (arguments.strict) failed += tally.compiled;
         }
     }
     return failed == 0 ? 0 : 1;
