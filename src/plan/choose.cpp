@@ -13,7 +13,6 @@
 #include "graph/operator.hpp"
 #include "plan/engine_by_host.hpp"
 #include "plan/engine_failed.hpp"
-#include "plan/problem_map.hpp"
 #include "plan/trust/trust.hpp"
 
 #include <dlprim/log.hpp>

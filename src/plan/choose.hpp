@@ -5,15 +5,30 @@
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan_options.hpp"
-#include "plan/problem_map.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace dlprim {
+
+/// Whether nothing tells the problems apart, as for texts of Problem::key(), which take longer.
+struct SameProblem {
+    bool operator()(const Problem& a, const Problem& b) const;
+};
+
+struct ProblemHash {
+    std::size_t operator()(const Problem& problem) const noexcept;
+};
+
+/// What planning finds out about problems. The layers of a network pose few problems many times,
+/// and each is looked into once.
+template <typename Value>
+using ProblemMap = std::unordered_map<Problem, Value, ProblemHash, SameProblem>;
 
 /// The engine chosen for a node. Nodes of view operators have none.
 struct Choice {

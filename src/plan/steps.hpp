@@ -4,7 +4,6 @@
 
 #include "plan/choose.hpp"
 #include "plan/plan.hpp"
-#include "plan/problem_map.hpp"
 #include "plan/schedule.hpp"
 #include "plan/trust/trust.hpp"
 

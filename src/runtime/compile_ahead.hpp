@@ -22,10 +22,10 @@ struct CompileCrew {
 };
 
 /// Decides whether processes compile these programs of one device faster than `threads` threads: if
-/// so, returns how many. They do if the driver compiles one program at a time and there are many
-/// programs. With fewer than three threads they never do, and no trial is made. If
-/// DLPRIM_COMPILE_PROCESSES is set, it decides. Throws Error(invalid_argument) if that
-/// is not a number from 0 to 1024.
+/// so, returns how many. They do if there are many programs and three threads or more; where a
+/// driver compiles at the launch, if there are four programs and two threads. If
+/// DLPRIM_COMPILE_PROCESSES is set, it decides. Throws Error(invalid_argument) if that is not a
+/// number from 0 to 1024.
 std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads);
 
 /// Does what compile_together() (runtime/program_builds.hpp) does, by processes. The calling thread

@@ -133,7 +133,7 @@ class CacheBlocked : public MatMulEngine {
         const double pairs = d(cut.row_tiles * cut.column_panels);
         // Of the busiest work-item, whose tiles are whole unless they are all there are.
         const double rows =
-            cut.row_tiles == cut.tiles ? tile_cost(cut.rows, g.m, 0) : d(cut.row_tiles * cut.rows);
+            d(cut.row_tiles == cut.tiles ? rows_computed(cut.rows, g.m) : cut.row_tiles * cut.rows);
         double item = d(cut.column_panels) * steps * rows * d(vectors) + pairs * blocks * 150;
         item += d(cut.row_tiles) * steps * (g.transpose_a ? 4 : 5);
         item += d(cut.column_panels) * steps * (g.transpose_b ? 12 : 5);
@@ -148,7 +148,7 @@ class CacheBlocked : public MatMulEngine {
         Cut cut{};
         cut.width = vector_tile_lanes(device);
         cut.rows = vector_tile_rows(device);
-        cut.a_width = std::min(cut.rows, static_cast<std::int64_t>(tile_cost(cut.rows, g.m, 0)));
+        cut.a_width = std::min(cut.rows, rows_computed(cut.rows, g.m));
         cut.panels = std::max<std::int64_t>(ceil_div(g.n, cut.nr()), 1);
         cut.tiles = std::max<std::int64_t>(ceil_div(g.m, cut.rows), 1);
         const std::int64_t k = std::max<std::int64_t>(g.k, 1);

@@ -27,10 +27,8 @@ class Dot : public MatMulEngine {
         return Verdict::yes();
     }
 
-    double estimate(const Traits& device, const Problem& problem,
-                    const Tuning& tuning) const override {
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Gemm g = gemm_of(problem);
-        (void)tuning;
         const std::int64_t rows = std::clamp<std::int64_t>(g.m, 1, most_rows(device)),
                            columns = std::clamp<std::int64_t>(g.n, 1, most_columns(device));
         const std::int64_t width = width_of(device);
@@ -55,10 +53,9 @@ class Dot : public MatMulEngine {
     std::vector<std::string> sources() const override { return {"matmul/dot.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
-                                  const Tuning& tuning) const override {
+                                  const Tuning&) const override {
         const Gemm g = gemm_of(problem);
         const Traits& device = context.traits();
-        (void)tuning;
         const std::int64_t rows = most_rows(device), columns = most_columns(device);
         const std::string defines =
             cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,

@@ -66,7 +66,7 @@ class Vector : public MatMulEngine {
                     const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
         const Cut cut = cut_of(device, problem, g, tuning);
-        const double padded = 2.0 * tile_cost(cut.rows, g.m, 0) *
+        const double padded = 2.0 * static_cast<double>(rows_computed(cut.rows, g.m)) *
                               static_cast<double>(cut.panels * cut.nr()) *
                               static_cast<double>(g.k * g.batches);
         const double rate = std::max(device.gbytes_per_s, 1.0) * 1e9;

@@ -34,17 +34,11 @@ inline std::int64_t tile_height(std::int64_t rows, std::int64_t rest) {
     return rest > 1 ? third : 1;
 }
 
-/// What m rows cost in tiles of at most `rows` rows: rows computed, and `loads` rows' time more
-/// for each tile.
-inline double tile_cost(std::int64_t rows, std::int64_t m, double loads) {
-    const std::int64_t whole = m / rows;
-    double cost = static_cast<double>(whole) * (static_cast<double>(rows) + loads);
-    for (std::int64_t rest = m % rows; rest > 0;) {
-        const std::int64_t height = tile_height(rows, rest);
-        cost += static_cast<double>(height) + loads;
-        rest -= height;
-    }
-    return cost;
+/// How many rows are computed for m rows in tiles of at most `rows` rows.
+inline std::int64_t rows_computed(std::int64_t rows, std::int64_t m) {
+    std::int64_t computed = m / rows * rows;
+    while (computed < m) computed += tile_height(rows, m - computed);
+    return computed;
 }
 
 }  // namespace dlprim::matmul
