@@ -1,8 +1,8 @@
-# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, since headers are read and their templates compiled once
-# for all of them. That saves nearly half of the library's time; the tests and the Python module take part, too. Files of a folder must
-# then not define the same name in their unnamed namespaces. Two functions of one name are no error if their parameters differ, and a
-# call may take the other file's. A file that forgets an #include may compile all the same, so builds without the option,
-# scripts/tidy.sh among them, find that.
+# DLPRIM_JOINED_SOURCES: up to eight files of a folder, or of the operators' folders, are compiled as one, since headers are read and
+# their templates compiled once for all of them. That saves nearly half of the library's time; the tests and the Python module take
+# part, too. Files of a folder must then not define the same name in their unnamed namespaces. Two functions of one name are no error
+# if their parameters differ, and a call may take the other file's. A file that forgets an #include may compile all the same, so builds
+# without the option, scripts/tidy.sh among them, find that.
 
 # Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
 set(DLPRIM_FOLDERS_APART collective/devices collective/exchange collective/hosts collective/processes ops/cast ops/conv2d/blocked
@@ -26,6 +26,8 @@ function(dlprim_join_sources target root)
         if(folder IN_LIST DLPRIM_FOLDERS_APART)
             continue()
         endif()
+        # Each operator's folder has a namespace of its own, and most are small.
+        string(REGEX REPLACE "^ops/[^/]+$" "ops" folder ${folder})
         string(MAKE_C_IDENTIFIER ${folder} group)
         math(EXPR files_${group} "0${files_${group}} + 1")
         math(EXPR part "(${files_${group}} - 1) / 8")
