@@ -61,6 +61,9 @@ test_packages() {
     [ -d /usr/share/datasets/fashion-mnist ] || want dataset-fashion-mnist
     want openmpi-bin
     want mpich
+    # Engines of other libraries (plugins/).
+    want libdnnl-dev
+    want libclblast-dev
 }
 
 run_packages() {

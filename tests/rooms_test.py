@@ -15,7 +15,7 @@ ROOMS = ["base", "runtime", "collective", "engine", "graph", "ops", "formats", "
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
-    "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "op_options": "base",
+    "dtype": "base", "engine_plugin": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "op_options": "base",
     "option_table": "base", "precision": "base",
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
     "compile_wait": "runtime", "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",

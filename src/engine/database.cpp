@@ -427,7 +427,7 @@ std::vector<std::string> stale_rows(const std::vector<DatabaseRow>& rows) {
 std::string source_hash(const Engine& engine) {
     std::string text;
     for (const std::string& path : engine.sources()) text += code_of(kernel_source(path));
-    if (text.empty()) text = cat(engine.name(), " of ", DLPRIM_VERSION);
+    if (text.empty()) text = cat(engine.name(), " of ", DLPRIM_VERSION, engine.version());
     return hash_hex(text);
 }
 

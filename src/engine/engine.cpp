@@ -136,6 +136,10 @@ void EngineRegistry::add(std::unique_ptr<Engine> engine) {
     engines_.push_back(std::move(engine));
 }
 
+void EngineRegistry::add_first(std::unique_ptr<Engine> engine) {
+    engines_.insert(engines_.begin(), std::move(engine));
+}
+
 std::vector<const Engine*> EngineRegistry::of(std::string_view op, bool on_host) const {
     std::vector<const Engine*> found;
     for (const auto& engine : engines_)

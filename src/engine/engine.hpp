@@ -116,6 +116,9 @@ class Engine {
     /// The kernel files that it compiles (paths under kernels/), without those that these include.
     /// The hash of all of their tokens tells whether its database rows are up to date.
     virtual std::vector<std::string> sources() const { return {}; }
+    /// The other library that computes, with its version; empty if it is this one. Database rows
+    /// and checks are valid for one version.
+    virtual std::string version() const { return {}; }
 };
 
 /// The most tunings of a problem that an engine may have, over all layouts.
@@ -153,6 +156,7 @@ class EngineRegistry {
   public:
     static EngineRegistry& instance();
     void add(std::unique_ptr<Engine> engine);
+    void add_first(std::unique_ptr<Engine> engine);
     std::vector<const Engine*> of(std::string_view op, bool on_host) const;
     const Engine* find(std::string_view name) const;
     std::vector<std::string> names() const;

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "engine/plugin/load_engines.hpp"
 #include "graph/declared_operator.hpp"
 #include "graph/type_hint.hpp"
 
@@ -61,6 +62,7 @@ OperatorRegistry& OperatorRegistry::instance() {
     static OperatorRegistry* registry = [] {
         auto* made = new OperatorRegistry;
         register_all_operators(*made, EngineRegistry::instance());
+        add_plugin_engines(EngineRegistry::instance());
         std::apply([&](const auto&... options) { (add_other_names(*made, options), ...); },
                    ops::AllOptions());
         std::apply([&](const auto&... options) { (made->add(alias_of(options)), ...); },

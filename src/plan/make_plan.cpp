@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/disabled.hpp"
+#include "engine/plugin/load_engines.hpp"
 #include "graph/passes/pipeline.hpp"
 #include "plan/chain_program.hpp"
 #include "plan/chains.hpp"
@@ -186,6 +187,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 
 std::unique_ptr<Plan> make_plan(const Context& context, const Graph& graph,
                                 const PlanOptions& options) {
+    tell_left_out_plugins();
     for (;;) {
         try {
             return try_plan(Access::impl(context), graph, options);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 // dlprim_compile compiles OpenCL programs for another process, which starts it with a socket as its
-// standard input (runtime/compile_process.hpp). It is not a command for users.
+// standard input (runtime/compile_process.hpp). With --try-engines FILE it loads a plugin of
+// engines, which may crash. It is not a command for users.
 #include "runtime/compile_server.hpp"
+#include "runtime/plugins.hpp"
+
+#include <cstring>
+#include <exception>
 
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -26,11 +31,18 @@ bool is_socket(int descriptor) {
 
 }  // namespace
 
-int main() {
-    if (!is_socket(STDIN_FILENO)) return 2;
+int main(int count, char** words) {
+    const bool tries = count == 3 && std::strcmp(words[1], dlprim::try_engines_option) == 0;
+    if (!tries && !is_socket(STDIN_FILENO)) return 2;
     close_inherited();
-    // Leave no core file if the compiler crashes: the other process compiles the program itself.
+    // Leave no core file after a crash: the other process does without.
     const rlimit none{};
     ::setrlimit(RLIMIT_CORE, &none);
+    if (tries) try {
+            dlprim::try_engine_plugin(words[2]);
+            return 0;
+        } catch (const std::exception&) {
+            return 0;  // the other process gets the same error, and says it
+        }
     dlprim::serve_compiling(STDIN_FILENO);
 }

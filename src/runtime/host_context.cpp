@@ -59,6 +59,10 @@ class HostQueue : public Queue {
         records_.push_back(record);
     }
 
+    void enqueue_otherwise(const std::function<void(void*)>&) override {
+        fail(ErrorKind::unsupported, "the host has no queue of OpenCL");
+    }
+
     // The caller's memory may belong to a tensor that shares this buffer, so the two may overlap.
     void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override {
         if (blocking) count(counters_.waits);

@@ -38,7 +38,7 @@ OpenCLQueue::~OpenCLQueue() {
     }
     drain();
     thread_.reset();
-    for (const auto& [label, event] : pending_) clReleaseEvent(event);
+    for (const Pending& pending : pending_) pending.release();
     if (takes_turns_)
         for (const cl_command_queue queue : {plain_, profiled_})
             KernelTurns::of_process().leave(queue);
@@ -70,12 +70,28 @@ void OpenCLQueue::launch(Kernel& kernel, const NDRange& range) {
     const bool profiling = current_ == profiled_;
     its.launch(current_, range, profiling ? &event : nullptr);
     count(counters_.launches);
-    if (profiling) pending_.emplace_back(label_, event);
+    if (profiling) pending_.push_back({label_, event, nullptr});
     wait_for("running kernel '", its.name(), "'");
 }
 
 void OpenCLQueue::run(const std::function<void(HostPool&)>&) {
     fail(ErrorKind::unsupported, "host work cannot run on the queue of an OpenCL device");
+}
+
+void OpenCLQueue::enqueue_otherwise(const std::function<void(void*)>& work) {
+    const cl_command_queue queue = handle();
+    const bool profiling = current_ == profiled_;
+    const auto mark = [&] {
+        cl_event event = nullptr;
+        if (profiling)
+            cl_check(clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "profiling a launch");
+        return event;
+    };
+    const cl_event before = mark();
+    work(queue);
+    count(counters_.launches);
+    if (profiling) pending_.push_back({label_, mark(), before});
+    wait_for("running what another library has enqueued");
 }
 
 void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) {
@@ -191,19 +207,23 @@ std::vector<ProfileRecord> OpenCLQueue::take_profile() {
 }
 
 void OpenCLQueue::collect() {
-    for (const auto& [label, event] : pending_) {
+    for (const Pending& pending : pending_) {
+        const auto time_of = [](cl_event event, cl_profiling_info what, std::uint64_t& time) {
+            cl_ulong found = 0;
+            const bool known =
+                clGetEventProfilingInfo(event, what, sizeof(found), &found, nullptr) == CL_SUCCESS;
+            time = found;
+            return known;
+        };
         ProfileRecord record;
-        record.label = label;
-        cl_ulong start = 0, end = 0;
-        if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start,
-                                    nullptr) == CL_SUCCESS &&
-            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr) ==
-                CL_SUCCESS) {
-            record.start_ns = start;
-            record.end_ns = end;
+        record.label = pending.label;
+        const bool started =
+            pending.before == nullptr
+                ? time_of(pending.event, CL_PROFILING_COMMAND_START, record.start_ns)
+                : time_of(pending.before, CL_PROFILING_COMMAND_END, record.start_ns);
+        if (started && time_of(pending.event, CL_PROFILING_COMMAND_END, record.end_ns))
             records_.push_back(record);
-        }
-        clReleaseEvent(event);
+        pending.release();
     }
     pending_.clear();
 }

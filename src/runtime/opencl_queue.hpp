@@ -40,6 +40,7 @@ class OpenCLQueue : public Queue {
 
     void launch(Kernel& kernel, const NDRange& range) override;
     void run(const std::function<void(HostPool&)>& work) override;
+    void enqueue_otherwise(const std::function<void(void*)>& work) override;
     void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override;
     void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) override;
     void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) override;
@@ -108,7 +109,16 @@ class OpenCLQueue : public Queue {
     std::mutex later_mutex_;
     std::exception_ptr later_;  ///< of throw_later(); the first counts
     std::atomic<bool> has_later_{false};
-    std::vector<std::pair<int, cl_event>> pending_;
+    struct Pending {
+        int label;
+        cl_event event;
+        cl_event before;  ///< its end is the work's start; null where `event` has both
+        void release() const {
+            clReleaseEvent(event);
+            if (before != nullptr) clReleaseEvent(before);
+        }
+    };
+    std::vector<Pending> pending_;
     std::vector<ProfileRecord> records_;
 };
 

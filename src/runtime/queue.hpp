@@ -31,6 +31,9 @@ class Queue {
     virtual void launch(Kernel& kernel, const NDRange& range) = 0;
     /// Runs host work in order. Only the queue of the host device supports it.
     virtual void run(const std::function<void(HostPool&)>& work) = 0;
+    /// Calls `work`, which enqueues to the cl_command_queue that it is given, in order. It counts
+    /// as one launch, and is profiled as one. Not supported on the host.
+    virtual void enqueue_otherwise(const std::function<void(void* cl_queue)>& work) = 0;
 
     virtual void write(const BufferRef& to, const void* from, std::uint64_t bytes,
                        bool blocking) = 0;

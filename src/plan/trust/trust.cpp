@@ -46,7 +46,7 @@ bool covers_one_problem(const EngineUse& use) {
 /// layouts. Where it covers one problem, that is the one on which the engine is checked.
 std::string key_of(const EngineUse& use, const Problem& problem) {
     TextWriter out;
-    out << use.engine->name() << '\n' << problem.op << '\n';
+    out << use.engine->name() << use.engine->version() << '\n' << problem.op << '\n';
     if (use.engine->on_host()) {
         if (covers_one_problem(use)) out << problem.key();
         out << '\n' << text_of(use.tuning);
