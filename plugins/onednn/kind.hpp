@@ -48,6 +48,8 @@ struct Made {
     };
     std::vector<Argument> arguments;
     dnnl::memory::desc scratchpad;
+    /// Of the processor's peak, by estimate.
+    double share_of_peak = 1;
 };
 
 /// One engine: an operator and how oneDNN computes it.
