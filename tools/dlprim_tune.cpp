@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 // dlprim_tune: measures engines for a network on a device, exports the results to other machines,
-// and fills the caches of compiled kernels ahead of the first use of networks.
+// fills the caches of compiled kernels ahead of the first use of networks, and writes kernels for
+// compilers of devices that are not here.
 #include "benchmark_support.hpp"
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace dlprim;
@@ -18,7 +24,7 @@ using namespace dlprim;
 namespace {
 
 struct Options {
-    std::string net, device, export_to, import_from;
+    std::string net, device, export_to, import_from, kernels_to;
     std::vector<std::string> prewarm;
     tools::EngineOptions engines;
     std::int64_t batch = 0;
@@ -59,8 +65,72 @@ void prewarm(const Options& options, const Context& context, const std::string& 
                 seconds.count());
 }
 
+/// Writes the programs of several networks' plans to a folder: a file for each, and programs.json,
+/// which says how they are built and launched.
+class KernelFolder {
+  public:
+    KernelFolder(std::string folder, const Context& context) : folder_(std::move(folder)) {
+        const DeviceInfo& info = context.info();
+        list_["device"] = {{"id", info.id}, {"name", info.name}, {"driver", info.driver}};
+        list_["programs"] = nlohmann::json::array();
+        std::filesystem::create_directories(folder_);
+    }
+    void add(const std::string& net, const std::vector<PlannedProgram>& programs) {
+        for (const PlannedProgram& program : programs) {
+            auto& kernels = entry_of(program)["kernels"];
+            for (const PlannedKernel& kernel : program.kernels)
+                kernels.push_back({{"name", kernel.name},
+                                   {"net", net},
+                                   {"node", kernel.node},
+                                   {"type", kernel.type},
+                                   {"engine", kernel.engine},
+                                   {"part", kernel.part},
+                                   {"global", kernel.global},
+                                   {"local", kernel.local}});
+        }
+    }
+    void finish() const { tools::write_text(path("programs.json"), list_.dump(1) + "\n"); }
+
+  private:
+    std::string path(const std::string& name) const {
+        return (std::filesystem::path(folder_) / name).string();
+    }
+    nlohmann::json& entry_of(const PlannedProgram& program) {
+        auto& programs = list_["programs"];
+        const auto [at, is_new] =
+            known_.try_emplace({program.options, program.source}, programs.size());
+        if (!is_new) return programs[at->second];
+        std::string name = program.name;
+        std::replace(name.begin(), name.end(), '/', '_');
+        const std::string file = std::to_string(known_.size()) + "_" + name;
+        tools::write_text(path(file), program.source);
+        programs.push_back({{"file", file}, {"name", program.name}, {"options", program.options}});
+        return programs.back();
+    }
+
+    std::string folder_;
+    nlohmann::json list_;
+    std::map<std::pair<std::string, std::string>, std::size_t> known_;
+};
+
+void write_kernels(const Options& options, const Context& context) {
+    std::vector<std::string> nets = options.prewarm;
+    if (!options.net.empty()) nets.insert(nets.begin(), options.net);
+    KernelFolder folder(options.kernels_to, context);
+    for (const std::string& path : nets) {
+        const Net net = tools::open_net(context, path, net_options(options, context, path));
+        const SolverOptions solver;
+        const auto programs = planned_programs(net, options.training ? &solver : nullptr);
+        folder.add(path, programs);
+        std::printf("%s: %zu programs to %s\n", path.c_str(), programs.size(),
+                    options.kernels_to.c_str());
+    }
+    folder.finish();
+}
+
 void tune(const Options& options) {
     const Context context(options.device);
+    if (!options.kernels_to.empty()) return write_kernels(options, context);
     if (!options.import_from.empty())
         std::printf("%zu rows from %s\n", import_tunings(options.import_from),
                     options.import_from.c_str());
@@ -97,6 +167,10 @@ int main(int argc, char** argv) {
     auto* warm = app.add_option("--prewarm", options.prewarm,
                                 "compile what these networks need, and measure nothing for them")
                      ->type_name("NET ...");
+    app.add_option("--write-kernels", options.kernels_to,
+                   "write the programs that NET and those after --prewarm would compile to this "
+                   "folder, and neither compile nor measure them")
+        ->type_name("DIR");
     auto* to =
         app.add_option("--export", options.export_to, "at last write this device's rows to a file");
     app.callback([&] {

@@ -77,6 +77,9 @@ struct Traits {
     /// Lanes of the sub-groups that kernels may require. A sub-group exchanges values and reads
     /// blocks without local memory. 0: the device has none.
     int subgroup_size = 0;
+    /// Of a GPU: how many 32-bit registers a work-item may use such that nothing spills and enough
+    /// work-items share a compute unit to hide the latency of memory. 0: unknown, without a limit.
+    int item_registers = 0;
     // NVIDIA's matrix instructions. Each of these is found by a trial when the device is opened.
     bool wgmma = false;  ///< the device runs those of a warpgroup (wgmma)
     bool mma = false;    ///< the device runs those of a warp (mma.sync), and has no wgmma
@@ -119,6 +122,12 @@ class Context {
   public:
     /// Opens a device: "cpu" or "host" (the host), "P:D" (DeviceInfo::id), "gpu" (the best GPU),
     /// "opencl" (the best OpenCL device), or a part of a device's or platform's name.
+    ///
+    /// "file:PATH" opens a device that is described by a file (databases/devices/README.md) and
+    /// need not be here. Networks are planned for it as for a device with these traits, its memory
+    /// is the host's, and its programs are recorded and not compiled (dlprim/programs.hpp).
+    /// Whatever would run a kernel on it throws Error(unsupported). A file that describes no device
+    /// throws Error(not_found), Error(io) or Error(format), which names the file and the field.
     ///
     /// An empty text means the device that the environment variable DLPRIM_DEVICE names. Without
     /// that variable it means the best OpenCL device that opens, else the host; where it is not the

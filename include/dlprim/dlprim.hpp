@@ -28,6 +28,7 @@
 #include <dlprim/precision.hpp>
 #include <dlprim/preprocessing.hpp>
 #include <dlprim/processes.hpp>
+#include <dlprim/programs.hpp>
 #include <dlprim/report.hpp>
 #include <dlprim/scale.hpp>
 #include <dlprim/schedule.hpp>

@@ -301,8 +301,7 @@ std::vector<NodeReport> Net::nodes() {
         report.engine = step.engine ? std::string(step.engine->name()) : "";
         report.device = context().info().id;
         report.fused = step.fused;
-        constexpr const char* parts[] = {"forward", "backward", "accumulate", "update"};
-        report.part = parts[static_cast<std::size_t>(step.part)];
+        report.part = name_of(step.part);
         report.gflop = step.flops * 1e-9;
         report.gbytes = step.bytes * 1e-9;
         report.bound_ms = step.bound_seconds * 1e3;

@@ -186,9 +186,9 @@ class NetImpl : private ParamSupply {
     /// The same of a rank of a team whose devices compute these shards.
     MemoryMap plan_memory(const SolverOptions& solver, const std::vector<ShardRange>& parts,
                           std::size_t rank);
-    /// The plan of a solver's step, or of the net's own runs, without programs and memory, also
-    /// where it does not fit.
-    std::unique_ptr<Plan> plan_step(const SolverOptions* solver) const;
+    /// The plan of a solver's step, or of the net's own runs, without memory, also where it does
+    /// not fit. Under a BuildsLater it may have launches, whose programs are not compiled.
+    std::unique_ptr<Plan> plan_step(const SolverOptions* solver, bool launches = false) const;
 
   private:
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:

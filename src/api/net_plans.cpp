@@ -120,9 +120,9 @@ MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions
     return std::move(plan->memory_map);
 }
 
-std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions* solver) const {
+std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions* solver, bool launches) const {
     PlanOptions plan_options = options_of_plans(false);
-    plan_options.build = false;
+    plan_options.build = launches;
     plan_options.kept = nullptr;
     plan_options.over_limit = true;
     plan_options.tune_seconds = 0;

@@ -33,6 +33,8 @@ class Launch {
     /// The kernel calls that enqueue() makes, in order, if it does nothing else. Otherwise empty.
     /// Some may have scalars that each run sets.
     virtual std::span<const KernelCall> calls() const { return {}; }
+    /// The kernel calls that enqueue() makes beside whatever else it does, for reports.
+    virtual std::span<const KernelCall> reported_calls() const { return calls(); }
     /// Compiles what was postponed. Throws Error(build).
     virtual void compile() {}
     /// Sets the numbers that the problem leaves to each run: those of Pointwise programs whose

@@ -30,6 +30,7 @@ class TableLaunch : public Launch {
     /// before.
     void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
     void compile() override { kernels_[0].call.compile(); }
+    std::span<const KernelCall> reported_calls() const override { return {&kernels_[0].call, 1}; }
     void set_scalars(std::span<const Scalar> values) override;
 
     /// The most cl_mems of one launch. All devices have 1024 bytes for parameters.

@@ -294,6 +294,7 @@ void Executor::take_over(const Executor& other) {
 }
 
 void Executor::prepare_run() {
+    Access::impl(context_).require_runs();
     if (scalars_dirty_ && scalar_block_ >= 0) {
         // A fill copies its pattern during the call, so no host memory has to outlive it.
         const Buffer* block = blocks_[static_cast<std::size_t>(scalar_block_)].get();

@@ -75,6 +75,10 @@ struct Value {
 /// The part of a training step that a node belongs to. Parts run in this order, each by its own
 /// call. "accumulate" adds up gradients over batches, and "update" is the solver.
 enum class Part : std::uint8_t { forward, backward, accumulate, update };
+inline const char* name_of(Part part) {
+    constexpr const char* names[] = {"forward", "backward", "accumulate", "update"};
+    return names[static_cast<std::size_t>(part)];
+}
 
 struct Node {
     Part part = Part::forward;

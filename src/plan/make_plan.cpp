@@ -82,7 +82,7 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
                         std::all_of(schedule.items.begin(), schedule.items.end(),
                                     [](const Item& item) { return item.part == Part::forward; });
     const bool checks = options.check_engines != EngineChecks::none && options.build &&
-                        !BuildsLater::wanted() && checks_engines();
+                        !BuildsLater::wanted() && !device.is_described() && checks_engines();
     std::vector<EngineUse> uses;
     if (checks) builder.note_uses(&uses);
     std::vector<BuiltStep> setup, run;

@@ -145,11 +145,9 @@ class MemoryAccount {
         map.largest_allocation = device_.max_alloc_bytes;
         map.batch = batch();
         map.estimated_batch = fitting_batch(map.limit_bytes).value_or(0);
-        constexpr const char* phases[] = {"forward", "backward", "accumulate", "update"};
         for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
             const Item& item = schedule_.items[i];
-            const char* const phase =
-                i < schedule_.setup ? "setup" : phases[static_cast<std::size_t>(item.part)];
+            const char* const phase = i < schedule_.setup ? "setup" : name_of(item.part);
             map.steps.push_back({item.name, item.type, phase, 0});
         }
         const int end = static_cast<int>(map.steps.size()) - 1;

@@ -6,6 +6,7 @@
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "runtime/counting.hpp"
+#include "runtime/device_file.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/pocl_cache.hpp"
 
@@ -126,6 +127,12 @@ struct Choice {
         text = env("DLPRIM_DEVICE").value_or("");
         if (!text.empty()) origin = " (from DLPRIM_DEVICE)";
     }
+    /// The path of a described device's file, or empty.
+    std::string described() const {
+        constexpr std::string_view scheme = "file:";
+        return text.compare(0, scheme.size(), scheme) == 0 ? text.substr(scheme.size())
+                                                           : std::string();
+    }
     std::string text, origin;
 };
 
@@ -144,6 +151,8 @@ Context::Context(std::string_view device) {
     const Choice choice(device);
     if (choice.text.empty()) {
         impl_ = ContextImpl::for_users(open_default());
+    } else if (const std::string path = choice.described(); !path.empty()) {
+        impl_ = ContextImpl::for_users(make_described_context(read_device_file(path)));
     } else {
         const OpenCLDevice* found = chosen(choice.text, choice.origin);
         impl_ = ContextImpl::for_users(found == nullptr ? make_host_context() : opened(*found));
@@ -152,6 +161,8 @@ Context::Context(std::string_view device) {
 
 DeviceInfo Context::find(std::string_view device) {
     const Choice choice(device);
+    if (const std::string path = choice.described(); !path.empty())
+        return read_device_file(path).info;
     if (!choice.text.empty()) {
         const OpenCLDevice* found = chosen(choice.text, choice.origin);
         return found == nullptr ? host_info() : found->info;
@@ -207,6 +218,14 @@ std::shared_ptr<ContextImpl> ContextImpl::for_users(std::shared_ptr<ContextImpl>
     // a user, after which nobody can ask for it.
     ContextImpl* const opened = impl.get();
     return {opened, [owner = std::move(impl)](ContextImpl*) { owner->attachment_.reset(); }};
+}
+
+void ContextImpl::require_runs() const {
+    if (is_described())
+        fail(ErrorKind::unsupported, "device ", info_.str(),
+             " is described by a file and runs no kernels; networks can be planned for it, and "
+             "their "
+             "programs written (dlprim_tune --write-kernels)");
 }
 
 MemoryUse Context::memory() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ContextImpl: an opened device as the rooms above use it: memory, a queue, compiled programs.
-// There is one implementation for the host (host_context.cpp) and one for OpenCL
-// (opencl_context.cpp).
+// There is one implementation for the host and for described devices (host_context.cpp), and one
+// for OpenCL (opencl_context.cpp).
 #pragma once
 
 #include "runtime/access.hpp"
@@ -30,6 +30,10 @@ class ContextImpl {
     const DeviceInfo& info() const noexcept { return info_; }
     const Traits& traits() const noexcept { return traits_; }
     bool is_host() const noexcept { return traits_.host; }
+    /// Whether the device is described by a file (runtime/device_file.hpp): it runs no kernel.
+    virtual bool is_described() const noexcept { return false; }
+    /// Throws Error(unsupported) on a described device.
+    void require_runs() const;
     Counters& counters() noexcept { return counters_; }
 
     /// What has failed on this device and why, by key (engine/disabled.hpp).

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "runtime/context_impl.hpp"
+#include "runtime/device_file.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,7 +42,13 @@ void lower_traits(Traits& traits);
 /// The thread pool that all contexts of the process share.
 HostPool& shared_pool();
 
+/// The sub-group size of an engine's kernels, of `sizes` that they can require: 16 if available,
+/// else 8, else 0. `extensions` is the device's list, separated by spaces.
+int subgroup_size_of(const std::string& extensions, const std::vector<std::size_t>& sizes);
+
 std::shared_ptr<ContextImpl> make_host_context();
+/// A device that is described by a file (runtime/device_file.hpp).
+std::shared_ptr<ContextImpl> make_described_context(const DescribedDevice& device);
 /// OpenCL objects of the caller that a context uses instead of its own. The context retains them.
 struct OpenCLObjects {
     void* context = nullptr;  ///< cl_context

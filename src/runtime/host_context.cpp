@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The host as a device: aligned memory, and work that runs immediately. It has no programs.
+//
+// A described device (runtime/device_file.hpp) has such memory, too. Its programs are recorded in
+// place of being compiled, and nothing runs.
 #include "base/text.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/event_impl.hpp"
+#include "runtime/kernel_parameters.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/refusals.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -155,9 +160,10 @@ class HostEvent : public EventImpl {
 
 class HostContext : public PooledContext {
   public:
-    HostContext() : queue_(counters_, shared_pool()) {
-        info_ = host_info();
-        traits_ = host_traits();
+    HostContext() : HostContext(host_info(), host_traits()) {}
+    HostContext(const DeviceInfo& info, const Traits& traits) : queue_(counters_, shared_pool()) {
+        info_ = info;
+        traits_ = traits;
         lower_traits(traits_);
     }
     ~HostContext() override { destroy_pool(); }
@@ -204,10 +210,84 @@ class HostContext : public PooledContext {
     HostQueue queue_;
 };
 
+/// A kernel that is never launched: it knows the parameters of its text.
+class RecordedKernel : public Kernel {
+  public:
+    RecordedKernel(std::string name, std::vector<KernelParameter> parameters)
+        : name_(std::move(name)), parameters_(std::move(parameters)) {}
+    const std::string& name() const override { return name_; }
+    int index_of(std::string_view parameter) const override {
+        return parameter_index(parameters_, name_, parameter);
+    }
+    int parameter_count() const override { return static_cast<int>(parameters_.size()); }
+    void set(int, const Buffer&) override {}
+    void set(int, const void*, std::size_t) override {}
+    void compile() override {}
+
+  private:
+    std::string name_;
+    std::vector<KernelParameter> parameters_;
+};
+
+class RecordedProgram : public Program {
+  public:
+    using Program::Program;
+    std::unique_ptr<Kernel> kernel(std::string_view name) const override {
+        const KernelSignatures all = kernel_signatures(source().source);
+        return std::make_unique<RecordedKernel>(std::string(name),
+                                                kernel_named(all, name, source().name)->second);
+    }
+};
+
+/// Where kernels would note what they refuse. None runs.
+class NoRefusals : public Refusals {
+  public:
+    const Buffer& memory() override { return memory_; }
+    int number_of(const std::string&) override { return 1; }
+    void expect() noexcept override {}
+
+  private:
+    HostBuffer memory_{0, nullptr, nullptr};
+};
+
+class DescribedQueue : public HostQueue {
+  public:
+    DescribedQueue(ContextImpl& context, HostPool& pool)
+        : HostQueue(context.counters(), pool), context_(context) {}
+    void launch(Kernel&, const NDRange&) override { context_.require_runs(); }
+    Refusals* refusals() noexcept override { return &refusals_; }
+
+  private:
+    ContextImpl& context_;
+    NoRefusals refusals_;
+};
+
+class DescribedContext : public HostContext {
+  public:
+    explicit DescribedContext(const DescribedDevice& device)
+        : HostContext(device.info, device.traits),
+          options_(device.options),
+          queue_(*this, shared_pool()) {}
+    bool is_described() const noexcept override { return true; }
+    Queue& queue() override { return queue_; }
+    std::shared_ptr<Program> build(const ProgramSource& source) override {
+        return std::make_shared<RecordedProgram>(
+            ProgramSource{source.name, source.source, cat(source.options, options_)});
+    }
+
+  private:
+    std::string options_;
+    DescribedQueue queue_;
+};
+
 }  // namespace
 
 std::shared_ptr<ContextImpl> make_host_context() {
     return std::make_shared<HostContext>();
+}
+
+std::shared_ptr<ContextImpl> make_described_context(const DescribedDevice& device) {
+    return std::make_shared<DescribedContext>(device);
 }
 
 }  // namespace dlprim

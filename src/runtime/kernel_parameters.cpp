@@ -308,8 +308,7 @@ std::string code_of(std::string_view source) {
     return code;
 }
 
-std::map<std::string, std::vector<KernelParameter>, std::less<>> kernel_signatures(
-    std::string_view source) {
+KernelSignatures kernel_signatures(std::string_view source) {
     std::map<std::string, std::vector<KernelParameter>, std::less<>> found;
     const Tokens tokens = without_macros(tokens_of(source));
     const Structs structs = structs_in(tokens);
@@ -382,6 +381,31 @@ std::vector<std::string> declared_names(std::string_view source) {
         }
     }
     return names;
+}
+
+KernelSignatures::const_iterator kernel_named(const KernelSignatures& kernels,
+                                              std::string_view name, const std::string& program) {
+    const auto found = kernels.find(name);
+    if (found != kernels.end()) return found;
+    std::vector<std::string> names;
+    for (const auto& entry : kernels) names.push_back(entry.first);
+    fail(ErrorKind::not_found, "program '", program, "' has no kernel '", name,
+         "' in its text, only ", join(names, ", "));
+}
+
+std::string names_of(const std::vector<KernelParameter>& parameters) {
+    std::string names;
+    for (const KernelParameter& parameter : parameters)
+        names += cat(names.empty() ? "" : ", ", parameter.name);
+    return names;
+}
+
+int parameter_index(const std::vector<KernelParameter>& parameters, const std::string& kernel,
+                    std::string_view name) {
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].name == name) return static_cast<int>(i);
+    fail(ErrorKind::invalid_argument, "kernel '", kernel, "' has no parameter '", name, "', only ",
+         names_of(parameters));
 }
 
 std::vector<std::string> defined_macros(std::string_view source) {

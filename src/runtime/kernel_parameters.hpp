@@ -30,8 +30,16 @@ struct KernelParameter {
 /// preprocessor lines are skipped. Attributes may appear before or after `void`, and in parameters.
 /// A struct whose members are to be parameters is declared as `typedef struct { int a, b; } NAME;`
 /// with scalar members and without preprocessor conditions.
-std::map<std::string, std::vector<KernelParameter>, std::less<>> kernel_signatures(
-    std::string_view source);
+using KernelSignatures = std::map<std::string, std::vector<KernelParameter>, std::less<>>;
+KernelSignatures kernel_signatures(std::string_view source);
+/// The kernel called `name`. Throws Error(not_found), which names those of `program`.
+KernelSignatures::const_iterator kernel_named(const KernelSignatures& kernels,
+                                              std::string_view name, const std::string& program);
+/// The names of parameters, for messages: "x, x_offset, count".
+std::string names_of(const std::vector<KernelParameter>& parameters);
+/// The index of the parameter called `name` of `kernel`. Throws Error(invalid_argument).
+int parameter_index(const std::vector<KernelParameter>& parameters, const std::string& kernel,
+                    std::string_view name);
 /// Those of one kernel; empty if there is no such kernel.
 std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel);
 /// The bytes of the struct that parameter `index` is a member of, or 0 if it is of none.

@@ -32,21 +32,23 @@ std::string text_info(Get get, Id id, What what) {
     return text.substr(std::min(text.size(), text.find_first_not_of(' ')));
 }
 
-// The sub-group size, of those that a kernel can require: 16 if available, else 8. With 16, a
-// work-item has as many registers as a tile of sums needs on Intel's GPUs.
-int subgroup_size(cl_device_id device, const std::string& extensions) {
-    for (const char* extension : {"cl_intel_subgroups", "cl_intel_required_subgroup_size"})
-        if ((' ' + extensions + ' ').find(cat(' ', extension, ' ')) == std::string::npos) return 0;
+std::vector<std::size_t> subgroup_sizes(cl_device_id device) {
     constexpr cl_device_info sub_group_sizes_intel = 0x4108;
     std::array<std::size_t, 16> sizes{};
     std::size_t bytes = 0;
     if (clGetDeviceInfo(device, sub_group_sizes_intel, sizeof(sizes), sizes.data(), &bytes) !=
         CL_SUCCESS)
-        return 0;
-    const auto end = sizes.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(sizes[0]));
-    for (const int size : {16, 8})
-        if (std::find(sizes.begin(), end, static_cast<std::size_t>(size)) != end) return size;
-    return 0;
+        return {};
+    return {sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(sizes[0]))};
+}
+
+// Traits::item_registers. Drivers do not tell how many registers there are, but two kinds of
+// devices show themselves by an extension. databases/devices/README.md has the numbers.
+int item_registers(cl_device_id device, const Traits& traits, const std::string& extensions) {
+    if (traits.subgroup_size != 0) return 1024 / traits.subgroup_size;  // 4 KiB each, Intel's GPUs
+    if (extensions.find("cl_amd_device_attribute_query") == std::string::npos) return 0;
+    const cl_uint wavefront = device_value<cl_uint>(device, 0x4043);  // WAVEFRONT_WIDTH_AMD
+    return wavefront == 64 ? 64 : wavefront == 32 ? 128 : 0;
 }
 
 Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platform,
@@ -65,7 +67,7 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platfo
         64, device_value<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);
     traits.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
     traits.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
-    traits.subgroup_size = subgroup_size(device, extensions);
+    traits.subgroup_size = subgroup_size_of(extensions, subgroup_sizes(device));
     traits.unified_memory = kind == DeviceKind::cpu ||
                             device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
     // In GHz. Intel's runtime reports 0 for processors of other vendors.
@@ -93,6 +95,7 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platfo
         traits.gbytes_per_s =
             traits.unified_memory ? 50 : std::clamp(traits.compute_units * 30.0, 100.0, 4000.0);
         traits.launch_us = 5;
+        traits.item_registers = item_registers(device, traits, extensions);
         // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV of cl_nv_device_attribute_query.
         if (extensions.find("cl_nv_device_attribute_query") != std::string::npos) {
             const cl_uint capability = device_value<cl_uint>(device, 0x4000);
@@ -190,6 +193,16 @@ const Found& found() {
 }
 
 }  // namespace
+
+// With sub-groups of 16, a work-item has as many registers as a tile of sums needs on Intel's GPUs.
+int subgroup_size_of(const std::string& extensions, const std::vector<std::size_t>& sizes) {
+    for (const char* extension : {"cl_intel_subgroups", "cl_intel_required_subgroup_size"})
+        if ((' ' + extensions + ' ').find(cat(' ', extension, ' ')) == std::string::npos) return 0;
+    for (const int size : {16, 8})
+        if (std::find(sizes.begin(), sizes.end(), static_cast<std::size_t>(size)) != sizes.end())
+            return size;
+    return 0;
+}
 
 const std::vector<OpenCLDevice>& opencl_devices() {
     return found().devices;

@@ -32,13 +32,6 @@ std::string range_text(const NDRange& range) {
     return cat("global ", global, ", local ", range.local[0] == 0 ? "free" : local);
 }
 
-std::string names_of(const std::vector<KernelParameter>& parameters) {
-    std::string names;
-    for (const KernelParameter& parameter : parameters)
-        names += cat(names.empty() ? "" : ", ", parameter.name);
-    return names;
-}
-
 }  // namespace
 
 OpenCLKernel::~OpenCLKernel() {
@@ -67,10 +60,7 @@ void OpenCLKernel::compile() {
 }
 
 int OpenCLKernel::index_of(std::string_view parameter) const {
-    for (std::size_t i = 0; i < parameters_->size(); ++i)
-        if ((*parameters_)[i].name == parameter) return static_cast<int>(i);
-    fail(ErrorKind::invalid_argument, "kernel '", name_, "' has no parameter '", parameter,
-         "', only ", names_of(*parameters_));
+    return parameter_index(*parameters_, name_, parameter);
 }
 
 void OpenCLKernel::set(int index, const Buffer& buffer) {
@@ -231,13 +221,7 @@ const CompileTarget* OpenCLProgram::target() const {
 }
 
 std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
-    const auto found = parameters_.find(name);
-    if (found == parameters_.end()) {
-        std::vector<std::string> names;
-        for (const auto& entry : parameters_) names.push_back(entry.first);
-        fail(ErrorKind::not_found, "program '", source().name, "' has no kernel '", name,
-             "' in its text, only ", join(names, ", "));
-    }
+    const auto found = kernel_named(parameters_, name, source().name);
     auto kernel = std::make_unique<OpenCLKernel>(found->first, &found->second, shared_from_this());
     if (compiled()) kernel->compile();
     return kernel;

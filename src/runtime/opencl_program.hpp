@@ -111,7 +111,7 @@ class OpenCLProgram : public Program,
   private:
     const OpenCLBuilds& builds_;
     LaunchThread* thread_;
-    std::map<std::string, std::vector<KernelParameter>, std::less<>> parameters_;
+    KernelSignatures parameters_;
     mutable std::once_flag hashed_;
     mutable std::string text_hash_;
     mutable std::atomic<cl_program> program_{nullptr};  // set once

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs for devices that are not here: what dlprim_tune writes, and, where there are compilers, that it compiles."""
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+from commands import ROOT, TOOLS, CommandTest, main, network, operator
+
+DEVICES = ROOT / "databases/devices"
+NET = network({"x": [8, 16, 28, 28]}, ["y"],
+              operator("Convolution2D", "first", "x", channels_out=64, kernel=3, pad=1, activation="relu"),
+              operator("Convolution2D", "wise", "first", channels_out=64, kernel=3, pad=1, stride=2, groups=64),
+              operator("Pooling2D", "pool", "wise", kernel=2, stride=2),
+              operator("InnerProduct", "fc", "pool", outputs=100),
+              operator("Softmax", "soft", "fc", "y"))
+
+
+class Offline(CommandTest):
+    def test_programs_are_written(self):
+        net = self.write("net.json", NET)
+        folder = self.folder / "kernels"
+        out = self.succeed("tune", "-d", f"file:{DEVICES / 'rx580.json'}", "--write-kernels", folder, net, "--prewarm", net).out
+        count = {int(number) for number in re.findall(r"net\.json: (\d+) programs to ", out)}
+        written = json.loads((folder / "programs.json").read_text())
+        # Both networks have the same programs, which are written once.
+        self.assertEqual(count, {len(written["programs"])})
+        self.assertEqual(written["device"]["driver"], "clang gfx803")
+        nodes = set()
+        for program in written["programs"]:
+            text = (folder / program["file"]).read_text()
+            for kernel in program["kernels"]:
+                self.assertRegex(text, rf"\b{kernel['name']}\s*\(")
+                self.assertLessEqual(kernel["local"][0] * kernel["local"][1] * kernel["local"][2], 256)
+                nodes.add(kernel["node"])
+        self.assertLessEqual({"first", "wise", "pool", "fc", "soft"}, nodes)
+
+    def test_a_step_has_more_programs(self):
+        net = self.write("net.json", NET)
+        counts = []
+        for train in [], ["--train"]:
+            out = self.succeed("tune", "-d", f"file:{DEVICES / 'mali_g610.json'}", "--write-kernels", self.folder / "kernels", net, *train).out
+            counts.append(int(re.search(r"(\d+) programs to ", out)[1]))
+        self.assertGreater(counts[1], counts[0])
+
+    def test_a_described_device_runs_nothing(self):
+        net = self.write("net.json", NET)
+        self.refuse(["Mali-G610", "is described by a file", "--write-kernels"], "benchmark", f"file:{DEVICES / 'mali_g610.json'}", net)
+        self.write("bad.json", {"format": 1, "name": 5})
+        self.refuse(["bad.json", "field 'name' is 5, and must be a text"], "benchmark", f"file:{self.folder / 'bad.json'}", net)
+
+    def check_compiled(self, device, compiler):
+        if shutil.which(compiler) is None:
+            self.skipTest(f"{compiler} is not installed")
+        numbers = self.folder / "numbers.json"
+        done = subprocess.run([sys.executable, ROOT / "scripts/offline.py", "-d", DEVICES / f"{device}.json", self.write("net.json", NET),
+                               "--tune", TOOLS / "dlprim_tune", "--json", numbers], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = json.loads(numbers.read_text())[0]["rows"]
+        self.assertGreater(len(rows), 4)
+        for row in rows:
+            self.assertEqual(row["faults"], [], row)
+            self.assertGreater(row["registers"], 0)
+
+    def test_chosen_programs_compile_for_a_radeon(self):
+        self.check_compiled("rx580", "clang-16")
+
+    def test_chosen_programs_compile_for_an_intel_gpu(self):
+        self.check_compiled("hd530", "ocloc")
+
+
+if __name__ == "__main__":
+    main()
