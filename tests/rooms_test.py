@@ -26,7 +26,7 @@ PUBLIC = {
     "image": "formats", "onnx_value": "formats", "preprocessing": "formats", "tensor_file": "formats",
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "dlprim": "api", "host_group": "api", "net": "api", "onnx": "api", "onnx_session": "api",
-    "placed_net": "api", "processes": "api",
+    "placed_net": "api", "processes": "api", "programs": "api",
     "report": "api", "scale": "api", "solver": "api", "team": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

@@ -27,7 +27,7 @@ struct PlannedKernel {
     std::string engine;  ///< empty for launches that join several
     std::string part;    ///< "setup" (once, for constants), "forward", "backward", "update"
     std::array<std::size_t, 3> global{1, 1, 1};  ///< work-items
-    std::array<std::size_t, 3> local{0, 0, 0};   ///< of a work-group; 0: the driver chooses
+    std::array<std::size_t, 3> local{0, 0, 0};   ///< of a work-group; all 0: the driver chooses
 };
 
 struct PlannedProgram {

@@ -6,6 +6,7 @@
 #include "plan/plan.hpp"
 #include "runtime/access.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -18,7 +19,12 @@ class Collector {
     void add(const Step& step, const char* part) {
         if (!step.launch) return;
         for (const KernelCall& call : step.launch->reported_calls()) {
-            const NDRange& range = call.range();
+            NDRange range = call.range();
+            for (std::size_t d = 0; d < 3; ++d) {
+                if (d >= static_cast<std::size_t>(range.dims)) range.global[d] = 1;
+                if (d > 0 && range.local[0] > 0)
+                    range.local[d] = std::max<std::size_t>(1, range.local[d]);
+            }
             const std::string engine(step.engine == nullptr ? "" : step.engine->name());
             program_of(call.source())
                 .kernels.push_back(

@@ -224,8 +224,7 @@ void ContextImpl::require_runs() const {
     if (is_described())
         fail(ErrorKind::unsupported, "device ", info_.str(),
              " is described by a file and runs no kernels; networks can be planned for it, and "
-             "their "
-             "programs written (dlprim_tune --write-kernels)");
+             "planned_programs() returns their programs");
 }
 
 MemoryUse Context::memory() const {

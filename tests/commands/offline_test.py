@@ -47,9 +47,9 @@ class Offline(CommandTest):
 
     def test_a_described_device_runs_nothing(self):
         net = self.write("net.json", NET)
-        self.refuse(["Mali-G610", "is described by a file", "--write-kernels"], "benchmark", f"file:{DEVICES / 'mali_g610.json'}", net)
+        self.refuse(["Mali-G610", "is described by a file", "planned_programs()"], "tune", "--prewarm", net, "-d", f"file:{DEVICES / 'mali_g610.json'}")
         self.write("bad.json", {"format": 1, "name": 5})
-        self.refuse(["bad.json", "field 'name' is 5, and must be a text"], "benchmark", f"file:{self.folder / 'bad.json'}", net)
+        self.refuse(["bad.json", "field 'name' is 5, and must be a text"], "tune", net, "-d", f"file:{self.folder / 'bad.json'}")
 
     def check_compiled(self, device, compiler):
         if shutil.which(compiler) is None:

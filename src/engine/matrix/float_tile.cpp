@@ -33,10 +33,19 @@ std::uint64_t local_bytes(const GemmTile& tile) {
 
 bool gemm_tile_fits(const Traits& device, const GemmTile& tile) {
     return static_cast<std::uint64_t>(tile.threads()) <= device.max_work_group &&
-           local_bytes(tile) <= device.local_bytes;
+           local_bytes(tile) <= device.local_bytes && tile_registers_fit(device, tile.gm, tile.gn);
 }
 
 }  // namespace
+
+bool tile_registers_fit(const Traits& device, int down, int across) {
+    // The sums, their operands in one step of K, and what addresses and the operands that travel to
+    // the next step take: 28 registers in what LLVM makes of kernels/conv2d/implicit_gemm.cl
+    // (docs/results/2026-11-29-offline.md).
+    const int registers = 16 * down * across + 4 * (down + across) + 28;
+    const bool smallest = down == 1 && across == 1;
+    return device.item_registers == 0 || smallest || registers <= device.item_registers;
+}
 
 GemmTile gemm_tile(const Tuning& tuning) {
     return named_tile(tiles, tuning);

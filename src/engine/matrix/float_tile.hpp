@@ -32,6 +32,10 @@ struct GemmTile {
     Tuning named() const { return shape().named(); }
 };
 
+/// Whether a work-item with `down` x `across` blocks of 4 x 4 sums has enough registers on the
+/// device (Traits::item_registers). The smallest tile is one of 1 x 1 blocks, and always has.
+bool tile_registers_fit(const Traits& device, int down, int across);
+
 /// The part of K that is in local memory at a time.
 constexpr std::int64_t gemm_depth = 8;
 

@@ -3,6 +3,7 @@
 // K is split into parts in the workspace, and a second kernel adds them in order.
 #include "base/integers.hpp"
 #include "base/text.hpp"
+#include "engine/matrix/float_tile.hpp"
 #include "engine/matrix/model.hpp"
 #include "engine/matrix/named_tile.hpp"
 #include "engine/storage.hpp"
@@ -40,7 +41,8 @@ constexpr std::array<Tile, 4> tiles{{
 }};
 
 bool fits(const Traits& device, const Tile& tile) {
-    return tile.threads() <= device.max_work_group && tile.local_bytes() <= device.local_bytes;
+    return tile.threads() <= device.max_work_group && tile.local_bytes() <= device.local_bytes &&
+           tile_registers_fit(device, tile.gm, tile.gn);
 }
 
 struct Cut : TileCut {

@@ -121,8 +121,15 @@ TuneSpace block_space(const Work& work, const std::vector<std::int64_t>& outputs
     return {{"rows", sizes(work.rows, {1, 2, 4, 7, 8})}, {"outputs", sizes(work.columns, outputs)}};
 }
 
+/// Whether a work-item has registers for a block: compilers read all of its pixels first.
+bool registers_fit(const Traits& device, const Work& work, std::int64_t rows,
+                   std::int64_t outputs) {
+    const std::int64_t pixels = work.rows.span(rows) * work.columns.span(outputs);
+    return device.item_registers == 0 || pixels + rows * outputs <= device.item_registers;
+}
+
 /// Vectors as wide as the image's rows allow, and as many rows as leave at least `least` blocks.
-Tuning default_block(const Work& work, std::int64_t least) {
+Tuning default_block(const Traits& device, const Work& work, std::int64_t least) {
     const std::int64_t w = work.columns.y;
     std::int64_t outputs = work.columns.block(w % 4 == 0 ? 4 : w % 2 == 0 || w > 16 ? 2 : 1);
     if (work.columns.span(outputs) > most_span / 2) outputs = work.columns.block(1);
@@ -130,7 +137,9 @@ Tuning default_block(const Work& work, std::int64_t least) {
     for (const std::int64_t size : {2, 4, 7, 8}) {
         const std::int64_t block = work.rows.block(size);
         if (work.rows.excess(block) < work.rows.excess(rows) &&
-            work.blocks(block, outputs) >= least && work.products(block, outputs) <= most_products)
+            work.blocks(block, outputs) >= least &&
+            work.products(block, outputs) <= most_products &&
+            registers_fit(device, work, block, outputs))
             rows = block;
     }
     return {{"outputs", outputs}, {"rows", rows}};
@@ -209,7 +218,7 @@ class Depthwise : public ConvolutionEngine {
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // At least as many blocks as keep the device busy: 16 warps per compute unit.
-        return default_block(work_of(problem), std::int64_t{512} * device.compute_units);
+        return default_block(device, work_of(problem), std::int64_t{512} * device.compute_units);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -264,8 +273,8 @@ class DepthwiseFilter : public ConvolutionEngine {
     TuneSpace tune_space(const Traits&, const Problem& problem) const override {
         return block_space(Work::forward(Geometry::of(problem)), {1, 2, 4});
     }
-    Tuning default_tuning(const Traits&, const Problem& problem) const override {
-        return default_block(Work::forward(Geometry::of(problem)), 1);
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        return default_block(device, Work::forward(Geometry::of(problem)), 1);
     }
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
