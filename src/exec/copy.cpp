@@ -10,11 +10,14 @@
 #include "runtime/access.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/launches_later.hpp"
+#include "runtime/put_off_calls.hpp"
 
 #include <dlprim/ops.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -58,11 +61,13 @@ void move_elements(const Tensor& from, const Tensor& to) {
     }
     const LaunchesLater later("copy");
     Queue& queue = Access::impl(to.context()).queue();
-    if (from.contiguous() && to.contiguous())
+    if (!from.contiguous() || !to.contiguous())
+        return enqueue_copy(to.context(), to.shape(), element, source, target);
+    const auto copy = [&queue, source, target, bytes = to.bytes()] {
         queue.copy({source.buffer.get(), source.byte_offset},
-                   {target.buffer.get(), target.byte_offset}, to.bytes());
-    else
-        enqueue_copy(to.context(), to.shape(), element, source, target);
+                   {target.buffer.get(), target.byte_offset}, bytes);
+    };
+    if (!put_off_after_others(queue, "copy", copy)) copy();
 }
 
 /// The order of dimensions by descending strides of `tensor`, in which it has no gaps if it has
@@ -128,18 +133,22 @@ Tensor Tensor::to_contiguous() const {
 void Tensor::fill(double value) {
     require(defined(), "an undefined tensor holds no elements");
     if (shape_.empty()) return;
-    std::byte pattern[8];
+    std::array<std::byte, 8> pattern{};
     const std::size_t element = size_of(dtype_);
-    convert(&value, DType::f64, pattern, dtype_, 1);
+    convert(&value, DType::f64, pattern.data(), dtype_, 1);
     ContextImpl& context = Access::impl(*context_);
     const LaunchesLater later("fill");
-    if (contiguous()) {
-        context.queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern, element);
-        return;
-    }
+    const auto fill = [&](const std::shared_ptr<Buffer>& memory, std::uint64_t offset,
+                          std::uint64_t size) {
+        const auto call = [&queue = context.queue(), memory, offset, size, pattern, element] {
+            queue.fill({memory.get(), offset}, size, pattern.data(), element);
+        };
+        if (!put_off_after_others(context.queue(), "fill", call)) call();
+    };
+    if (contiguous()) return fill(overwritten(), byte_offset_, bytes());
     const StridedPlace one{context.allocate_cached(element), 0,
                            std::vector<std::int64_t>(strides_.size(), 0)};
-    context.queue().fill({one.buffer.get(), 0}, element, pattern, element);
+    fill(one.buffer, 0, element);
     enqueue_copy(*context_, shape_, element, one, place_of(*this));
 }
 

@@ -10,10 +10,12 @@
 #include "exec/eager_overlap.hpp"
 #include "exec/eager_views.hpp"
 #include "exec/eager_weights.hpp"
-#include "plan/make_plan.hpp"
+#include "plan/trust/trust.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/counting.hpp"
 #include "runtime/deferred.hpp"
 #include "runtime/launches_later.hpp"
+#include "runtime/put_off_calls.hpp"
 
 #include <memory>
 #include <mutex>
@@ -30,6 +32,13 @@ constexpr std::size_t most_kept = 4096;
 /// each call of a thread is enqueued as a whole. Executors have inner() handles of the context,
 /// which owns this cache.
 struct ContextCache : ContextImpl::Attachment {
+    ContextCache() = default;
+    ContextCache(const ContextCache&) = delete;
+    ContextCache& operator=(const ContextCache&) = delete;
+    /// Calls that are put off use the members.
+    ~ContextCache() override {
+        if (later != nullptr) later->settle();
+    }
     /// Protects the members below and the executors in them. While it is held, no Deferred may be
     /// asked for its memory, because that may start a conversion, which locks this mutex.
     std::mutex mutex;
@@ -39,9 +48,13 @@ struct ContextCache : ContextImpl::Attachment {
     /// alone is null. Parameters that change all the time share an entry that keeps no such data.
     LruMap<std::shared_ptr<EagerEntry>> entries{most_kept};
     WeightUses weights{most_kept};
-    LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< conversions of results to plain
-    CopyLaunches copies;                                       ///< of strided views
+    LruMap<std::shared_ptr<PlannedCall>> conversions{most_kept};  ///< of results to plain
+    CopyLaunches copies;                                          ///< of strided views
     BlockStore store;
+    /// Where calls are put off whose programs are being compiled. They use plans, copies and store
+    /// without the mutex. So whoever holds it touches these only while nothing is put off.
+    PutOffCalls* later = nullptr;
+    bool may_put_off = false;                        ///< whether the present call may be put off
     std::unique_ptr<ContextImpl::Attachment> extra;  ///< of eager_extra()
     std::string key;                                 ///< the key of the current call
 };
@@ -117,20 +130,56 @@ void add_params(std::string& key, const EagerCall& call, std::span<const EagerOp
 /// What a key has at its end for the entry whose parameters change from call to call.
 constexpr std::string_view changing = "changing";
 
+/// Looks, with the mutex, where calls may be put off now.
+void find_later(ContextCache& cache, const Context& context) {
+    PutOffCalls* const found = put_off_calls(Access::impl(context).queue());
+    if (found != nullptr) cache.later = found;
+    // What holds for the calling thread alone would not hold for the other one.
+    const bool here = found == nullptr || EnginesUnchecked::active() || Uncounted::active();
+    if (here && cache.later != nullptr) cache.later->settle();
+    cache.may_put_off = !here;
+}
+
+/// Has the present call wait for all that are put off, and for its programs.
+void call_at_once(ContextCache& cache) {
+    if (cache.later != nullptr) cache.later->settle();
+    cache.may_put_off = false;
+}
+
+/// Whether a call waits for others, or for its programs. Otherwise its plan is finished.
+bool is_put_off(ContextCache& cache, const Context& context, PlannedCall& call) {
+    if (cache.may_put_off && (cache.later->any() || (!call.finished() && !call.programs().empty())))
+        return true;
+    call.finish(Access::impl(context).inner(), cache.store);
+    return false;
+}
+
 /// The caller holds `cache.mutex`.
 std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& context,
                                        const EagerCall& call,
                                        std::span<const EagerOperand> operands) {
+    find_later(cache, context);
+    const auto make = [&] {
+        auto entry = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store,
+                                      cache.may_put_off);
+        if (cache.may_put_off) cache.later->compile(entry->call->programs());
+        return std::shared_ptr<EagerEntry>(std::move(entry));
+    };
     std::string& key = cache.key;
     make_key(key, call, operands);
     const std::size_t problem = key.size();
     const auto* const found = cache.entries.find(key);
-    if (found != nullptr && *found) return *found;
+    const bool usable = found != nullptr && !(*found && (*found)->call->replaced());
+    if (usable && *found) {
+        // Nobody else has the entry, and none of its calls is put off.
+        if (found->use_count() == 1) (*found)->call->drop_sketch();
+        return *found;
+    }
     std::shared_ptr<EagerEntry> made;
-    if (found == nullptr) {
-        made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
+    if (!usable) {
+        made = make();
         // What is derived from constants of the operator serves all its calls.
-        const bool packs = !call.params.empty() && !made->executor->plan().setup.empty();
+        const bool packs = !call.params.empty() && !made->call->plan().setup.empty();
         cache.entries.insert(key, packs ? nullptr : made);
         if (!packs) return made;
     }
@@ -142,9 +191,10 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
         key.resize(problem);
         key += changing;
     }
-    if (const auto* known = cache.entries.find(key)) return *known;
-    if (!made) made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
-    if (!keeps) made->executor->forget_constants();
+    if (const auto* known = cache.entries.find(key); known && !(*known)->call->replaced())
+        return *known;
+    if (!made) made = make();
+    if (!keeps) made->call->forget_constants();
     return cache.entries.insert(key, std::move(made));
 }
 
@@ -180,7 +230,7 @@ class BoundMemory {
 };
 
 /// The plan that converts a value from its layout to plain.
-std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& store) {
+std::shared_ptr<PlannedCall> make_conversion(const Deferred& from) {
     Graph graph;
     Value value;
     value.name = "result";
@@ -192,8 +242,24 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
     PlanOptions options;
     options.input_layouts[id] = from.layout();
     options.check_engines = EngineChecks::kinds;
-    const Context context = Access::impl(from.context()).inner();
-    return std::make_shared<Executor>(context, make_plan(context, graph, options), store, true);
+    return std::make_shared<PlannedCall>(std::move(graph), std::move(options));
+}
+
+void run_conversion(const Context& context, PlannedCall& conversion, BlockStore& store,
+                    const std::shared_ptr<Buffer>& contents, const std::shared_ptr<Buffer>& plain) {
+    for (;;) try {
+            conversion.finish(context, store);
+            Executor& executor = conversion.executor();
+            const BoundMemory bound(executor);
+            const LaunchesLater later(executor.proven(Part::forward) ? "Reorder" : "");
+            executor.bind(0, contents, 0);
+            executor.bind(1, plain, 0);
+            executor.take_scratch();
+            executor.run(Part::forward);
+            return Access::impl(context).queue().flush();
+        } catch (const EngineFailure&) {
+            conversion.start_again();  // without the failed engine
+        }
 }
 
 /// Converts a result of an eager call to plain.
@@ -201,28 +267,25 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
                     const std::shared_ptr<Buffer>& plain) {
     ContextCache& cache = cache_of(from.context());
     const std::lock_guard lock(cache.mutex);
+    find_later(cache, from.context());
+    const Context context = Access::impl(from.context()).inner();
     std::string& key = cache.key;
     key.clear();
     append_shape(key, from.shape(), from.dtype());
     append_layout(key, &from.layout());
-    for (;;) {
-        const auto* const found = cache.conversions.find(key);
-        const std::shared_ptr<Executor> executor =
-            found != nullptr ? *found
-                             : cache.conversions.insert(key, make_conversion(from, cache.store));
-        const BoundMemory bound(*executor);
-        const LaunchesLater later(executor->proven(Part::forward) ? "Reorder" : "");
-        try {
-            executor->bind(0, contents, 0);
-            executor->bind(1, plain, 0);
-            executor->take_scratch();
-            executor->run(Part::forward);
-            Access::impl(from.context()).queue().flush();
-            return;
-        } catch (const EngineFailure&) {
-            cache.conversions.erase(key);  // planned again without the failed engine
-        }
+    const auto* const found = cache.conversions.find(key);
+    const std::shared_ptr<PlannedCall> conversion =
+        found != nullptr ? *found : cache.conversions.insert(key, make_conversion(from));
+    if (found == nullptr && cache.may_put_off) {
+        conversion->sketch(context);
+        cache.later->compile(conversion->programs());
     }
+    if (!is_put_off(cache, context, *conversion))
+        return run_conversion(context, *conversion, cache.store, contents, plain);
+    cache.later->push("Reorder", conversion->programs(),
+                      [context, conversion, &store = cache.store, contents, plain] {
+                          run_conversion(context, *conversion, store, contents, plain);
+                      });
 }
 
 /// The tensor on whose device the call runs: the first of inputs, parameters and `out`.
@@ -316,6 +379,49 @@ std::vector<EagerOperand> results_of(const Context& context, const EagerCall& ca
     return places;
 }
 
+/// Runs an entry whose memory is bound.
+void run_bound(EagerEntry& entry, const ops::CallOptions& how, bool backward) {
+    Executor& executor = entry.call->executor();
+    if (entry.uses_scalars) {
+        executor.set_integer("@seed", how.seed);
+        executor.set_integer("@step", how.step);
+    }
+    if (!how.scalars.empty()) executor.set_scalars(how.scalars);
+    executor.check_params();
+    executor.take_scratch();
+    executor.run(Part::forward);
+    if (backward) executor.run(Part::backward);
+}
+
+/// Puts the call off. Its record has no tensors: they would count as users of the context.
+void put_off_call(ContextCache& cache, const Context& context, const EagerCall& call,
+                  const std::shared_ptr<EagerEntry>& entry, std::span<const EagerOperand> operands,
+                  std::span<const EagerOperand> places) {
+    std::vector<PlannedCall::Place> memory;
+    for (const auto& [is_result, index] : entry->bindings) {
+        const EagerOperand& operand = is_result ? places[index] : operands[index];
+        memory.push_back({operand.buffer, operand.byte_offset});
+    }
+    ops::CallOptions how;
+    how.scalars = call.how.scalars;
+    how.seed = call.how.seed;
+    how.step = call.how.step;
+    const auto make = [inner = Access::impl(context).inner(), &store = cache.store, entry, how,
+                       memory = std::move(memory), backward = call.backward] {
+        for (;;) try {
+                entry->call->finish(inner, store);
+                const BoundMemory bound(entry->call->executor());
+                entry->call->bind(inner, memory);
+                run_bound(*entry, how, backward);
+                entry->call->place_results(inner);
+                return Access::impl(inner).queue().flush();
+            } catch (const EngineFailure&) {
+                entry->call->start_again();  // without the failed engine
+            }
+    };
+    cache.later->push(std::string(call.type), entry->call->programs(), make);
+}
+
 std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
                              std::span<const EagerOperand> given) {
     ContextCache& cache = cache_of(context);
@@ -339,7 +445,16 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         lock.unlock();
         return run_once(context, call, given);
     }
-    Executor& executor = *entry->executor;
+    if (!detours.empty()) call_at_once(cache);
+    if (is_put_off(cache, context, *entry->call)) {
+        put_off_call(cache, context, call, entry, operands, places);
+        return results;
+    }
+    if (entry->call->replaced()) {
+        lock.unlock();
+        return run_once(context, call, given);
+    }
+    Executor& executor = entry->call->executor();
     const BoundMemory bound(executor);
     const Part last = call.backward ? Part::backward : Part::forward;
     const LaunchesLater later(executor.proven(last) ? call.type : std::string_view());
@@ -348,15 +463,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         const EagerOperand& operand = is_result ? places[index] : operands[index];
         executor.bind(static_cast<int>(i), operand.buffer, operand.byte_offset);
     }
-    if (entry->uses_scalars) {
-        executor.set_integer("@seed", call.how.seed);
-        executor.set_integer("@step", call.how.step);
-    }
-    if (!call.how.scalars.empty()) executor.set_scalars(call.how.scalars);
-    executor.check_params();
-    executor.take_scratch();
-    executor.run(Part::forward);
-    if (call.backward) executor.run(Part::backward);
+    run_bound(*entry, call.how, call.backward);
     finish_detours(context, cache.copies, detours);
     Access::impl(context).queue().flush();
     return results;
@@ -423,9 +530,14 @@ std::vector<Tensor> run(const EagerCall& call) {
 void enqueue_copy(const Context& context, const Shape& shape, std::size_t element_bytes,
                   const StridedPlace& from, const StridedPlace& to) {
     ContextCache& cache = cache_of(context);
+    ContextImpl& device = Access::impl(context);
     const std::lock_guard lock(cache.mutex);
+    const auto copy = [&device, &cache, shape, element_bytes, from, to] {
+        cache.copies.copy(device, shape, element_bytes, from, to);
+    };
+    if (put_off_after_others(device.queue(), "copy", copy)) return;
     const LaunchesLater later("copy");
-    cache.copies.copy(Access::impl(context), shape, element_bytes, from, to);
+    copy();
 }
 
 std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
@@ -439,6 +551,12 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     auto& slot = (*known)[key];
     if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, ++last});
     return slot;
+}
+
+void finish_entries(const Context& context, std::span<const std::shared_ptr<EagerEntry>> entries) {
+    ContextCache& cache = cache_of(context);
+    for (const auto& entry : entries)
+        entry->call->finish(Access::impl(context).inner(), cache.store);
 }
 
 std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call) {
@@ -480,7 +598,11 @@ const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<co
     const std::vector<EagerOperand> operands = operands_of(wanted);
     ContextCache& cache = cache_of(context);
     const std::lock_guard lock(cache.mutex);
-    return find_entry(cache, context, wanted, operands)->executor->plan();
+    const std::shared_ptr<EagerEntry> entry = find_entry(cache, context, wanted, operands);
+    call_at_once(cache);
+    is_put_off(cache, context, *entry->call);  // no: it is finished
+    entry->call->drop_sketch();
+    return entry->call->plan();
 }
 
 }  // namespace dlprim

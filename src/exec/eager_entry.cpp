@@ -7,7 +7,6 @@
 #include "exec/eager_views.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
-#include "plan/make_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -142,7 +141,7 @@ void set_result_layouts(PlanOptions& options, const EagerCall& call,
 }
 
 void find_in_place(EagerEntry& entry) {
-    const Plan& plan = entry.executor->plan();
+    const Plan& plan = entry.call->plan();
     for (std::size_t i = 0; i < entry.bindings.size(); ++i)
         for (std::size_t j = 0; j < entry.bindings.size(); ++j)
             if (entry.bindings[i].result && !entry.bindings[j].result &&
@@ -175,7 +174,7 @@ void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wante
 
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
                                              std::span<const EagerOperand> operands,
-                                             BlockStore& store) {
+                                             BlockStore& store, bool sketched) {
     const Operator& op = OperatorRegistry::instance().get(call.type);
     const auto count = static_cast<int>(call.inputs.size());
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
@@ -241,10 +240,13 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
             options.input_layouts[values[i]] = std::move(layout);
     turn_matrices(graph, options.input_layouts);
     set_result_layouts(options, call, values, call.backward ? specs : result_specs);
-    entry->executor =
-        std::make_unique<Executor>(context, make_plan(context, graph, options), store, true);
+    entry->call = std::make_unique<PlannedCall>(std::move(graph), std::move(options));
+    if (sketched)
+        entry->call->sketch(context);
+    else
+        entry->call->finish(context, store);
 
-    const Plan& plan = entry->executor->plan();
+    const Plan& plan = entry->call->plan();
     entry->results.resize(call.backward ? given : made.size());
     std::size_t next_output = 0;
     for (const External& external : plan.externals) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "exec/eager.hpp"
-#include "exec/executor.hpp"
+#include "exec/planned_call.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <utility>
@@ -30,7 +30,7 @@ struct EagerOperand {
 
 /// A planned call, and the operands or results to which its externals are bound.
 struct EagerEntry {
-    std::unique_ptr<Executor> executor;
+    std::unique_ptr<PlannedCall> call;
     /// By external: the index of the operand or result.
     struct Binding {
         bool result = false;
@@ -60,17 +60,23 @@ void check_operand(const EagerCall& call, const char* what, std::size_t index, c
 /// Checks all output gradients and their number.
 void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wanted);
 
-/// The plan of the call with all operands plain, from the cache of eager calls or made now.
+/// The plan of the call with all operands plain, from the cache of eager calls or made now. Where
+/// calls are put off it may not be finished.
 std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call);
+
+/// Finishes plans of planned_entry(), on the thread that makes the calls that are put off, or where
+/// none is.
+void finish_entries(const Context& context, std::span<const std::shared_ptr<EagerEntry>> entries);
 
 /// What another kind of eager call keeps for a context, made in the first call. It is destroyed
 /// with the cache of eager calls.
 ContextImpl::Attachment& eager_extra(const Context& context,
                                      std::unique_ptr<ContextImpl::Attachment> (*make)());
 
-/// Plans the call for operands in the layouts of `operands`. Scratch memory comes from `store`.
+/// Plans the call for operands in the layouts of `operands`. With `sketched` it may compile nothing
+/// and leave the plan to be finished. Scratch memory comes from `store`.
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
                                              std::span<const EagerOperand> operands,
-                                             BlockStore& store);
+                                             BlockStore& store, bool sketched);
 
 }  // namespace dlprim

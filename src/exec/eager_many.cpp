@@ -10,12 +10,15 @@
 #include "exec/eager_views.hpp"
 #include "exec/known_options.hpp"
 #include "runtime/launches_later.hpp"
+#include "runtime/program_builds.hpp"
+#include "runtime/put_off_calls.hpp"
 
 #include <dlprim/log.hpp>
 #include <dlprim/ops.hpp>
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace dlprim {
@@ -38,11 +41,22 @@ struct Joined {
     std::unique_ptr<TableLaunch> launch;
 };
 
+/// An operand of a launch.
+struct PlacedMemory {
+    std::shared_ptr<Buffer> buffer;
+    std::uint64_t byte_offset;
+    bool is_result;
+};
+
 /// Lists of one problem: one program, types and sizes.
 struct ManyEntry {
     std::vector<Joined> joined;
     std::vector<std::vector<DType>> results;  ///< types, by call
     bool single = false;                      ///< whether it runs as single calls
+    /// Plans whose engines are checked before the first launch, and programs that were not compiled
+    /// when they were made.
+    std::vector<std::shared_ptr<EagerEntry>> unfinished;
+    PendingPrograms programs;
 };
 
 struct ManyCache : ContextImpl::Attachment {
@@ -137,7 +151,7 @@ std::string key_of(std::uint64_t options, std::size_t scalars, const std::vector
 /// The kernel call of a planned entry, if it is nothing but one, on the entry's own operands.
 const KernelCall* only_call(const EagerEntry& entry,
                             std::vector<std::pair<bool, std::size_t>>& operands) {
-    const Plan& plan = entry.executor->plan();
+    const Plan& plan = entry.call->plan();
     if (!plan.setup.empty() || plan.steps.size() != 1) return nullptr;
     const Step& step = plan.steps[0];
     if (step.launch->calls().size() != 1) return nullptr;
@@ -211,11 +225,23 @@ std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
         made->joined[number].calls.push_back(k);
     }
     ContextImpl& context = Access::impl(calls[0].inputs[0].context());
+    PutOffCalls* const later = put_off_calls(context.queue());
+    std::optional<NotedBuilds> noted;
+    if (later != nullptr) noted.emplace();
     for (Joined& joined : made->joined) {
         std::vector<PlacedCall> placed;
         for (std::size_t i = 0; i < joined.calls.size(); ++i)
             placed.push_back({plans[joined.calls[i]].call, i * joined.operands.size()});
         joined.launch = std::make_unique<TableLaunch>(context, placed);
+    }
+    if (later == nullptr) return made;
+    for (const auto& program : noted->programs())
+        if (!program->compiled()) made->programs.push_back(program);
+    later->compile(made->programs);
+    for (const Planned& plan : plans) {
+        made->unfinished.push_back(plan.entry);
+        const PendingPrograms& own = plan.entry->call->programs();
+        made->programs.insert(made->programs.end(), own.begin(), own.end());
     }
     return made;
 }
@@ -268,11 +294,22 @@ class ManyCall {
         Lists results = make_results(context, *entry);
         if (depend(extents_of(results))) return run_singly();
         const std::lock_guard lock(cache.mutex);
-        const LaunchesLater later("pointwise_many");
-        for (Joined& joined : entry->joined) enqueue(joined, results);
-        for (const auto& list : results)
-            for (const Tensor& result : list) Access::buffer(result)->touch();
-        Access::impl(context).queue().flush();
+        ContextImpl& device = Access::impl(context);
+        std::vector<std::vector<PlacedMemory>> memory;  // by launch
+        for (const Joined& joined : entry->joined) memory.push_back(memory_of(joined, results));
+        PutOffCalls* const others = put_off_calls(device.queue());
+        if (others == nullptr || (!others->any() && entry->unfinished.empty())) {
+            const LaunchesLater later("pointwise_many");
+            enqueue(device, *entry, memory, scalars_);
+            return results;
+        }
+        const auto make = [inner = device.inner(), entry, memory = std::move(memory),
+                           scalars = scalars_] {
+            finish_entries(inner, entry->unfinished);
+            enqueue(Access::impl(inner), *entry, memory, scalars);
+            entry->unfinished.clear();
+        };
+        others->push("pointwise_many", std::exchange(entry->programs, {}), make);
         return results;
     }
 
@@ -314,15 +351,32 @@ class ManyCall {
         return extents;
     }
 
-    void enqueue(Joined& joined, const Lists& results) const {
-        std::vector<BufferRef> operands;
+    /// The memory of each operand of a launch.
+    std::vector<PlacedMemory> memory_of(const Joined& joined, const Lists& results) const {
+        std::vector<PlacedMemory> memory;
         for (const std::size_t k : joined.calls)
             for (const auto& [is_result, index] : joined.operands) {
                 const Tensor& tensor = is_result ? results[index][k] : calls_[k].inputs[index];
-                operands.push_back({Access::buffer(tensor).get(), tensor.byte_offset()});
+                memory.push_back({Access::buffer(tensor), tensor.byte_offset(), is_result});
             }
-        joined.launch->set_scalars(std::vector<Scalar>(scalars_.begin(), scalars_.end()));
-        joined.launch->enqueue(Access::impl(calls_[0].inputs[0].context()).queue(), operands);
+        return memory;
+    }
+
+    static void enqueue(ContextImpl& device, ManyEntry& entry,
+                        const std::vector<std::vector<PlacedMemory>>& memory,
+                        const std::vector<double>& scalars) {
+        for (std::size_t i = 0; i < memory.size(); ++i) {
+            std::vector<BufferRef> operands;
+            for (const PlacedMemory& place : memory[i])
+                operands.push_back({place.buffer.get(), place.byte_offset});
+            TableLaunch& launch = *entry.joined[i].launch;
+            launch.set_scalars(std::vector<Scalar>(scalars.begin(), scalars.end()));
+            launch.enqueue(device.queue(), operands);
+        }
+        for (const auto& places : memory)
+            for (const PlacedMemory& place : places)
+                if (place.is_result) place.buffer->touch();
+        device.queue().flush();
     }
 
     Lists run_singly() const {

@@ -60,13 +60,16 @@ Least least_for(const CompileTarget* target) {
     return target != nullptr && target->compiles_at_launch() ? least_at_launch : least_usually;
 }
 
+int processes_that_fit(const CompileTarget& target) {
+    const auto memory = static_cast<std::uint64_t>(most_processes) * memory_each;
+    return static_cast<int>(std::min({memory, host_memory(), target.device_memory()}) /
+                            memory_each);
+}
+
 int processes_that_pay(const CompileTarget& target, int programs, int threads) {
     const Least least = least_for(&target);
     if (programs < least.programs) return 0;
-    const auto memory = static_cast<std::uint64_t>(most_processes) * memory_each;
-    const std::uint64_t fits =
-        std::min({memory, host_memory(), target.device_memory()}) / memory_each;
-    return std::min({threads, programs / least.programs_each, static_cast<int>(fits)});
+    return std::min({threads, programs / least.programs_each, processes_that_fit(target)});
 }
 
 /// The programs that are not finished: those that a process may take, and those that a process has
@@ -251,6 +254,17 @@ std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads
     const int processes =
         wanted ? std::min(*wanted, count) : processes_that_pay(*target, count, threads);
     if (processes < 1) return std::nullopt;
+    return CompileCrew{*executable, processes};
+}
+
+std::optional<CompileCrew> lasting_crew(const CompileTarget& target, int threads) {
+    const std::optional<int> wanted = wanted_processes();
+    if (!target.compiles_at_launch() || !target.disk().enabled() || !target.disk().writable())
+        return std::nullopt;
+    const int processes = wanted.value_or(std::min(threads, processes_that_fit(target)));
+    if (processes < 1 || (!wanted && threads < least_at_launch.threads)) return std::nullopt;
+    const auto executable = compile_program();
+    if (!executable) return std::nullopt;
     return CompileCrew{*executable, processes};
 }
 

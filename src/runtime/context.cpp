@@ -9,6 +9,7 @@
 #include "runtime/device_file.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/pocl_cache.hpp"
+#include "runtime/put_off_calls.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -195,6 +196,7 @@ const Traits& Context::traits() const {
 }
 
 Counters Context::counters() const {
+    settle_calls(impl_->queue());
     Counters& live = impl_->counters();
     Counters copy;
     copy.launches = counted(live.launches);
@@ -228,6 +230,7 @@ void ContextImpl::require_runs() const {
 }
 
 MemoryUse Context::memory() const {
+    settle_calls(impl_->queue());
     return impl_->memory();
 }
 

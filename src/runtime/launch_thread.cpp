@@ -4,13 +4,11 @@
 
 #include "base/text.hpp"
 #include "runtime/opencl_program.hpp"
+#include "runtime/without_signals.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <utility>
-
-#include <pthread.h>
 
 namespace dlprim {
 namespace {
@@ -39,23 +37,6 @@ void wait_while(const std::atomic<std::uint64_t>& value, std::uint64_t old) noex
         }
     } while (Clock::now() < end);
     value.wait(old);
-}
-
-/// Starts a thread that gets no signals, which belong to the program's own threads.
-template <typename Work>
-std::thread without_signals(Work work) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread made;
-    try {
-        made = std::thread(std::move(work));
-    } catch (...) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return made;
 }
 
 }  // namespace

@@ -142,27 +142,52 @@ MathSurvey::MathSurvey(const CompileTarget& target, cl_context context, cl_devic
       has_doubles_(supports_doubles(device)),
       forced_(forced_ours()) {}
 
-ProgramSource MathSurvey::corrected(const ProgramSource& source) {
-    if (source.name == probe_name || forced_ == false) return source;
-    std::set<const MathFunction*> called;
+/// What a program calls.
+struct MathSurvey::Calls {
+    std::set<const MathFunction*> functions;  ///< and what their texts need
+    bool doubles = false;
+    std::vector<Use> uses;
+};
+
+MathSurvey::Calls MathSurvey::calls_of(const ProgramSource& source) const {
+    Calls calls;
+    if (source.name == probe_name || forced_ == false) return calls;
+    auto& called = calls.functions;
     add_called(source.source, called);
     add_called(source.options, called);
-    if (called.empty()) return source;
     for (const MathFunction* function : std::set<const MathFunction*>(called))
         if (function->needs != nullptr) called.insert(find_math_function(function->needs));
-    const bool doubles =
-        has_doubles_ && (has(source.source, "double") || has(source.options, "double"));
-    std::vector<Use> uses;
+    calls.doubles = has_doubles_ && (has(source.source, "double") || has(source.options, "double"));
     for (const MathFunction* function : called) {
-        uses.emplace_back(function, false);
-        if (doubles) uses.emplace_back(function, true);
+        calls.uses.emplace_back(function, false);
+        if (calls.doubles) calls.uses.emplace_back(function, true);
     }
+    return calls;
+}
+
+ProgramSource MathSurvey::corrected(const ProgramSource& source) {
+    const Calls calls = calls_of(source);
+    if (calls.uses.empty()) return source;
     const std::lock_guard lock(mutex_);
-    find_out(uses);
-    const std::vector<OwnFunction> own = own_of(called, doubles);
+    find_out(calls.uses);
+    const std::vector<OwnFunction> own = own_of(calls.functions, calls.doubles);
     if (own.empty()) return source;
-    return {source.name, cat(own_functions(own, doubles), own_names(own), source.source),
+    return {source.name, cat(own_functions(own, calls.doubles), own_names(own), source.source),
             source.options};
+}
+
+bool MathSurvey::knows(const ProgramSource& source) {
+    const Calls calls = calls_of(source);
+    if (forced_ || calls.uses.empty()) return true;
+    const std::lock_guard lock(mutex_);
+    const auto unknown = [this](const Use& use) { return is_unknown(use); };
+    if (std::none_of(calls.uses.begin(), calls.uses.end(), unknown)) return true;
+    load();  // another process may have found it
+    return std::none_of(calls.uses.begin(), calls.uses.end(), unknown);
+}
+
+bool MathSurvey::is_unknown(const Use& use) const {
+    return verdicts_.count(use) == 0 && !(use.second && use.first->ours_for_doubles);
 }
 
 /// Those of the functions that are ours, and in front of each what it needs.
@@ -192,14 +217,12 @@ bool MathSurvey::is_ours(const Use& use) const {
 /// Tries the functions that are not known, by one program.
 void MathSurvey::find_out(const std::vector<Use>& uses) {
     if (forced_) return;
-    const auto is_unknown = [&](const Use& use) {
-        return verdicts_.count(use) == 0 && !(use.second && use.first->ours_for_doubles);
-    };
-    if (std::none_of(uses.begin(), uses.end(), is_unknown)) return;
+    const auto unknown_use = [this](const Use& use) { return is_unknown(use); };
+    if (std::none_of(uses.begin(), uses.end(), unknown_use)) return;
     load();  // another process may have found it
     if (!tries_) return;
     std::vector<Use> unknown;
-    std::copy_if(uses.begin(), uses.end(), std::back_inserter(unknown), is_unknown);
+    std::copy_if(uses.begin(), uses.end(), std::back_inserter(unknown), unknown_use);
     if (unknown.empty()) return;
     try {
         const Held<cl_program> program(trial_program(unknown, false));

@@ -33,6 +33,8 @@ class MathSurvey {
     /// The program with our texts in front for what the driver computes wrongly. A program that
     /// calls no such function stays as it is.
     ProgramSource corrected(const ProgramSource& source);
+    /// Whether corrected() would try nothing.
+    bool knows(const ProgramSource& source);
 
     /// The results of a function for a trial's numbers: singly, then by vectors of 4, then on
     /// processors by vectors of 2, 8 and 16.
@@ -45,6 +47,9 @@ class MathSurvey {
     /// A function, and whether its numbers are doubles.
     using Use = std::pair<const MathFunction*, bool>;
 
+    struct Calls;
+    Calls calls_of(const ProgramSource& source) const;
+    bool is_unknown(const Use& use) const;
     void find_out(const std::vector<Use>& uses);
     std::vector<OwnFunction> own_of(const std::set<const MathFunction*>& functions,
                                     bool doubles) const;

@@ -69,7 +69,8 @@ OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, Binar
       takes_turns_(needs_kernel_turns(device.platform_version)),
       math_(
           *this, context, device_,
-          [this](const ProgramSource& source) { return try_functions(source); }, !serves) {}
+          [this](const ProgramSource& source) { return try_functions(source); },
+          !serves || driver_keeps_) {}
 
 std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
     return key_of_corrected(math_.corrected(source));
@@ -119,6 +120,10 @@ bool OpenCLBuilds::shield(const ProgramSource& source) const {
 bool OpenCLBuilds::keeps(const ProgramSource& source) const {
     std::error_code code;
     return disk_.enabled() && std::filesystem::exists(disk_.file(key_of(source)), code);
+}
+
+bool OpenCLBuilds::surely_keeps(const ProgramSource& source) const {
+    return math_.knows(source) && keeps(source);
 }
 
 cl_program OpenCLBuilds::make(const ProgramSource& source, bool ahead) const {

@@ -34,6 +34,8 @@ class OpenCLBuilds : public CompileTarget {
     cl_program make(const ProgramSource& source, bool ahead = false) const;
     /// Whether the disk has a file for this program.
     bool keeps(const ProgramSource& source) const;
+    /// The same without trying functions: false if one that the program calls is unknown.
+    bool surely_keeps(const ProgramSource& source) const;
 
     const DeviceInfo& device() const noexcept override { return info_; }
     const std::string& device_key() const noexcept override { return device_key_; }

@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/cl.hpp"
+#include "runtime/compile_ahead.hpp"
 #include "runtime/core_affinity.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
@@ -224,6 +225,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         if (given.queue == nullptr && launches_by_thread(info_.kind)) queue_->start_thread();
         builds_.emplace(device, context_, BinaryCache::from_environment(), counters_,
                         end_after_compiler);
+        queue_->set_crew([this] { return lasting_crew(*builds_, pool().threads()); });
     } catch (...) {
         queue_.reset();
         clReleaseContext(context_);
@@ -290,7 +292,8 @@ std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
 std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
     // The context keeps the program and lives longer.
     const auto make = [&] {
-        builds_->key_of(source);  // tries the functions that it calls, on this thread
+        // Tries the functions that it calls, on this thread.
+        if (!BuildsLater::wanted()) builds_->key_of(source);
         return std::make_shared<OpenCLProgram>(*builds_, source, queue_->thread());
     };
     const std::shared_ptr<OpenCLProgram> program = programs_.of(source, make);

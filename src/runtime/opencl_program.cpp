@@ -220,6 +220,10 @@ const CompileTarget* OpenCLProgram::target() const {
     return builds_.disk().enabled() && !builds_.keeps(source()) ? &builds_ : nullptr;
 }
 
+const CompileTarget* OpenCLProgram::ahead_target() const {
+    return builds_.disk().enabled() && !builds_.surely_keeps(source()) ? &builds_ : nullptr;
+}
+
 std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
     const auto found = kernel_named(parameters_, name, source().name);
     auto kernel = std::make_unique<OpenCLKernel>(found->first, &found->second, shared_from_this());

@@ -106,6 +106,7 @@ class OpenCLProgram : public Program,
     const ProgramSource& text() const noexcept override { return source(); }
     const std::string& text_hash() const override;
     const CompileTarget* target() const override;
+    const CompileTarget* ahead_target() const override;
     void compiled_ahead() const noexcept override { ahead_ = true; }
 
   private:

@@ -38,6 +38,7 @@ OpenCLQueue::~OpenCLQueue() {
     }
     drain();
     thread_.reset();
+    delete put_off_.exchange(nullptr);
     for (const Pending& pending : pending_) pending.release();
     if (takes_turns_)
         for (const cl_command_queue queue : {plain_, profiled_})
@@ -45,6 +46,23 @@ OpenCLQueue::~OpenCLQueue() {
     clReleaseCommandQueue(plain_);
     if (profiled_ != nullptr) clReleaseCommandQueue(profiled_);
     if (transfers_ != nullptr) clReleaseCommandQueue(transfers_);
+}
+
+PutOffCalls* OpenCLQueue::put_off() {
+    if (waits_ || thread_ || !recording_ || !crew_) return nullptr;
+    std::call_once(asked_crew_, [this] {
+        if (auto crew = crew_()) put_off_ = new PutOffCalls(std::move(*crew));
+    });
+    return put_off_;
+}
+
+PutOffCalls* put_off_calls(Queue& queue) {
+    auto* const opencl = dynamic_cast<OpenCLQueue*>(&queue);
+    return opencl == nullptr ? nullptr : opencl->put_off();
+}
+
+void settle_calls(Queue& queue) noexcept {
+    if (const auto* const opencl = dynamic_cast<OpenCLQueue*>(&queue)) opencl->settle();
 }
 
 void OpenCLQueue::take_turns() {
@@ -97,6 +115,7 @@ void OpenCLQueue::enqueue_otherwise(const std::function<void(void*)>& work) {
 void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) {
     if (bytes == 0) return;
     if (blocking) count(counters_.waits);
+    wait_for_calls();
     to.buffer->touch();
     cl_check(clEnqueueWriteBuffer(handle(), memory(to), blocking ? CL_TRUE : CL_FALSE,
                                   to.handle_offset(), bytes, from, 0, nullptr, nullptr),
@@ -106,6 +125,7 @@ void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t byt
 
 void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) {
     if (bytes == 0) return;
+    wait_for_calls();
     OpenCLRefusals::Look look;
     if (blocking) {
         count(counters_.waits);
@@ -121,6 +141,7 @@ void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, boo
 
 void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) {
     if (bytes == 0) return;
+    wait_for_calls();
     to.buffer->touch();
     if (LaunchThread* const thread = recorder())
         return thread->copy(memory(from), from.handle_offset(), memory(to), to.handle_offset(),
@@ -134,6 +155,7 @@ void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t
 void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
                        std::size_t pattern_bytes) {
     if (bytes == 0) return;
+    wait_for_calls();
     to.buffer->touch();
     if (LaunchThread* const thread = recorder())
         return thread->fill(memory(to), to.handle_offset(), bytes, pattern, pattern_bytes);
@@ -145,6 +167,8 @@ void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pat
 
 void OpenCLQueue::flush() {
     count(counters_.flushes);
+    if (const PutOffCalls* const calls = put_off_; calls && calls->any() && !calls->is_own_thread())
+        return;  // each call that is put off ends with a flush
     if (LaunchThread* const thread = recorder()) return thread->flush();
     settle();
     ++handed_over_;
@@ -153,6 +177,7 @@ void OpenCLQueue::flush() {
 
 void OpenCLQueue::finish() {
     count(counters_.waits);
+    wait_for_calls();
     OpenCLRefusals::Look look;
     refusals_.enqueue(handle(), look);
     ++handed_over_;
@@ -169,6 +194,7 @@ void OpenCLQueue::throw_later(const std::exception_ptr& error) {
 
 void OpenCLQueue::rethrow() {
     if (thread_) thread_->rethrow();
+    if (PutOffCalls* const calls = put_off_; calls && !calls->is_own_thread()) calls->rethrow();
     if (!has_later_.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(later_mutex_);
     has_later_ = false;

@@ -5,6 +5,7 @@
 #include "runtime/cl.hpp"
 #include "runtime/launch_thread.hpp"
 #include "runtime/opencl_refusals.hpp"
+#include "runtime/put_off_calls.hpp"
 #include "runtime/queue.hpp"
 
 #include <dlprim/context.hpp>
@@ -12,8 +13,10 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace dlprim {
@@ -32,6 +35,15 @@ class OpenCLQueue : public Queue {
     /// Waits for each command (DLPRIM_SYNC), so that the error of a kernel names it. Called before
     /// start_thread(), which then starts none.
     void wait_for_each() noexcept { waits_ = true; }
+    /// Says how calls are put off; `crew` is asked at the first one. Called before start_thread().
+    void set_crew(std::function<std::optional<CompileCrew>()> crew) { crew_ = std::move(crew); }
+    /// put_off_calls().
+    PutOffCalls* put_off();
+    /// Waits until all that callers have left to threads is in the driver's queue.
+    void settle() const noexcept {
+        if (thread_) thread_->settle();
+        if (PutOffCalls* const calls = put_off_.load()) calls->settle();
+    }
     /// Takes turns with others (KernelTurns). Called before the first launch.
     void take_turns();
     /// From now on callers enqueue themselves, because somebody else enqueues to the queue, too.
@@ -75,8 +87,9 @@ class OpenCLQueue : public Queue {
     }
 
   private:
-    void settle() const noexcept {
-        if (thread_) thread_->settle();
+    /// settle() for callers that wait for the device.
+    void wait_for_calls() {
+        if (PutOffCalls* const calls = put_off_.load()) calls->wait();
     }
     /// The thread, if the caller leaves its launches to it.
     LaunchThread* recorder() const noexcept {
@@ -97,6 +110,9 @@ class OpenCLQueue : public Queue {
     Counters& counters_;
     OpenCLRefusals refusals_;
     std::unique_ptr<LaunchThread> thread_;
+    std::function<std::optional<CompileCrew>()> crew_;
+    std::once_flag asked_crew_;
+    std::atomic<PutOffCalls*> put_off_{nullptr};  ///< owned, made when it is first wanted
     std::atomic<bool> recording_{true};  ///< not while profiling, nor once the queue was given out
     bool shared_ = false;                ///< whether it was
     bool waits_ = false;                 ///< for each command

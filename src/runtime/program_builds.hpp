@@ -35,17 +35,25 @@ class PendingProgram {
     /// The device for which another process may compile the text into the binary cache, from which
     /// compile_now() loads it. Null if the cache has it already or is off.
     virtual const CompileTarget* target() const { return nullptr; }
+    /// The same without trying functions of the driver (runtime/math_survey.hpp): not null if one
+    /// that the text calls is unknown.
+    virtual const CompileTarget* ahead_target() const { return target(); }
     /// Tells the program that another process has compiled it. Any thread may call it.
     virtual void compiled_ahead() const noexcept {}
 };
 
 using PendingPrograms = std::vector<std::shared_ptr<const PendingProgram>>;
 
-/// BuildsLater that remembers which programs its thread has asked for.
+/// BuildsLater that remembers which programs its thread has asked for. Within another one it tells
+/// that, too, at its end.
 class NotedBuilds {
   public:
     NotedBuilds() : outer_(innermost_) { innermost_ = this; }
-    ~NotedBuilds() { innermost_ = outer_; }
+    ~NotedBuilds() {
+        innermost_ = outer_;
+        if (outer_ != nullptr)
+            outer_->programs_.insert(outer_->programs_.end(), programs_.begin(), programs_.end());
+    }
     NotedBuilds(const NotedBuilds&) = delete;
     NotedBuilds& operator=(const NotedBuilds&) = delete;
 
@@ -62,6 +70,20 @@ class NotedBuilds {
     BuildsLater later_;
     NotedBuilds* outer_;
     PendingPrograms programs_;
+};
+
+/// While it lives, waits of the calling thread are not told to the receiver of set_compile_wait():
+/// whoever waits for this thread tells of its own wait.
+class UntoldWaits {
+  public:
+    UntoldWaits() noexcept { ++depth_; }
+    ~UntoldWaits() { --depth_; }
+    UntoldWaits(const UntoldWaits&) = delete;
+    UntoldWaits& operator=(const UntoldWaits&) = delete;
+    static bool active() noexcept { return depth_ > 0; }
+
+  private:
+    inline static thread_local int depth_ = 0;
 };
 
 /// Tells the receiver of set_compile_wait() about a wait. Inside the wait of another, of whatever
