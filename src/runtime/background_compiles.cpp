@@ -20,6 +20,15 @@ namespace {
 constexpr std::chrono::seconds idle{5};
 constexpr int most_failed_starts = 3;
 
+/// Functions that almost every network calls, in norms, losses and solvers: for each process one
+/// text that calls some.
+std::vector<ProgramSource> common_functions() {
+    const auto calling = [](const char* a, const char* b) {
+        return ProgramSource{"common functions", cat(a, "(x) ", b, "(x)"), ""};
+    };
+    return {calling("exp", "log"), calling("sqrt", "rsqrt")};
+}
+
 }  // namespace
 
 BackgroundCompiles::~BackgroundCompiles() {
@@ -56,10 +65,31 @@ void BackgroundCompiles::start_threads() {
 void BackgroundCompiles::wait_for(const PendingPrograms& programs) {
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [&] {
-        return stop_ || std::none_of(programs.begin(), programs.end(), [&](const auto& program) {
-                   return unfinished_.count(program.get()) > 0;
-               });
+        return std::all_of(programs.begin(), programs.end(),
+                           [&](const auto& program) { return is_finished(program); });
     });
+}
+
+std::optional<std::size_t> BackgroundCompiles::first_finished(const PendingPrograms& programs) {
+    constexpr std::chrono::milliseconds a_while{100};
+    std::unique_lock lock(mutex_);
+    auto found = programs.end();
+    const bool any = finished_.wait_for(lock, a_while, [&] {
+        found = std::find_if(programs.begin(), programs.end(),
+                             [&](const auto& program) { return is_finished(program); });
+        return found != programs.end();
+    });
+    if (!any) return std::nullopt;
+    return static_cast<std::size_t>(found - programs.begin());
+}
+
+void BackgroundCompiles::warm_up(const CompileTarget& target) {
+    const std::lock_guard lock(mutex_);
+    trial_target_ = &target;
+    for (const ProgramSource& trial : common_functions())
+        if (trials_.size() < static_cast<std::size_t>(crew_.processes)) trials_.push_back(trial);
+    start_threads();
+    added_.notify_all();
 }
 
 std::size_t BackgroundCompiles::unfinished() const {
@@ -69,7 +99,7 @@ std::size_t BackgroundCompiles::unfinished() const {
 
 void BackgroundCompiles::work() {
     std::optional<CompileProcess> process;
-    const auto has_work = [this] { return stop_ || !waiting_.empty(); };
+    const auto has_work = [this] { return stop_ || !waiting_.empty() || !trials_.empty(); };
     std::unique_lock lock(mutex_);
     for (;;) {
         if (!added_.wait_for(lock, idle, has_work)) {
@@ -79,6 +109,15 @@ void BackgroundCompiles::work() {
             added_.wait(lock, has_work);
         }
         if (stop_) return;
+        if (!trials_.empty()) {
+            const ProgramSource trial = std::move(trials_.front());
+            trials_.pop_front();
+            lock.unlock();
+            if (has_process(process, *trial_target_) && !process->try_functions(trial))
+                process.reset();
+            lock.lock();
+            continue;
+        }
         const auto program = std::move(waiting_.front());
         waiting_.pop_front();
         lock.unlock();
@@ -93,17 +132,22 @@ void BackgroundCompiles::work() {
     }
 }
 
+/// Starts the process unless it is there. Returns false if that fails.
+bool BackgroundCompiles::has_process(std::optional<CompileProcess>& process,
+                                     const CompileTarget& target) {
+    if (process) return true;
+    if (failed_starts_ >= most_failed_starts) return false;
+    process.emplace(crew_.executable, target, stop_, crew_.patience);
+    if (process->ready()) return true;
+    ++failed_starts_;
+    process.reset();
+    return false;
+}
+
 void BackgroundCompiles::compile(std::optional<CompileProcess>& process,
                                  const PendingProgram& program) {
     const CompileTarget* const target = program.compiled() ? nullptr : program.ahead_target();
-    if (target == nullptr || failed_starts_ >= most_failed_starts) return;
-    if (!process) {
-        process.emplace(crew_.executable, *target, stop_, crew_.patience);
-        if (!process->ready()) {
-            ++failed_starts_;
-            return process.reset();
-        }
-    }
+    if (target == nullptr || !has_process(process, *target)) return;
     const auto result = process->compile(program.text());
     if (result == CompileProcess::Result::made) program.compiled_ahead();
     // A launch for nothing (runtime/trial_launches.hpp) may end a process.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// BackgroundCompiles: processes that compile programs while the program that needs them goes on.
-// compile_by_processes() (runtime/compile_ahead.hpp) is for callers that wait.
+// BackgroundCompiles: processes that stay and compile programs for a context whose driver compiles
+// them when they are launched. Eager calls go on meanwhile (runtime/put_off_calls.hpp); plans of
+// networks wait (compile_together()).
 #pragma once
 
 #include "runtime/compile_ahead.hpp"
@@ -33,12 +34,22 @@ class BackgroundCompiles {
     /// Waits until no process has or will get one of these programs. What a process has compiled is
     /// in the binary cache then; what it has not, the caller compiles itself.
     void wait_for(const PendingPrograms& programs);
+    /// Waits until that is so for one of these programs (at least one), and returns its index, or
+    /// nothing after a while.
+    std::optional<std::size_t> first_finished(const PendingPrograms& programs);
     /// How many programs processes have or will get.
     std::size_t unfinished() const;
+    /// Starts the processes before there is a program, each with functions of the driver to try
+    /// (runtime/math_survey.hpp). `target` outlives this object.
+    void warm_up(const CompileTarget& target);
 
   private:
+    bool is_finished(const std::shared_ptr<const PendingProgram>& program) const {
+        return stop_ || unfinished_.count(program.get()) == 0;
+    }
     void start_threads();
     void work();
+    bool has_process(std::optional<CompileProcess>& process, const CompileTarget& target);
     void compile(std::optional<CompileProcess>& process, const PendingProgram& program);
 
     const CompileCrew crew_;
@@ -47,6 +58,8 @@ class BackgroundCompiles {
     std::deque<std::shared_ptr<const PendingProgram>> waiting_;
     std::set<const PendingProgram*> unfinished_;  ///< those, and what processes have now
     std::vector<std::thread> threads_;            ///< one for each process
+    std::deque<ProgramSource> trials_;            ///< of warm_up()
+    const CompileTarget* trial_target_ = nullptr;
     std::atomic<bool> stop_{false};
     std::atomic<int> failed_starts_{0};
 };

@@ -4,6 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/text.hpp"
+#include "runtime/background_compiles.hpp"
 #include "runtime/compile_program.hpp"
 #include "runtime/devices.hpp"
 
@@ -16,6 +17,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -257,6 +259,11 @@ std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads
     return CompileCrew{*executable, processes};
 }
 
+BackgroundCompiles* background_for(const PendingPrograms& programs) {
+    const CompileTarget* const target = target_of(programs);
+    return target != nullptr ? target->background() : nullptr;
+}
+
 std::optional<CompileCrew> lasting_crew(const CompileTarget& target, int threads) {
     const std::optional<int> wanted = wanted_processes();
     if (!target.compiles_at_launch() || !target.disk().enabled() || !target.disk().writable())
@@ -299,6 +306,36 @@ std::vector<std::exception_ptr> compile_by_processes(
                 " processes, the first of which was ready after ", at_work->seconds_to_first(),
                 " s and the last done after ", at_work->seconds_to_last(), " s; this process took ",
                 seconds, " s to load these and compile the others"));
+    return errors;
+}
+
+std::vector<std::exception_ptr> compile_in_background(
+    const PendingPrograms& programs, BackgroundCompiles& background,
+    const std::function<void(std::size_t, std::size_t)>& begins) {
+    std::vector<std::exception_ptr> errors(programs.size());
+    std::vector<std::size_t> left(programs.size());
+    std::iota(left.begin(), left.end(), std::size_t{0});
+    // A long compilation that begins last would keep all others waiting.
+    std::stable_sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
+        return programs[a]->text().source.size() > programs[b]->text().source.size();
+    });
+    PendingPrograms waiting;
+    for (const std::size_t index : left) waiting.push_back(programs[index]);
+    background.add(waiting);
+    while (!left.empty()) {
+        const auto next = background.first_finished(waiting);
+        const std::size_t current = left[next.value_or(0)];
+        if (begins) begins(programs.size() - left.size(), current);
+        if (!next) continue;
+        const auto at = static_cast<std::ptrdiff_t>(*next);
+        left.erase(left.begin() + at);
+        waiting.erase(waiting.begin() + at);
+        try {
+            programs[current]->compile_now();
+        } catch (...) {
+            errors[current] = std::current_exception();
+        }
+    }
     return errors;
 }
 

@@ -28,10 +28,18 @@ struct CompileCrew {
 /// number from 0 to 1024.
 std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads);
 
+/// The processes that stay and compile for the device of these programs, or nullptr.
+BackgroundCompiles* background_for(const PendingPrograms& programs);
+
 /// The processes for programs of a device that are compiled while their caller goes on: none where
 /// callers wait for their own programs, because the driver compiles several at a time or no process
 /// can compile for this one.
 std::optional<CompileCrew> lasting_crew(const CompileTarget& target, int threads);
+
+/// Does what compile_together() (runtime/program_builds.hpp) does, by processes that stay.
+std::vector<std::exception_ptr> compile_in_background(
+    const PendingPrograms& programs, BackgroundCompiles& background,
+    const std::function<void(std::size_t done, std::size_t next)>& begins = {});
 
 /// Does what compile_together() (runtime/program_builds.hpp) does, by processes. The calling thread
 /// loads what they have made. Until the first process is ready it compiles the shortest programs

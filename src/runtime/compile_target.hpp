@@ -11,6 +11,8 @@
 
 namespace dlprim {
 
+class BackgroundCompiles;
+
 class CompileTarget {
   public:
     virtual ~CompileTarget() = default;
@@ -24,6 +26,8 @@ class CompileTarget {
     /// Whether the driver compiles most of a kernel when it is first launched, one kernel at a time
     /// in each process, and keeps the result on the disk for other processes, as PoCL does.
     virtual bool compiles_at_launch() const noexcept { return false; }
+    /// The processes that compile for the device and stay, if it has such.
+    virtual BackgroundCompiles* background() const { return nullptr; }
 };
 
 }  // namespace dlprim

@@ -6,6 +6,7 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "runtime/build_again.hpp"
 
 #include <dlprim/log.hpp>
 #include <dlprim/version.hpp>
@@ -319,6 +320,8 @@ void MathSurvey::load() {
 
 void MathSurvey::save() {
     if (!target_.disk().enabled()) return;
+    // Processes that compile for one program try functions at the same time.
+    const BuildLock lock(target_.disk().folder(), key());
     load();  // what other processes have found since
     std::string text;
     for (const auto& [use, ours] : verdicts_)

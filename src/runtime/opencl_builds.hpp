@@ -43,7 +43,16 @@ class OpenCLBuilds : public CompileTarget {
     /// Whether kernels are launched in turns (runtime/kernel_turns.hpp).
     bool takes_turns() const noexcept { return takes_turns_; }
     std::uint64_t device_memory() const noexcept override { return device_memory_; }
+    BackgroundCompiles* background() const override {
+        return background_ ? background_() : nullptr;
+    }
+    /// Says where these are. Called before the first program is built.
+    void set_background(std::function<BackgroundCompiles*()> find) {
+        background_ = std::move(find);
+    }
     bool compiles_at_launch() const noexcept override { return driver_keeps_; }
+    /// Whether a function that every network calls was tried on the device.
+    bool knows_common_functions() const { return math_.knows({"", "exp(x) sqrt(x)", ""}); }
     /// Which of the driver's functions are wrong. Programs are built with our texts in their place.
     MathSurvey& math() const noexcept { return math_; }
 
@@ -76,6 +85,7 @@ class OpenCLBuilds : public CompileTarget {
     Counters& counters_;
     std::function<void()> compiled_;
     bool serves_;
+    std::function<BackgroundCompiles*()> background_;
     mutable std::once_flag surveyed_;
     mutable CompilerSurvey survey_;
     mutable CompileShield shield_{*this};

@@ -92,8 +92,11 @@ std::vector<std::exception_ptr> compile_together(
         waiting.at(static_cast<int>(done));
         if (wanted) wanted(done, next);
     };
-    if (const auto crew = crew_for(programs, threads))
+    if (const auto crew = crew_for(programs, threads)) {
+        if (BackgroundCompiles* const background = background_for(programs))
+            return compile_in_background(programs, *background, begins);
         return compile_by_processes(programs, *crew, begins);
+    }
     Worklist work(programs);
     Helpers helpers(work, std::min(threads, static_cast<int>(programs.size())) - 1);
     work.work(begins);

@@ -41,6 +41,7 @@ class PutOffCalls {
 
     /// Has processes compile programs that a call to come needs. Does not wait.
     void compile(const PendingPrograms& programs) { compiles_.add(programs); }
+    BackgroundCompiles& compiles() noexcept { return compiles_; }
     /// Puts `call` off until processes are done with `programs`. `owner`: whose call it is, for
     /// errors.
     void push(std::string owner, PendingPrograms programs, std::function<void()> call);
