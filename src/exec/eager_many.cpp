@@ -57,6 +57,10 @@ struct ManyEntry {
     /// when they were made.
     std::vector<std::shared_ptr<EagerEntry>> unfinished;
     PendingPrograms programs;
+    /// Those of the launches. Until processes have compiled them, the kernels of single calls
+    /// serve, which are compiled first: they have the same bits, and the engines are checked by
+    /// them.
+    PendingPrograms tables;
 };
 
 struct ManyCache : ContextImpl::Attachment {
@@ -236,8 +240,8 @@ std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
     }
     if (later == nullptr) return made;
     for (const auto& program : noted->programs())
-        if (!program->compiled()) made->programs.push_back(program);
-    later->compile(made->programs);
+        if (!program->compiled()) made->tables.push_back(program);
+    later->compiles().add_spare(made->tables);
     for (const Planned& plan : plans) {
         made->unfinished.push_back(plan.entry);
         const PendingPrograms& own = plan.entry->call->programs();
@@ -290,7 +294,7 @@ class ManyCall {
             const auto* found = cache.entries.find(key);
             entry = found != nullptr ? *found : cache.entries.insert(key, planned(*options));
         }
-        if (entry->single) return run_singly();
+        if (entry->single || !has_tables(context, *entry)) return run_singly();
         Lists results = make_results(context, *entry);
         if (depend(extents_of(results))) return run_singly();
         const std::lock_guard lock(cache.mutex);
@@ -314,6 +318,13 @@ class ManyCall {
     }
 
   private:
+    /// Whether no process works on the programs of the launches.
+    static bool has_tables(const Context& context, const ManyEntry& entry) {
+        if (entry.tables.empty()) return true;
+        PutOffCalls* const calls = put_off_calls(Access::impl(context).queue());
+        return calls == nullptr || calls->compiles().are_finished(entry.tables);
+    }
+
     std::shared_ptr<ManyEntry> planned(const EagerOptions& options) const {
         try {
             return make_entry(options, scalars_, calls_);

@@ -43,12 +43,34 @@ BackgroundCompiles::~BackgroundCompiles() {
 
 void BackgroundCompiles::add(const PendingPrograms& programs) {
     const std::lock_guard lock(mutex_);
+    for (const auto& program : programs) {  // somebody waits for it from now on
+        const auto found = std::find(spare_.begin(), spare_.end(), program);
+        if (found == spare_.end()) continue;
+        spare_.erase(found);
+        unfinished_.erase(program.get());
+    }
+    add_to(waiting_, programs);
+}
+
+void BackgroundCompiles::add_spare(const PendingPrograms& programs) {
+    const std::lock_guard lock(mutex_);
+    add_to(spare_, programs);
+}
+
+void BackgroundCompiles::add_to(std::deque<std::shared_ptr<const PendingProgram>>& list,
+                                const PendingPrograms& programs) {
     for (const auto& program : programs) {
         if (program->compiled() || !unfinished_.insert(program.get()).second) continue;
-        waiting_.push_back(program);
+        list.push_back(program);
         added_.notify_one();
     }
-    if (!waiting_.empty()) start_threads();
+    if (!list.empty()) start_threads();
+}
+
+bool BackgroundCompiles::are_finished(const PendingPrograms& programs) const {
+    const std::lock_guard lock(mutex_);
+    return std::all_of(programs.begin(), programs.end(),
+                       [&](const auto& program) { return is_finished(program); });
 }
 
 void BackgroundCompiles::start_threads() {
@@ -58,6 +80,7 @@ void BackgroundCompiles::start_threads() {
     } catch (const std::system_error&) {
         if (!threads_.empty()) return;  // there are fewer processes then
         waiting_.clear();
+        spare_.clear();
         unfinished_.clear();
     }
 }
@@ -94,12 +117,14 @@ void BackgroundCompiles::warm_up(const CompileTarget& target) {
 
 std::size_t BackgroundCompiles::unfinished() const {
     const std::lock_guard lock(mutex_);
-    return unfinished_.size();
+    return unfinished_.size() - spare_.size();
 }
 
 void BackgroundCompiles::work() {
     std::optional<CompileProcess> process;
-    const auto has_work = [this] { return stop_ || !waiting_.empty() || !trials_.empty(); };
+    const auto has_work = [this] {
+        return stop_ || !waiting_.empty() || !spare_.empty() || !trials_.empty();
+    };
     std::unique_lock lock(mutex_);
     for (;;) {
         if (!added_.wait_for(lock, idle, has_work)) {
@@ -118,8 +143,9 @@ void BackgroundCompiles::work() {
             lock.lock();
             continue;
         }
-        const auto program = std::move(waiting_.front());
-        waiting_.pop_front();
+        auto& list = waiting_.empty() ? spare_ : waiting_;
+        const auto program = std::move(list.front());
+        list.pop_front();
         lock.unlock();
         try {
             compile(process, *program);

@@ -31,13 +31,17 @@ class BackgroundCompiles {
 
     /// Gives programs that are not compiled to the processes, the first ones first. Does not wait.
     void add(const PendingPrograms& programs);
+    /// The same for programs that nobody waits for: they come after all others.
+    void add_spare(const PendingPrograms& programs);
+    /// Whether no process has or will get one of these programs.
+    bool are_finished(const PendingPrograms& programs) const;
     /// Waits until no process has or will get one of these programs. What a process has compiled is
     /// in the binary cache then; what it has not, the caller compiles itself.
     void wait_for(const PendingPrograms& programs);
     /// Waits until that is so for one of these programs (at least one), and returns its index, or
     /// nothing after a while.
     std::optional<std::size_t> first_finished(const PendingPrograms& programs);
-    /// How many programs processes have or will get.
+    /// How many programs processes have or will get, without spare ones.
     std::size_t unfinished() const;
     /// Starts the processes before there is a program, each with functions of the driver to try
     /// (runtime/math_survey.hpp). `target` outlives this object.
@@ -47,6 +51,8 @@ class BackgroundCompiles {
     bool is_finished(const std::shared_ptr<const PendingProgram>& program) const {
         return stop_ || unfinished_.count(program.get()) == 0;
     }
+    void add_to(std::deque<std::shared_ptr<const PendingProgram>>& list,
+                const PendingPrograms& programs);
     void start_threads();
     void work();
     bool has_process(std::optional<CompileProcess>& process, const CompileTarget& target);
@@ -55,7 +61,7 @@ class BackgroundCompiles {
     const CompileCrew crew_;
     mutable std::mutex mutex_;  ///< protects what follows
     std::condition_variable added_, finished_;
-    std::deque<std::shared_ptr<const PendingProgram>> waiting_;
+    std::deque<std::shared_ptr<const PendingProgram>> waiting_, spare_;
     std::set<const PendingProgram*> unfinished_;  ///< those, and what processes have now
     std::vector<std::thread> threads_;            ///< one for each process
     std::deque<ProgramSource> trials_;            ///< of warm_up()

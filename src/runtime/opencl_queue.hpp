@@ -36,7 +36,7 @@ class OpenCLQueue : public Queue {
     /// start_thread(), which then starts none.
     void wait_for_each() noexcept { waits_ = true; }
     /// Says how calls are put off; `crew` is asked at the first one. Called before start_thread().
-    /// `first_write` is called before data are written first: programs will follow.
+    /// `first_write` is called before data are written to a tensor first: eager calls will follow.
     void set_crew(std::function<std::optional<CompileCrew>()> crew,
                   std::function<void()> first_write) {
         crew_ = std::move(crew);
