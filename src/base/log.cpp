@@ -2,7 +2,13 @@
 // The log hook: the process has one receiver, and calls to it are serialised.
 #include <dlprim/log.hpp>
 
+#include "base/kept_log.hpp"
+
+#include <atomic>
 #include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace dlprim {
 namespace {
@@ -10,6 +16,9 @@ namespace {
 struct Receiver {
     std::mutex mutex;
     std::function<void(LogLevel, std::string_view)> call;
+    std::mutex kept_mutex;  ///< protects what follows
+    std::vector<std::pair<LogLevel, std::string>> kept;
+    std::atomic<bool> any_kept{false};
 };
 
 // Never destroyed: objects with static lifetime may log while the process ends.
@@ -26,8 +35,25 @@ void set_log(std::function<void(LogLevel, std::string_view)> call) {
 }
 
 void log(LogLevel level, std::string_view line) {
+    if (KeptLog::active()) {
+        const std::lock_guard lock(receiver().kept_mutex);
+        receiver().kept.emplace_back(level, line);
+        receiver().any_kept = true;
+        return;
+    }
     const std::lock_guard lock(receiver().mutex);
     if (receiver().call) receiver().call(level, line);
+}
+
+void pass_kept_log() {
+    if (KeptLog::active() || !receiver().any_kept) return;
+    std::vector<std::pair<LogLevel, std::string>> lines;
+    {
+        const std::lock_guard lock(receiver().kept_mutex);
+        lines.swap(receiver().kept);
+        receiver().any_kept = false;
+    }
+    for (const auto& [level, line] : lines) log(level, line);
 }
 
 }  // namespace dlprim

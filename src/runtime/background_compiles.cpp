@@ -121,6 +121,7 @@ std::size_t BackgroundCompiles::unfinished() const {
 }
 
 void BackgroundCompiles::work() {
+    const UntoldWaits untold;
     std::optional<CompileProcess> process;
     const auto has_work = [this] {
         return stop_ || !waiting_.empty() || !spare_.empty() || !trials_.empty();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -60,7 +61,13 @@ class Helpers {
   public:
     Helpers(Worklist& work, int count) : work_(work) {
         try {
-            for (int i = 0; i < count; ++i) threads_.emplace_back([&work] { work.work({}); });
+            const bool untold = UntoldWaits::active();
+            for (int i = 0; i < count; ++i)
+                threads_.emplace_back([&work, untold] {
+                    std::optional<UntoldWaits> as_caller;
+                    if (untold) as_caller.emplace();
+                    work.work({});
+                });
         } catch (const std::system_error&) {
             // Fewer threads were started than wanted. The calling thread compiles what they leave.
         }

@@ -6,6 +6,7 @@
 // leave all cores but one idle for most of a cold start.
 #pragma once
 
+#include "base/kept_log.hpp"
 #include "runtime/compile_target.hpp"
 #include "runtime/program.hpp"
 
@@ -72,8 +73,9 @@ class NotedBuilds {
     PendingPrograms programs_;
 };
 
-/// While it lives, waits of the calling thread are not told to the receiver of set_compile_wait():
-/// whoever waits for this thread tells of its own wait.
+/// For a thread that others wait for. While it lives, the thread's waits are not told to the
+/// receiver of set_compile_wait(), and its log lines are kept: whoever waits tells of the wait and
+/// passes these on.
 class UntoldWaits {
   public:
     UntoldWaits() noexcept { ++depth_; }
@@ -83,6 +85,7 @@ class UntoldWaits {
     static bool active() noexcept { return depth_ > 0; }
 
   private:
+    KeptLog log_;
     inline static thread_local int depth_ = 0;
 };
 

@@ -53,6 +53,7 @@ void PutOffCalls::wait() {
 }
 
 void PutOffCalls::rethrow() {
+    pass_kept_log();
     if (!failed_) return;
     const std::lock_guard lock(mutex_);
     failed_ = false;
