@@ -2,6 +2,7 @@
 // Everything that a program needs: includes all other headers. The namespace is dlprim, short dp.
 #pragma once
 
+#include <dlprim/call_names.hpp>
 #include <dlprim/compile_wait.hpp>
 #include <dlprim/context.hpp>
 #include <dlprim/data.hpp>

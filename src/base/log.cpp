@@ -2,6 +2,7 @@
 // The log hook: the process has one receiver, and calls to it are serialised.
 #include <dlprim/log.hpp>
 
+#include "base/call_name.hpp"
 #include "base/kept_log.hpp"
 
 #include <atomic>
@@ -37,7 +38,7 @@ void set_log(std::function<void(LogLevel, std::string_view)> call) {
 void log(LogLevel level, std::string_view line) {
     if (KeptLog::active()) {
         const std::lock_guard lock(receiver().kept_mutex);
-        receiver().kept.emplace_back(level, line);
+        receiver().kept.emplace_back(level, of_call(LogOfCall::name(), line));
         receiver().any_kept = true;
         return;
     }

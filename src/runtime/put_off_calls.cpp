@@ -2,6 +2,7 @@
 // PutOffCalls: a list of records and one thread.
 #include "runtime/put_off_calls.hpp"
 
+#include "base/call_name.hpp"
 #include "base/text.hpp"
 #include "runtime/refusals.hpp"
 #include "runtime/without_signals.hpp"
@@ -24,22 +25,23 @@ PutOffCalls::~PutOffCalls() {
 }
 
 void PutOffCalls::push(std::string owner, PendingPrograms programs, std::function<void()> call) {
+    std::string caller = call_name();
     const std::lock_guard lock(mutex_);
     if (!thread_.joinable()) thread_ = without_signals([this] { work(); });
-    records_.push_back({std::move(owner), std::move(programs), std::move(call)});
+    records_.push_back({std::move(owner), std::move(caller), std::move(programs), std::move(call)});
     ++pushed_;
     pushed_one_.notify_one();
 }
 
 void PutOffCalls::settle() noexcept {
-    if (own_ || !any()) return;
+    if (is_own_thread() || !any()) return;
     const std::uint64_t wanted = pushed_;
     std::unique_lock lock(mutex_);
     made_one_.wait(lock, [&] { return made_ >= wanted; });
 }
 
 void PutOffCalls::wait() {
-    if (own_ || !any()) return;
+    if (is_own_thread() || !any()) return;
     const std::uint64_t wanted = pushed_;
     const auto programs = static_cast<int>(compiles_.unfinished());
     const WaitingForCompiler waiting(programs);
@@ -67,7 +69,7 @@ void PutOffCalls::keep(std::exception_ptr error) noexcept {
 }
 
 void PutOffCalls::work() {
-    own_ = true;
+    own_ = this;
     const UntoldWaits untold;  // whoever waits for this thread tells of it
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -86,14 +88,15 @@ void PutOffCalls::work() {
 }
 
 void PutOffCalls::make(Record& record) noexcept {
+    const LogOfCall log(record.caller);
     try {
         compiles_.wait_for(record.programs);
         record.call();
     } catch (const RefusedIndex&) {
         keep(std::current_exception());
     } catch (const Error& error) {
-        keep(std::make_exception_ptr(
-            Error(error.kind(), cat('[', record.owner, "] ", error.what()))));
+        keep(std::make_exception_ptr(Error(
+            error.kind(), of_call(record.caller, cat('[', record.owner, "] ", error.what())))));
     } catch (...) {
         keep(std::current_exception());
     }

@@ -43,12 +43,12 @@ class PutOffCalls {
     void compile(const PendingPrograms& programs) { compiles_.add(programs); }
     BackgroundCompiles& compiles() noexcept { return compiles_; }
     /// Puts `call` off until processes are done with `programs`. `owner`: whose call it is, for
-    /// errors.
+    /// errors, beside what set_call_names() says.
     void push(std::string owner, PendingPrograms programs, std::function<void()> call);
     /// Whether a call is put off. It stays false only while nobody pushes.
     bool any() const noexcept { return made_.load() != pushed_.load(); }
     /// Whether the calling thread makes such calls now.
-    bool is_own_thread() const noexcept { return own_; }
+    bool is_own_thread() const noexcept { return own_ == this; }
 
     /// Waits until all calls that were pushed before are made and their records destroyed. Returns
     /// at once on the thread that makes them.
@@ -61,7 +61,8 @@ class PutOffCalls {
 
   private:
     struct Record {
-        std::string owner;
+        std::string owner;   ///< an operator's type
+        std::string caller;  ///< call_name()
         PendingPrograms programs;
         std::function<void()> call;
     };
@@ -78,7 +79,7 @@ class PutOffCalls {
     std::atomic<bool> failed_{false};
     bool stop_ = false;
     std::thread thread_;
-    inline static thread_local bool own_ = false;
+    inline static thread_local const PutOffCalls* own_ = nullptr;  ///< whose thread this is
 };
 
 /// The put-off calls of a queue, or nullptr where calls wait for their programs: where the driver

@@ -8,7 +8,9 @@
 #include "runtime/context_impl.hpp"
 #include "runtime/put_off_calls.hpp"
 
+#include <dlprim/call_names.hpp>
 #include <dlprim/compile_wait.hpp>
+#include <dlprim/log.hpp>
 
 #include <memory>
 #include <stdexcept>
@@ -80,6 +82,19 @@ TEST_CASE("an error of a call that was put off names it, and reaches whoever wai
         calls->push("Product", {}, [] { fail(ErrorKind::device, "it broke, too"); });
         CHECK_THROWS_WITH(fresh.finish(), "[Sum] it broke");
         fresh.finish();  // the second one follows from the first
+        set_call_names([] { return std::string("aten::sum"); });
+        calls->push("Sum", {}, [] {
+            log(LogLevel::warning, "it is slow");
+            fail(ErrorKind::device, "it broke");
+        });
+        set_call_names({});
+        std::string line;
+        set_log([&](LogLevel level, std::string_view text) {
+            if (level == LogLevel::warning) line = text;
+        });
+        CHECK_THROWS_WITH(fresh.finish(), "aten::sum: [Sum] it broke");
+        set_log({});
+        CHECK(line == "aten::sum: it is slow");
     }
 }
 

@@ -5,6 +5,7 @@
 #include "device/devices.hpp"
 #include "memory/pinned.hpp"
 
+#include <dlprim/call_names.hpp>
 #include <dlprim/log.hpp>
 
 #include <array>
@@ -34,13 +35,21 @@ const char* sentence_in(std::string_view message) {
 
 thread_local std::string_view operator_in_scope;
 
-/// The name of the operator in scope without its overload's, and the library's text.
-std::string with_operator(std::string_view text) {
+constexpr std::string_view space = "aten::";
+
+/// The name of the operator in scope without its overload's; empty if there is none.
+std::string name_in_scope() {
     std::string_view name = operator_in_scope;
-    if (name.empty()) return std::string(text);
-    constexpr std::string_view space = "aten::";
+    if (name.empty()) return {};
     if (name.starts_with(space)) name.remove_prefix(space.size());
-    return std::string(space).append(name.substr(0, name.find('.'))).append(": ").append(text);
+    return std::string(space).append(name.substr(0, name.find('.')));
+}
+
+/// That name and the library's text, which may have the name of an earlier operator.
+std::string with_operator(std::string_view text) {
+    const std::string name = name_in_scope();
+    if (name.empty() || text.starts_with(space)) return std::string(text);
+    return name + ": " + std::string(text);
 }
 
 }  // namespace
@@ -76,6 +85,7 @@ void pass_warnings_on() {
     dp::set_log([](dp::LogLevel level, std::string_view line) {
         if (level == dp::LogLevel::warning) TORCH_WARN("ocl: ", with_operator(line));
     });
+    dp::set_call_names(name_in_scope);
 }
 
 void let_caches_go() noexcept {

@@ -48,7 +48,8 @@ template <typename Work>
 auto translated(Work&& work, bool waited = false) -> decltype(work());
 
 /// Makes the library's warnings PyTorch's, such as that an operator is computed on the host because
-/// all engines of the device are wrong. They name the operator in scope.
+/// all engines of the device are wrong. They name the operator in scope, as do warnings and errors
+/// of calls that the library makes later.
 void pass_warnings_on();
 
 /// Frees the memory that devices cache. Throws nothing.
