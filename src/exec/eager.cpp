@@ -17,6 +17,7 @@
 #include "runtime/launches_later.hpp"
 #include "runtime/put_off_calls.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -54,6 +55,7 @@ struct ContextCache : ContextImpl::Attachment {
     /// Where calls are put off whose programs are being compiled. They use plans, copies and store
     /// without the mutex. So whoever holds it touches these only while nothing is put off.
     PutOffCalls* later = nullptr;
+    MovedResults moved;                              ///< of calls that were put off
     bool may_put_off = false;                        ///< whether the present call may be put off
     std::unique_ptr<ContextImpl::Attachment> extra;  ///< of eager_extra()
     std::string key;                                 ///< the key of the current call
@@ -136,13 +138,14 @@ void find_later(ContextCache& cache, const Context& context) {
     if (found != nullptr) cache.later = found;
     // What holds for the calling thread alone would not hold for the other one.
     const bool here = found == nullptr || EnginesUnchecked::active() || Uncounted::active();
-    if (here && cache.later != nullptr) cache.later->settle();
+    if (here && cache.later != nullptr) cache.later->wait();
     cache.may_put_off = !here;
+    if (cache.later != nullptr && !cache.later->any()) cache.moved.clear();
 }
 
 /// Has the present call wait for all that are put off, and for its programs.
 void call_at_once(ContextCache& cache) {
-    if (cache.later != nullptr) cache.later->settle();
+    if (cache.later != nullptr) cache.later->wait();
     cache.may_put_off = false;
 }
 
@@ -172,7 +175,8 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
     const bool usable = found != nullptr && !(*found && (*found)->call->replaced());
     if (usable && *found) {
         // Nobody else has the entry, and none of its calls is put off.
-        if (found->use_count() == 1) (*found)->call->drop_sketch();
+        if (found->use_count() == 1 && !(cache.later != nullptr && cache.later->any()))
+            (*found)->call->drop_sketch();
         return *found;
     }
     std::shared_ptr<EagerEntry> made;
@@ -406,14 +410,16 @@ void put_off_call(ContextCache& cache, const Context& context, const EagerCall& 
     how.scalars = call.how.scalars;
     how.seed = call.how.seed;
     how.step = call.how.step;
-    const auto make = [inner = Access::impl(context).inner(), &store = cache.store, entry, how,
+    const auto make = [inner = Access::impl(context).inner(), &cache, entry, how,
                        memory = std::move(memory), backward = call.backward] {
+        std::vector<PlannedCall::Place> lying = memory;
+        entry->call->follow(lying, cache.moved);
         for (;;) try {
-                entry->call->finish(inner, store);
+                entry->call->finish(inner, cache.store);
                 const BoundMemory bound(entry->call->executor());
-                entry->call->bind(inner, memory);
+                entry->call->bind(inner, lying);
                 run_bound(*entry, how, backward);
-                entry->call->place_results(inner);
+                entry->call->place_results(inner, cache.moved);
                 return Access::impl(inner).queue().flush();
             } catch (const EngineFailure&) {
                 entry->call->start_again();  // without the failed engine
@@ -445,6 +451,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         lock.unlock();
         return run_once(context, call, given);
     }
+    find_later(cache, context);  // another thread may have had the mutex
     if (!detours.empty()) call_at_once(cache);
     if (is_put_off(cache, context, *entry->call)) {
         put_off_call(cache, context, call, entry, operands, places);
@@ -553,10 +560,13 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     return slot;
 }
 
-void finish_entries(const Context& context, std::span<const std::shared_ptr<EagerEntry>> entries) {
+bool are_finished(const Context& context, std::span<const std::shared_ptr<EagerEntry>> entries) {
     ContextCache& cache = cache_of(context);
-    for (const auto& entry : entries)
-        entry->call->finish(Access::impl(context).inner(), cache.store);
+    const std::lock_guard lock(cache.mutex);
+    find_later(cache, context);
+    return std::none_of(entries.begin(), entries.end(), [&](const auto& entry) {
+        return is_put_off(cache, context, *entry->call);
+    });
 }
 
 std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call) {

@@ -64,9 +64,9 @@ void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wante
 /// calls are put off it may not be finished.
 std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call);
 
-/// Finishes plans of planned_entry(), on the thread that makes the calls that are put off, or where
-/// none is.
-void finish_entries(const Context& context, std::span<const std::shared_ptr<EagerEntry>> entries);
+/// Whether plans of planned_entry() are finished, or could be now without waiting for compilers.
+/// False as long as any call is put off.
+bool are_finished(const Context& context, std::span<const std::shared_ptr<EagerEntry>> entries);
 
 /// What another kind of eager call keeps for a context, made in the first call. It is destroyed
 /// with the cache of eager calls.

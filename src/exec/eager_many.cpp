@@ -53,13 +53,10 @@ struct ManyEntry {
     std::vector<Joined> joined;
     std::vector<std::vector<DType>> results;  ///< types, by call
     bool single = false;                      ///< whether it runs as single calls
-    /// Plans whose engines are checked before the first launch, and programs that were not compiled
-    /// when they were made.
+    /// Plans whose engines are checked before the first launch.
     std::vector<std::shared_ptr<EagerEntry>> unfinished;
-    PendingPrograms programs;
-    /// Those of the launches. Until processes have compiled them, the kernels of single calls
-    /// serve, which are compiled first: they have the same bits, and the engines are checked by
-    /// them.
+    /// Programs of the launches. Until processes have compiled them, and the plans are finished,
+    /// the kernels of single calls serve, which have the same bits and are compiled first.
     PendingPrograms tables;
 };
 
@@ -242,11 +239,7 @@ std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
     for (const auto& program : noted->programs())
         if (!program->compiled()) made->tables.push_back(program);
     later->compiles().add_spare(made->tables);
-    for (const Planned& plan : plans) {
-        made->unfinished.push_back(plan.entry);
-        const PendingPrograms& own = plan.entry->call->programs();
-        made->programs.insert(made->programs.end(), own.begin(), own.end());
-    }
+    for (const Planned& plan : plans) made->unfinished.push_back(plan.entry);
     return made;
 }
 
@@ -293,36 +286,42 @@ class ManyCall {
             const std::string key = key_of(options->id, scalars_.size(), calls_);
             const auto* found = cache.entries.find(key);
             entry = found != nullptr ? *found : cache.entries.insert(key, planned(*options));
+            if (!is_ready(context, *entry)) {
+                if (is_replaced(*entry)) cache.entries.erase(key);
+                entry = nullptr;
+            }
         }
-        if (entry->single || !has_tables(context, *entry)) return run_singly();
+        if (!entry || entry->single) return run_singly();
         Lists results = make_results(context, *entry);
         if (depend(extents_of(results))) return run_singly();
         const std::lock_guard lock(cache.mutex);
         ContextImpl& device = Access::impl(context);
         std::vector<std::vector<PlacedMemory>> memory;  // by launch
         for (const Joined& joined : entry->joined) memory.push_back(memory_of(joined, results));
-        PutOffCalls* const others = put_off_calls(device.queue());
-        if (others == nullptr || (!others->any() && entry->unfinished.empty())) {
-            const LaunchesLater later("pointwise_many");
-            enqueue(device, *entry, memory, scalars_);
-            return results;
-        }
         const auto make = [inner = device.inner(), entry, memory = std::move(memory),
                            scalars = scalars_] {
-            finish_entries(inner, entry->unfinished);
             enqueue(Access::impl(inner), *entry, memory, scalars);
-            entry->unfinished.clear();
         };
-        others->push("pointwise_many", std::exchange(entry->programs, {}), make);
+        if (put_off_after_others(device.queue(), "pointwise_many", make)) return results;
+        const LaunchesLater later("pointwise_many");
+        make();
         return results;
     }
 
   private:
-    /// Whether no process works on the programs of the launches.
-    static bool has_tables(const Context& context, const ManyEntry& entry) {
-        if (entry.tables.empty()) return true;
+    /// Whether no process works on the programs of the launches, and the plans are finished.
+    static bool is_ready(const Context& context, ManyEntry& entry) {
         PutOffCalls* const calls = put_off_calls(Access::impl(context).queue());
-        return calls == nullptr || calls->compiles().are_finished(entry.tables);
+        if (calls != nullptr && !calls->compiles().are_finished(entry.tables)) return false;
+        if (entry.unfinished.empty()) return true;
+        if (!are_finished(context, entry.unfinished) || is_replaced(entry)) return false;
+        entry.unfinished.clear();
+        return true;
+    }
+    /// Whether an engine failed that its launches use.
+    static bool is_replaced(const ManyEntry& entry) {
+        return std::any_of(entry.unfinished.begin(), entry.unfinished.end(),
+                           [](const auto& plan) { return plan->call->replaced(); });
     }
 
     std::shared_ptr<ManyEntry> planned(const EagerOptions& options) const {

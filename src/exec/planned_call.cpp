@@ -46,13 +46,31 @@ bool reorder(ContextImpl& device, const TensorSpec& spec, const BufferRef& from,
     return false;
 }
 
+/// Enqueues the conversion of a result to the layout that was promised.
+void move_result(ContextImpl& device, const TensorSpec& spec, const BufferRef& from,
+                 const Layout& made, const BufferRef& to, const Layout& wanted) {
+    if (reorder(device, spec, from, made, to, wanted)) return;
+    const auto plain =
+        device.allocate_cached(storage_bytes(spec.shape, spec.dtype, Layout::plain()));
+    if (!reorder(device, spec, from, made, {plain.get(), 0}, Layout::plain()) ||
+        !reorder(device, spec, {plain.get(), 0}, Layout::plain(), to, wanted))
+        fail(ErrorKind::unsupported,
+             "its engine does not work on this device, and no other one writes its results as ",
+             wanted.str(), "; call it again");
+}
+
 }  // namespace
+
+void PlannedCall::promise(const Plan& plan) {
+    plan_ = &plan;
+    layouts_ = layouts_of(plan);
+    engines_ = engines_of(plan);
+}
 
 void PlannedCall::sketch(const Context& context) {
     const NotedBuilds noted;
     sketch_ = make_plan(context, graph_, options_);
-    layouts_ = layouts_of(*sketch_);
-    engines_ = engines_of(*sketch_);
+    promise(*sketch_);
     std::set<const PendingProgram*> known;
     for (const auto& program : noted.programs())
         if (!program->compiled() && known.insert(program.get()).second)
@@ -62,16 +80,36 @@ void PlannedCall::sketch(const Context& context) {
 void PlannedCall::finish(const Context& context, BlockStore& store) {
     if (finished()) return;
     std::unique_ptr<Plan> plan = make_plan(context, graph_, options_);
-    if (!layouts_.empty() && (layouts_of(*plan) != layouts_ || engines_of(*plan) != engines_))
+    if (plan_ == nullptr)
+        promise(*plan);
+    else if (layouts_of(*plan) != layouts_ || engines_of(*plan) != engines_)
         replaced_ = true;
     executor_ = std::make_unique<Executor>(context, std::move(plan), store, true);
     if (forgets_constants_) executor_->forget_constants();
 }
 
 void PlannedCall::drop_sketch() {
-    if (!sketch_ || !finished()) return;
+    if (!finished() || plan_ == &executor_->plan()) return;
+    plan_ = &executor_->plan();
     sketch_.reset();
+    retired_.clear();
     programs_.clear();
+}
+
+void PlannedCall::follow(std::span<Place> memory, const MovedResults& moved) {
+    if (moved.empty() && !followed_) return;
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+        const External& external = plan_->externals[i];
+        if (external.kind != External::Kind::input) continue;
+        const auto* const found = moved.find(memory[i], plan_->graph.spec(external.value));
+        const Layout wanted = found != nullptr ? found->layout : layouts_[i];
+        if (found != nullptr) memory[i] = found->made;
+        Layout& planned = options_.input_layouts[external.value];  // plain if it is new
+        if (planned == wanted) continue;
+        planned = wanted;
+        followed_ = true;
+        if (finished()) start_again();
+    }
 }
 
 void PlannedCall::bind(const Context& context, std::span<const Place> memory) {
@@ -91,7 +129,7 @@ void PlannedCall::bind(const Context& context, std::span<const Place> memory) {
     }
 }
 
-void PlannedCall::place_results(const Context& context) {
+void PlannedCall::place_results(const Context& context, MovedResults& moved) {
     ContextImpl& device = Access::impl(context);
     const Plan& plan = executor_->plan();
     for (const Move& move : std::exchange(moves_, {})) {
@@ -100,21 +138,25 @@ void PlannedCall::place_results(const Context& context) {
         const BufferRef from{move.from.buffer.get(), move.from.byte_offset},
             to{move.to.buffer.get(), move.to.byte_offset};
         const Layout &made = external.layout, &wanted = layouts_[move.external];
-        to.buffer->touch();
         if (made == wanted && !made.is_strided()) {
             device.queue().copy(from, to, storage_bytes(spec.shape, spec.dtype, made));
             continue;
         }
-        if (reorder(device, spec, from, made, to, wanted)) continue;
-        const auto plain =
-            device.allocate_cached(storage_bytes(spec.shape, spec.dtype, Layout::plain()));
-        if (!reorder(device, spec, from, made, {plain.get(), 0}, Layout::plain()) ||
-            !reorder(device, spec, {plain.get(), 0}, Layout::plain(), to, wanted))
-            fail(ErrorKind::unsupported,
-                 "its engine does not work on this device, and no other "
-                 "one writes its results as ",
-                 wanted.str(), "; call it again");
+        to.buffer->touch();
+        move_result(device, spec, from, made, to, wanted);
+        if (!wanted.is_strided()) moved.add(move.to, spec, move.from, made);
     }
+}
+
+const MovedResults::Result* MovedResults::find(const Place& promised,
+                                               const TensorSpec& spec) const {
+    const auto is_there = [&](const Result& result) {
+        return result.promised.buffer == promised.buffer &&
+               result.promised.byte_offset == promised.byte_offset && result.spec == spec;
+    };
+    const auto last = std::find_if(results_.rbegin(), results_.rend(), is_there);
+    if (last == results_.rend() || last->version != promised.buffer->version()) return nullptr;
+    return &*last;
 }
 
 void PlannedCall::forget_constants() {

@@ -17,6 +17,8 @@
 
 namespace dlprim {
 
+class MovedResults;
+
 class PlannedCall {
   public:
     PlannedCall(Graph graph, PlanOptions options)
@@ -32,34 +34,44 @@ class PlannedCall {
     /// Whether the finished plan differs from the sketch, because an engine of that does not work.
     bool replaced() const noexcept { return replaced_; }
     /// The engine of a step has failed. finish() finds another one.
-    void start_again() { executor_.reset(); }
+    void start_again() { retired_.push_back(std::move(executor_)); }
     struct Place {
         std::shared_ptr<Buffer> buffer;
         std::uint64_t byte_offset = 0;
     };
-    /// Binds the memory of the externals, which lie as in the sketch. If the plan was replaced, its
-    /// results are made elsewhere, and place_results() moves them after the run.
+    /// Before finish(): inputs in `memory` that another call has moved are read where, and in the
+    /// layout in which, it made them.
+    void follow(std::span<Place> memory, const MovedResults& moved);
+    /// Binds the memory of the externals, which lie as in the sketch but for those that follow()
+    /// has found. If the plan was replaced, its results are made elsewhere, and place_results()
+    /// moves them after the run.
     void bind(const Context& context, std::span<const Place> memory);
-    void place_results(const Context& context);
+    void place_results(const Context& context, MovedResults& moved);
     /// Executor::forget_constants(), now or when it is finished.
     void forget_constants();
 
-    /// The sketch while there is one. It stays the same while another thread finishes the call.
-    const Plan& plan() const { return sketch_ ? *sketch_ : executor_->plan(); }
+    /// The first plan, which is the sketch if there is one. It stays the same until drop_sketch(),
+    /// also while another thread finishes the call.
+    const Plan& plan() const { return *plan_; }
     /// Programs of the sketch that were not compiled.
     const PendingPrograms& programs() const { return programs_; }
-    /// Drops the sketch of a call that is finished. No other thread may use it.
+    /// Drops all plans but the present one of a call that is finished. No other thread may use it.
     void drop_sketch();
     Executor& executor() const { return *executor_; }
 
   private:
+    void promise(const Plan& plan);
+
     Graph graph_;
     PlanOptions options_;
     std::unique_ptr<Plan> sketch_;
-    std::vector<Layout> layouts_;         ///< of the sketch's externals
+    const Plan* plan_ = nullptr;
+    std::vector<Layout> layouts_;         ///< of the first plan's externals
     std::vector<const Engine*> engines_;  ///< of its steps
     PendingPrograms programs_;
     std::unique_ptr<Executor> executor_;
+    std::vector<std::unique_ptr<Executor>> retired_;
+    bool followed_ = false;  ///< whether follow() has changed the layout of an input
     bool forgets_constants_ = false;
     std::atomic<bool> replaced_{false};
     struct Move {
@@ -67,6 +79,32 @@ class PlannedCall {
         Place from, to;
     };
     std::vector<Move> moves_;  ///< of place_results()
+};
+
+/// Results that a replaced plan has made in another layout than its sketch promised. A call that
+/// was put off after it reads them as they were made, as it would have if its caller had waited, so
+/// that it has the same engines and results. Valid until nothing is put off.
+class MovedResults {
+  public:
+    using Place = PlannedCall::Place;
+    struct Result {
+        Place promised;
+        std::uint64_t version;  ///< of the promised memory: it changes if somebody else writes
+        TensorSpec spec;
+        Place made;
+        Layout layout;
+    };
+    bool empty() const noexcept { return results_.empty(); }
+    void clear() noexcept { results_.clear(); }
+    void add(const Place& promised, const TensorSpec& spec, const Place& made,
+             const Layout& layout) {
+        results_.push_back({promised, promised.buffer->version(), spec, made, layout});
+    }
+    /// The last one at that place, unless it was overwritten.
+    const Result* find(const Place& promised, const TensorSpec& spec) const;
+
+  private:
+    std::vector<Result> results_;
 };
 
 }  // namespace dlprim

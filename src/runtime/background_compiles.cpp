@@ -93,6 +93,11 @@ void BackgroundCompiles::wait_for(const PendingPrograms& programs) {
     });
 }
 
+void BackgroundCompiles::wait_for_all() {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [&] { return stop_ || unfinished_.empty(); });
+}
+
 std::optional<std::size_t> BackgroundCompiles::first_finished(const PendingPrograms& programs) {
     constexpr std::chrono::milliseconds a_while{100};
     std::unique_lock lock(mutex_);

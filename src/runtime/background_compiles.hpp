@@ -41,6 +41,8 @@ class BackgroundCompiles {
     /// Waits until that is so for one of these programs (at least one), and returns its index, or
     /// nothing after a while.
     std::optional<std::size_t> first_finished(const PendingPrograms& programs);
+    /// The same for all programs, also spare ones.
+    void wait_for_all();
     /// How many programs processes have or will get, without spare ones.
     std::size_t unfinished() const;
     /// Starts the processes before there is a program, each with functions of the driver to try

@@ -2,6 +2,7 @@
 // pointwise_many: the bits of single calls, in few launches; aliases, types, errors.
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/put_off_calls.hpp"
 
 #include <dlprim/dlprim.hpp>
 
@@ -45,6 +46,13 @@ std::vector<std::int64_t> sizes_of_parameters() {
     return sizes;
 }
 
+/// Until processes have compiled joined launches, single calls are made.
+void wait_for_launches(const Context& device) {
+    device.finish();
+    if (PutOffCalls* const calls = put_off_calls(Access::impl(device).queue()))
+        calls->compiles().wait_for_all();
+}
+
 }  // namespace
 
 TEST_CASE("lists of tensors get the bits of single calls in a launch or two", "[many]") {
@@ -66,6 +74,7 @@ TEST_CASE("lists of tensors get the bits of single calls in a launch or two", "[
             }
         };
         step(1e-2);
+        wait_for_launches(device);
         step(3e-3);
         bool same = true;
         for (std::size_t i = 0; i < 3; ++i)
@@ -98,6 +107,8 @@ TEST_CASE("tensors in many memories take more launches and get the same", "[many
             list.back().fill(k);
         }
         const auto work = [&] { return ops::pointwise_many("y0 = x0 * 2 + p0", {list}, {1.0}); };
+        work();
+        wait_for_launches(device);
         work();
         const std::uint64_t before = device.counters().launches;
         const Lists results = work();
