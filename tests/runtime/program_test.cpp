@@ -40,7 +40,7 @@ const char* const sum_text = R"(
         y[y_offset] = total * terms.scale + more;
     })";
 
-std::string names_of(const std::vector<KernelParameter>& parameters) {
+std::string all_names(const std::vector<KernelParameter>& parameters) {
     std::string names;
     for (const KernelParameter& parameter : parameters) names += parameter.name + ' ';
     return names;
@@ -79,10 +79,10 @@ TEST_CASE("signatures are read from text") {
         kernel void third() { char c = '"'; }
         kernel void fourth(float16 v) {})");
     REQUIRE(found.size() == 4);
-    CHECK(names_of(found.at("first")) == "x x_offset tile n m ");
+    CHECK(all_names(found.at("first")) == "x x_offset tile n m ");
     CHECK(found.at("second").empty());
     CHECK(found.at("third").empty());
-    CHECK(names_of(found.at("fourth")) == "v ");
+    CHECK(all_names(found.at("fourth")) == "v ");
     CHECK(kernel_signatures("kernel void broken(int").empty());
     CHECK(kernel_signatures("kernel").empty());
     CHECK(kernel_signatures("").empty());
@@ -91,7 +91,7 @@ TEST_CASE("signatures are read from text") {
 
 TEST_CASE("members of a struct are parameters") {
     const std::vector<KernelParameter> parameters = kernel_signature(sum_text, "sum");
-    REQUIRE(names_of(parameters) == "x x_offset y y_offset first count step scale more ");
+    REQUIRE(all_names(parameters) == "x x_offset y y_offset first count step scale more ");
     CHECK(parameters[6].in == "Terms terms");
     CHECK(parameters[6].argument == 4);
     CHECK(parameters[6].offset == 8);
