@@ -125,8 +125,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset,
     global float* sums, ulong sums_offset, int m, int n, int k, int k_block, int k_part, int parts, int row_tiles, int column_panels, int a_width,
-    long a_row, long a_k, long b_k, long b_column, int batch_middle, int batch_inner, long a_outer, long a_middle, long a_inner,
-    long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
+    long a_row, long a_k, long b_k, long b_column, int batch_1, int batch_2, int batch_3,
+    int batch_4, int batch_5, long a_0, long a_1, long a_2, long a_3, long a_4, long a_5,
+    long b_0, long b_1, long b_2, long b_3, long b_4, long b_5, float alpha, int has_bias) {
     local float a_block[A_FLOATS];
     local float b_panel[K_BLOCK * NR];
     const int a_along = a_k == 1, b_along = b_k == 1;  // whether neighbouring steps of k are neighbours in memory

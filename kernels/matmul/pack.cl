@@ -18,8 +18,8 @@
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_pack(
     global const float* from, ulong from_offset, global float* to, ulong to_offset, int count, int k, int width,
-    int panels, int steps, long line_step, long k_step, int batch_middle, int batch_inner, long a_outer,
-    long a_middle, long a_inner) {
+    int panels, int steps, long line_step, long k_step, int batch_1, int batch_2, int batch_3, int batch_4,
+    int batch_5, long a_0, long a_1, long a_2, long a_3, long a_4, long a_5) {
     const long batch = get_global_id(2);
     const int line = get_global_id(0) * width;
     const int first = get_global_id(1) * steps, last = min(first + steps, k);

@@ -15,8 +15,9 @@
 kernel void matmul_reference(global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset,
                              global const float* bias, ulong bias_offset, global const R_T* residual,
                              ulong residual_offset, global C_T* c, ulong c_offset, long count, int m, int n, int k,
-                             long a_row, long a_k, long b_k, long b_column, int batch_middle, int batch_inner, long a_outer,
-                             long a_middle, long a_inner, long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
+                             long a_row, long a_k, long b_k, long b_column, int batch_1, int batch_2, int batch_3,
+    int batch_4, int batch_5, long a_0, long a_1, long a_2, long a_3, long a_4, long a_5,
+    long b_0, long b_1, long b_2, long b_3, long b_4, long b_5, float alpha, int has_bias) {
     const long at = get_global_id(0);
     if (at >= count) return;
     const long column = at % n, row = at / n % m, batch = at / n / m;

@@ -85,8 +85,9 @@ INLINE void add_steps(const int height, int rows, int start, int steps, global c
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int k_block, long a_tile, long a_row, long a_k, long b_panel, int tiles, int batch_middle, int batch_inner,
-    long a_outer, long a_middle, long a_inner, long b_outer, long b_middle, long b_inner, float alpha, int has_bias) {
+    int n, int k, int k_block, long a_tile, long a_row, long a_k, long b_panel, int tiles, int batch_1, int batch_2, int batch_3,
+    int batch_4, int batch_5, long a_0, long a_1, long a_2, long a_3, long a_4, long a_5,
+    long b_0, long b_1, long b_2, long b_3, long b_4, long b_5, float alpha, int has_bias) {
     const int column = get_global_id(0) * NR;
     const long batch = get_global_id(2);
     const int first = get_global_id(1) * tiles * MR, last = min(first + tiles * MR, m);

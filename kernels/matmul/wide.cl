@@ -15,18 +15,20 @@
 // ELEMENT, REAL, DOUBLES      types of elements and sums (common/element.clh)             double, double
 // FACTOR(bits)                alpha from its argument                                     as_double(bits)
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
-// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
 //
 // Work-item: a tile of four rows and four columns, of which it writes what is inside C. Neighbouring work-items have
 // neighbouring columns. Integers wrap, as in C without a sign. Local memory: none.
 #include "common/element.clh"
+#include "matmul/batch.clh"
 
 #define SIDE 4
 
 kernel void matmul_wide(global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset,
                         global const A_T* bias, ulong bias_offset, global const R_T* residual, ulong residual_offset,
                         global C_T* c, ulong c_offset, long count, int m, int n, int k, long a_row, long a_k, long b_k,
-                        long b_column, long a_batch, long b_batch, long alpha, int has_bias) {
+                        long b_column, int batch_1, int batch_2, int batch_3, int batch_4,
+                        int batch_5, long a_0, long a_1, long a_2, long a_3, long a_4, long a_5, long b_0, long b_1,
+                        long b_2, long b_3, long b_4, long b_5, long alpha, int has_bias) {
     const long at = get_global_id(0);
     if (at >= count) return;
     const int columns = (n + SIDE - 1) / SIDE, rows = (m + SIDE - 1) / SIDE;

@@ -78,8 +78,7 @@ class CacheBlocked : public MatMulEngine {
         const std::string defines =
             cat("#define W ", cut.width, "\n#define NV ", vectors, "\n#define MR ", cut.rows,
                 "\n#define K_BLOCK ", most_k_block(tuning), "\n#define A_FLOATS ",
-                a_floats(context.traits()), "\n", epilogue_defines(problem, g, true),
-                batch_digit_defines(g));
+                a_floats(context.traits()), "\n", epilogue_defines(problem, g, true));
         const auto program =
             context.build({source, defines + kernel_source(source), flush_subnormals});
         NDRange range;

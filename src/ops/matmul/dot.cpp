@@ -59,7 +59,7 @@ class Dot : public MatMulEngine {
         const std::int64_t rows = most_rows(device), columns = most_columns(device);
         const std::string defines =
             cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,
-                "\n", epilogue_defines(problem, g, true), batch_digit_defines(g));
+                "\n", epilogue_defines(problem, g, true));
         auto program = context.build(
             {"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), flush_subnormals});
         // A work-item gets enough columns to be worth starting, but few enough to balance the load.

@@ -226,24 +226,24 @@ void bind_batch(KernelCall& call, const Gemm& gemm) {
     call.scalar("b_batch", gemm.batch.empty() ? std::int64_t{0} : gemm.batch[0].b);
 }
 
-namespace {
-constexpr std::size_t most_batch_digits = 3;
-}  // namespace
-
-std::string batch_digit_defines(const Gemm& gemm) {
-    return gemm.batch.size() <= most_batch_digits ? "" : batch_defines(batch_offsets(gemm));
-}
-
 void bind_batch_digits(KernelCall& call, const Gemm& gemm, bool both) {
-    std::array<Gemm::BatchDim, most_batch_digits> digits;
-    digits.fill({1, 0, 0});
-    if (gemm.batch.size() <= digits.size())
-        std::copy(gemm.batch.begin(), gemm.batch.end(), digits.begin());
-    const auto& [outer, middle, inner] = digits;
-    call.size("batch_middle", middle.size).size("batch_inner", inner.size);
-    call.scalar("a_outer", outer.a).scalar("a_middle", middle.a).scalar("a_inner", inner.a);
-    if (both)
-        call.scalar("b_outer", outer.b).scalar("b_middle", middle.b).scalar("b_inner", inner.b);
+    struct Names {
+        const char *size, *a, *b;
+    };
+    static constexpr std::array<Names, Shape::max_rank - 2> names{{{nullptr, "a_0", "b_0"},
+                                                                   {"batch_1", "a_1", "b_1"},
+                                                                   {"batch_2", "a_2", "b_2"},
+                                                                   {"batch_3", "a_3", "b_3"},
+                                                                   {"batch_4", "a_4", "b_4"},
+                                                                   {"batch_5", "a_5", "b_5"}}};
+    std::array<Gemm::BatchDim, names.size()> dims;
+    dims.fill({1, 0, 0});
+    std::copy(gemm.batch.begin(), gemm.batch.end(), dims.begin());
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        if (names[d].size != nullptr) call.size(names[d].size, dims[d].size);
+        call.scalar(names[d].a, dims[d].a);
+        if (both) call.scalar(names[d].b, dims[d].b);
+    }
 }
 
 std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split) {

@@ -102,12 +102,9 @@ void bind_output(KernelCall& call, const Problem& problem, const Gemm& gemm);
 /// dimension.
 void bind_batch(KernelCall& call, const Gemm& gemm);
 
-/// For kernels of CPUs and the reference, which include matmul/batch.clh: batches of up to three
-/// dimensions are arguments, so that the text is the same for all of them. Returns `#define` lines
-/// for more dimensions, whose sizes and strides are written out as numbers; else no text.
-std::string batch_digit_defines(const Gemm& gemm);
-/// Binds batch_middle, batch_inner and A's strides a_outer, a_middle and a_inner. With `both`, also
-/// B's.
+/// For kernels that include matmul/batch.clh, whose text is the same for all batches. Binds the
+/// sizes of all dimensions but the first one, batch_1 to batch_5, and A's strides, a_0 to a_5. With
+/// `both`, also B's.
 void bind_batch_digits(KernelCall& call, const Gemm& gemm, bool both = true);
 
 }  // namespace dlprim::matmul

@@ -21,16 +21,19 @@ class Reference : public MatMulEngine {
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Gemm g = gemm_of(problem);
-        return std::max(
+        const double seconds = std::max(
             roofline_seconds(device, problem, g.flops(), 0.02, 0.2),
             serial_loop_seconds(device, static_cast<double>(g.k)) + device.launch_us * 1e-6);
+        // Products of few numbers, for which all engines take the time of a launch, must not need
+        // another program than larger ones. So this engine leaves them to those made for CPUs.
+        return check_wide_vectors(device) && check_gemm(problem) ? 16 * seconds : seconds;
     }
     std::vector<std::string> sources() const override { return {"matmul/reference.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Gemm g = gemm_of(problem);
-        const std::string defines = epilogue_defines(problem, g) + batch_digit_defines(g);
+        const std::string defines = epilogue_defines(problem, g);
         auto program =
             context.build({"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"),
                            gemm_storage(problem, g)});

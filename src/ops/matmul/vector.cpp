@@ -113,8 +113,7 @@ class Vector : public MatMulEngine {
         const Gemm packed = packed_batch(g, cut);
         const std::string defines =
             cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
-                "\n#define TILES ", most_tiles, "\n", epilogue_defines(problem, g, true),
-                batch_digit_defines(packed));
+                "\n#define TILES ", most_tiles, "\n", epilogue_defines(problem, g, true));
         auto program = context.build(
             {"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), flush_subnormals});
         NDRange range;
@@ -228,7 +227,7 @@ class Vector : public MatMulEngine {
                         static_cast<std::size_t>(ceil_div(g.k, steps)),
                         static_cast<std::size_t>(copies)};
         range.local = {1, 1, 1};
-        const std::string text = batch_digit_defines(g) + kernel_source("matmul/pack.cl");
+        const std::string text = kernel_source("matmul/pack.cl");
         KernelCall call(context.build({"matmul/pack.cl", text, ""}), "matmul_pack", range);
         call.size("k", g.k).size("panels", panels).size("steps", steps);
         bind_batch_digits(call, g, false);

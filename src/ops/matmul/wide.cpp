@@ -41,8 +41,7 @@ class Wide : public MatMulEngine {
         const bool doubles = dtype == DType::f64;
         const std::string defines =
             cat("#define HAS_RESIDUAL ", g.residual >= 0 ? 1 : 0, "\n#define FACTOR(bits) ",
-                doubles ? "as_double(bits)" : "(bits)", "\n") +
-            batch_defines(batch_offsets(g));
+                doubles ? "as_double(bits)" : "(bits)", "\n");
         const double alpha = alpha_of(problem);
         KernelCall call(
             context.build({source, defines + kernel_source(source), element_options(dtype)}),
@@ -51,7 +50,7 @@ class Wide : public MatMulEngine {
         call.tensor("a", g.a, bytes).tensor("b", g.b, bytes).tensor("c", g.c, bytes);
         call.tensor("bias", g.bias >= 0 ? g.bias : g.c, bytes);
         call.tensor("residual", g.residual >= 0 ? g.residual : g.c, bytes);
-        bind_batch(call, g);
+        bind_batch_digits(call, g);
         bind_strides(bind_sizes(call, g), g)
             .scalar("count", count)
             .scalar("alpha",
