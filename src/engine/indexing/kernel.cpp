@@ -30,4 +30,8 @@ void set_indexing(KernelCall& call, ContextImpl& context, const Indexing& indexi
     }
 }
 
+std::int64_t slot_step(const Traits& device, const Indexing& indexing) {
+    return device.wide_vectors && indexing.slice > 1 ? 64 : 1;
+}
+
 }  // namespace dlprim

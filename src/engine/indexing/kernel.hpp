@@ -16,4 +16,9 @@ std::string indexing_defines(const Indexing& indexing, DType index_type);
 void set_indexing(KernelCall& call, ContextImpl& context, const Indexing& indexing, int operand,
                   DType index_type);
 
+/// Elements of a slot that a work-item of the kernel moves: many on CPUs, which loop over them. On
+/// GPUs neighbours move neighbouring elements. It is compiled in, so only slots of single elements
+/// differ from others.
+std::int64_t slot_step(const Traits& device, const Indexing& indexing);
+
 }  // namespace dlprim

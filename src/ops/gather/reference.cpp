@@ -33,8 +33,7 @@ class Reference : public Engine {
         const Indexing indexing(problem.attrs, x.shape, indices.shape, indices.dtype);
         auto launch = std::make_unique<KernelLaunch>();
         if (indexing.values.empty()) return launch;
-        // On a CPU a work-item copies vectors, on a GPU neighbours read neighbouring elements.
-        const std::int64_t step = context.traits().wide_vectors && indexing.slice >= 4 ? 64 : 1;
+        const std::int64_t step = slot_step(context.traits(), indexing);
         const std::int64_t pieces = (indexing.slice + step - 1) / step;
         const std::int64_t count = indexing.parts * pieces;
         const std::size_t bytes = size_of(x.dtype);

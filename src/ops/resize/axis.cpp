@@ -23,6 +23,10 @@ double cubic(double x, double a) {
     return 0;
 }
 
+int taps_of(Method method) {
+    return method == Method::cubic ? 4 : method == Method::linear ? 2 : 1;
+}
+
 }  // namespace
 
 Options::Options(const Attrs& attrs)
@@ -124,11 +128,18 @@ Axis::Axis(const Options& options, std::int64_t in_size, std::int64_t out_size,
         // Inputs beyond the image are its edge.
         for (Tap& tap : mix) tap.position = std::clamp<std::int64_t>(tap.position, 0, in_size - 1);
     }
-    *this = Axis(in_size, mixes);
+    *this = Axis(in_size, mixes, options.antialias ? 0 : taps_of(options.method));
+    // Each input of images that grow by a whole number is read so often.
+    const bool whole = scale && *scale <= 4 && *scale == std::floor(*scale) &&
+                       static_cast<double>(in_size) * *scale == static_cast<double>(out_size);
+    readers_ = whole && options.method == Method::nearest ? static_cast<int>(*scale) : 0;
 }
 
-Axis::Axis(std::int64_t in_size, const std::vector<Mix>& mixes)
-    : in(in_size), out(static_cast<std::int64_t>(mixes.size())), count() {
+Axis::Axis(std::int64_t in_size, const std::vector<Mix>& mixes, int taps_by_options)
+    : in(in_size),
+      out(static_cast<std::int64_t>(mixes.size())),
+      count(),
+      option_taps(taps_by_options) {
     for (const Mix& mix : mixes) taps = std::max(taps, static_cast<std::int64_t>(mix.size()));
     position.assign(static_cast<std::size_t>(out * taps), 0);
     weight.assign(position.size(), 0);
@@ -152,7 +163,7 @@ Axis Axis::transposed() const {
             if (mix.empty() || mix.back().position != o) mix.push_back({o, 0});
             mix.back().weight += weight[at];
         }
-    return Axis(out, readers);
+    return Axis(out, readers, readers_);
 }
 
 int Axis::fixed_taps() const {

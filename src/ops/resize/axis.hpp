@@ -37,6 +37,9 @@ struct Axis {
     std::int64_t in = 1, out = 1, taps = 1;
     std::vector<std::int32_t> position{0}, count{1};
     std::vector<double> weight{1};
+    /// fixed_taps(), as far as it follows from the options and not from the sizes; else 0. Kernels
+    /// are compiled for it.
+    int option_taps = 1;
 
     /// A dimension that keeps its one element.
     Axis() = default;
@@ -59,7 +62,9 @@ struct Axis {
     static void add_linear(Mix& mix, double source, bool in_double);
     static void add_cubic(Mix& mix, double source);
     static void add_filter(Mix& mix, bool is_cubic, double step, double position, std::int64_t in);
-    Axis(std::int64_t in_size, const std::vector<Mix>& mixes);
+    Axis(std::int64_t in_size, const std::vector<Mix>& mixes, int option_taps);
+
+    int readers_ = 1;  ///< option_taps of the transposed matrix
 };
 
 /// Depth, height and width; dimensions that images lack have one element. `x` is the input's shape.

@@ -55,8 +55,8 @@ class Reference : public Base {
         const std::string options =
             cat(element_options(dtype), " -DV=", vector, " -DROWS=", rows ? 1 : 0,
                 " -DCOUNT_T=", count_type(static_cast<std::uint64_t>(count)),
-                " -DDEEP=", all[0].in * all[0].out > 1 ? 1 : 0, " -DD_TAPS=", all[0].fixed_taps(),
-                " -DH_TAPS=", all[1].fixed_taps(), " -DW_TAPS=", all[2].fixed_taps());
+                " -DDEEP=", all[0].in * all[0].out > 1 ? 1 : 0, " -DD_TAPS=", all[0].option_taps,
+                " -DH_TAPS=", all[1].option_taps, " -DW_TAPS=", all[2].option_taps);
         KernelCall call(context.build({source, kernel_source(source), options}), "resize",
                         line_range(context.traits(), count, rows ? 1 : 256));
         call.tensor("x", 0, size_of(dtype))

@@ -47,13 +47,8 @@ const char* sum_type(DType dtype, Reduction how) {
     return kernel_type(dtype);
 }
 
-/// Elements of a slot that a work-item makes. On a GPU neighbours make neighbouring elements.
-std::int64_t step_of(ContextImpl& context, const Indexing& indexing) {
-    return context.traits().wide_vectors && indexing.slice >= 4 ? 64 : 1;
-}
-
 std::int64_t pieces_of(ContextImpl& context, const Indexing& indexing) {
-    return ceil_div(indexing.slice, step_of(context, indexing));
+    return ceil_div(indexing.slice, slot_step(context.traits(), indexing));
 }
 
 class Reference : public Engine {
@@ -92,8 +87,8 @@ class Reference : public Engine {
             {source, kernel_source(source),
              cat(element_defines(dtype), " -DRAW=", raw_type(size_of(dtype)),
                  " -DSUM=", sum_type(dtype, how), " -DKEY=", plan.key_bytes == 4 ? "uint" : "ulong",
-                 " -DSTEP=", step_of(context, indexing), " -DREDUCTION=", static_cast<int>(how),
-                 " -DCOUNT=", count_type(most),
+                 " -DSTEP=", slot_step(context.traits(), indexing),
+                 " -DREDUCTION=", static_cast<int>(how), " -DCOUNT=", count_type(most),
                  indexing_defines(
                      indexing, problem.inputs[static_cast<std::size_t>(operands.indices)].dtype))});
     }

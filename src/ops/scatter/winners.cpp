@@ -42,7 +42,7 @@ class Winners : public Engine {
         if (problem.outputs[0].shape.empty()) return launch;
         const DType index_type = problem.inputs[static_cast<std::size_t>(operands.indices)].dtype;
         const std::size_t bytes = size_of(problem.outputs[0].dtype);
-        const std::int64_t step = context.traits().wide_vectors && indexing.slice >= 4 ? 64 : 1;
+        const std::int64_t step = slot_step(context.traits(), indexing);
         const std::int64_t pieces = (indexing.slice + step - 1) / step;
         const std::int64_t count = indexing.slots * pieces;
         const auto most = static_cast<std::uint64_t>(std::max(count, indexing.parts));
