@@ -82,6 +82,8 @@ void BatchNorm::oracle_backward(OracleBackwardCall& call) const {
     const Statistics by = statistics(call.inputs, batch);
     call.input_gradients.assign(call.inputs.size(), {});
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
+    // Of few values per channel, nearly all of the gradient cancels (of two, all but for eps).
+    HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
     if (options.affine) {
         make_array(call.input_gradients, 3, call.inputs[3].shape, x.dtype);
         make_array(call.input_gradients, 4, call.inputs[4].shape, x.dtype);
@@ -107,9 +109,11 @@ void BatchNorm::oracle_backward(OracleBackwardCall& call) const {
             for (std::size_t i = 0; i < view.inner; ++i) {
                 const std::size_t at = view.at(o, c, i);
                 const double normal = (x.data[at] - by.mean[c]) * rstd;
-                const double centred =
-                    batch ? dy.data[at] - sum / count - normal * with_x / count : dy.data[at];
-                dx.data[at] = centred * rstd * scale;
+                const double shared = batch ? sum / count : 0;
+                const double along = batch ? normal * with_x / count : 0;
+                dx.data[at] = (dy.data[at] - shared - along) * rstd * scale;
+                terms.data[at] = (std::abs(dy.data[at]) + std::abs(shared) + std::abs(along)) *
+                                 rstd * std::abs(scale);
             }
         }
     }

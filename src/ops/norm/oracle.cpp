@@ -33,9 +33,10 @@ std::size_t count_of(const Rows& rows) {
     return static_cast<std::size_t>(rows.matrix[0]);
 }
 
-/// The gradients of one row. Those of weight and bias are added to, where they are wanted.
+/// The gradients of one row. Those of weight and bias are added to, where they are wanted. `terms`
+/// gets the sizes of what dx is a difference of. In rows of two, nearly all of it cancels.
 void add_gradients(const Rows& rows, const Row& row, const HostArray& dy, const HostArray* weight,
-                   HostArray& dx, HostArray* dweight, HostArray* dbias) {
+                   HostArray& dx, HostArray* dweight, HostArray* dbias, HostArray* terms) {
     const std::size_t start = row.number * row.columns;
     const auto flow = [&](std::size_t k) {
         return dy.data[start + k] * (weight ? weight->data[rows.weight_of(row.number, k)] : 1);
@@ -49,8 +50,13 @@ void add_gradients(const Rows& rows, const Row& row, const HostArray& dy, const 
         if (dbias) dbias->data[at] += dy.data[start + k];
     }
     const auto count = static_cast<double>(row.columns);
-    for (std::size_t k = 0; k < row.columns; ++k)
-        dx.data[start + k] = (flow(k) - sum / count - row.normal(k) * with_x / count) * row.rstd;
+    for (std::size_t k = 0; k < row.columns; ++k) {
+        const double mean = sum / count, along = row.normal(k) * with_x / count;
+        dx.data[start + k] = (flow(k) - mean - along) * row.rstd;
+        if (terms)
+            terms->data[start + k] =
+                (std::abs(flow(k)) + std::abs(mean) + std::abs(along)) * row.rstd;
+    }
 }
 
 }  // namespace
@@ -81,6 +87,7 @@ void oracle_backward(const Rows& rows, OracleBackwardCall& call) {
     const HostArray& x = call.inputs[0];
     call.input_gradients.assign(call.inputs.size(), {});
     make_array(call.input_gradients, 0, x.shape, x.dtype);
+    HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
     for (std::size_t i = 1; i < call.inputs.size(); ++i)
         make_array(call.input_gradients, i, rows.weight, x.dtype);
     const auto given = [&](auto& arrays, std::size_t i) {
@@ -91,7 +98,7 @@ void oracle_backward(const Rows& rows, OracleBackwardCall& call) {
         row.measure(rows.eps);
         add_gradients(rows, row, call.output_gradients[0], given(call.inputs, 1),
                       call.input_gradients[0], given(call.input_gradients, 1),
-                      given(call.input_gradients, 2));
+                      given(call.input_gradients, 2), &terms);
     }
 }
 
@@ -108,7 +115,7 @@ void gradient_oracle(const Rows& rows, OracleCall& call) {
         row.rstd = call.inputs[3].data[r];
         add_gradients(rows, row, call.inputs[0],
                       call.inputs.size() == 5 ? &call.inputs[4] : nullptr, call.outputs[0],
-                      &call.outputs[1], &call.outputs[2]);
+                      &call.outputs[1], &call.outputs[2], nullptr);
     }
 }
 
