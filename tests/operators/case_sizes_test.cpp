@@ -38,9 +38,8 @@ struct Listed {
     const char* reason;  ///< a sentence
 };
 constexpr int listed_sizes = 50;
-constexpr const char* whole_image =
-    "A filter that covers the image makes the convolution a matrix product, which another engine "
-    "computes.";
+constexpr const char* few_pixels =
+    "Images and gradients of few pixels are computed by another engine, such as conv2d.reference.";
 constexpr const char* product_engines =
     "Products on CPUs are computed by matmul.dot, matmul.vector or matmul.cache_blocked, whichever "
     "is the fastest for the size. Each has one program.";
@@ -54,16 +53,19 @@ constexpr const char* transposed =
 const Listed listed[] = {
     {"Attention/cross", product_engines},
     {"Attention/gqa", product_engines},
+    {"Attention/gqa_masks", product_engines},
     {"Attention/mask", product_engines},
     {"Attention/mask_batch", product_engines},
+    {"Attention/mask_full", product_engines},
     {"Attention/one_element", cancels},
-    {"Convolution2D/depthwise_multiplier",
-     "Images that are narrower than a depthwise engine's tile are computed by another engine."},
-    {"Convolution2D/patches", whole_image},
-    {"Convolution2D/patches_uneven", whole_image},
-    {"Convolution2D/whole_image", whole_image},
+    {"Convolution2D/depthwise_multiplier", few_pixels},
+    {"Convolution2D/patches", few_pixels},
+    {"Convolution2D/patches_uneven", few_pixels},
+    {"Convolution2D/whole_image", few_pixels},
     {"GRU/one_step_states", product_engines},
+    {"GridSample/one_element", cancels},
     {"InnerProduct/inputs_given", product_engines},
+    {"InnerProduct/no_bias", product_engines},
     {"InnerProduct/relu", product_engines},
     {"InnerProduct/second_axis_relu", product_engines},
     {"InnerProduct/tanh", product_engines},
@@ -72,6 +74,7 @@ const Listed listed[] = {
     {"MatMul/tile_plus_one", product_engines},
     {"MaxPooling2D/basic", blocks},
     {"MaxPooling2D/ceil", blocks},
+    {"MaxPooling2D/large_window", blocks},
     {"MaxPooling2D/one_side", blocks},
     {"MaxPooling2D/padded", blocks},
     {"NLLLoss/sum", cancels},
@@ -79,11 +82,13 @@ const Listed listed[] = {
     {"TransposedConvolution2D/basic", transposed},
     {"TransposedConvolution2D/empty_batch", transposed},
     {"TransposedConvolution2D/groups", transposed},
+    {"TransposedConvolution2D/one_element", cancels},
     {"TransposedConvolution2D/pad", transposed},
     {"TransposedConvolution2D/relu", transposed},
     {"TransposedConvolution2D/stride2_output_pad", transposed},
     {"TransposedConvolutionND/image", transposed},
     {"TransposedConvolutionND/line", transposed},
+    {"TransposedConvolutionND/one_element", cancels},
 };
 
 const Listed* find_listed(const Case& one) {
