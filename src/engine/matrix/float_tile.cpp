@@ -51,9 +51,15 @@ GemmTile gemm_tile(const Tuning& tuning) {
     return named_tile(tiles, tuning);
 }
 
-std::string gemm_tile_options(const GemmTile& tile) {
+int tile_unrolled_steps(const Traits& device) {
+    return device.item_registers > 0 ? 4 : 0;
+}
+
+std::string gemm_tile_options(const Traits& device, const GemmTile& tile) {
+    const int steps = tile_unrolled_steps(device);
     return define("TX", tile.tx) + define("TY", tile.ty) + define("GM", tile.gm) +
-           define("GN", tile.gn) + define("BK", gemm_depth);
+           define("GN", tile.gn) + define("BK", gemm_depth) +
+           (steps > 0 ? define("TILE_STEPS", steps) : "");
 }
 
 double gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize& size,

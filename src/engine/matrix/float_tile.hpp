@@ -35,6 +35,8 @@ struct GemmTile {
 /// Whether a work-item with `down` x `across` blocks of 4 x 4 sums has enough registers on the
 /// device (Traits::item_registers). The smallest tile is one of 1 x 1 blocks, and always has.
 bool tile_registers_fit(const Traits& device, int down, int across);
+/// How many steps of K a tile's loop unrolls, so that it keeps to these registers; 0: all of them.
+int tile_unrolled_steps(const Traits& device);
 
 /// The part of K that is in local memory at a time.
 constexpr std::int64_t gemm_depth = 8;
@@ -42,7 +44,7 @@ constexpr std::int64_t gemm_depth = 8;
 /// Returns the tile that a tuning names.
 GemmTile gemm_tile(const Tuning& tuning);
 /// Returns the compiler options of a tile: "-DTX=16 ...".
-std::string gemm_tile_options(const GemmTile& tile);
+std::string gemm_tile_options(const Traits& device, const GemmTile& tile);
 /// Returns yes if the smallest tile fits the device; else no, with the reason.
 Verdict gemm_tile_verdict(const Traits& device);
 

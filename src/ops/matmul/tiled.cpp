@@ -135,9 +135,11 @@ class Tiled : public MatMulEngine {
                                   const Tuning& tuning) const override {
         const Cut cut = cut_of(gemm_of(problem), tuning);
         const Tile& tile = cut.tile;
+        const int steps = tile_unrolled_steps(context.traits());
         return tiled_launch(context, problem, "matmul/tiled.cl", "matmul_tiled",
                             cat("#define TX ", tile.tx, "\n#define TY ", tile.ty, "\n#define GM ",
-                                tile.gm, "\n#define GN ", tile.gn, "\n#define BK ", tile.bk, "\n"),
+                                tile.gm, "\n#define GN ", tile.gn, "\n#define BK ", tile.bk, "\n",
+                                steps > 0 ? cat("#define TILE_STEPS ", steps, "\n") : ""),
                             tile.threads(), cut);
     }
 };

@@ -166,7 +166,7 @@ class ImplicitGemm : public ConvolutionEngine {
         return fitting;
     }
     std::string tile_options(const Traits& device, const Tuning& tuning) const {
-        if (!subgroups_) return gemm_tile_options(gemm_tile(tuning));
+        if (!subgroups_) return gemm_tile_options(device, gemm_tile(tuning));
         std::string options = define("BK", gemm_depth);
         for (const auto& [name, value] : subgroup_defines(device, subgroup_tile(device, tuning)))
             options += define(name, value);

@@ -60,9 +60,10 @@ class ImplicitGemmFilter : public ConvolutionEngine {
         const Geometry g = flattened(problem);
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;
-        const std::string options =
-            gemm_tile_options(tile) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
-            define("CHANNEL_QUADS", g.group_in() % 4 == 0) + image_options(problem, split);
+        const std::string options = gemm_tile_options(context.traits(), tile) +
+                                    define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+                                    define("CHANNEL_QUADS", g.group_in() % 4 == 0) +
+                                    image_options(problem, split);
         const auto program =
             context.build({source_path,
                            split ? with_epilogue(kernel_source(source_path), Epilogue{})

@@ -184,7 +184,7 @@ class Winograd : public ConvolutionEngine {
                 {input_path, kernel_source(input_path),
                  define("SIZE", plan.size) + storage_options({{'A', problem.inputs[0].dtype}})}),
             context.build({source_path, kernel_source(source_path),
-                           gemm_tile_options(tile) +
+                           gemm_tile_options(context.traits(), tile) +
                                define("DEPTH_TAIL", plan.job.group_in % gemm_depth != 0)}),
             context.build({output_path, with_epilogue(kernel_source(output_path), problem),
                            define("SIZE", plan.size) + define("VECTOR", vector_of(plan, problem)) +
