@@ -20,15 +20,6 @@ namespace {
 constexpr std::chrono::seconds idle{5};
 constexpr int most_failed_starts = 3;
 
-/// Functions that almost every network calls, in norms, losses and solvers: for each process one
-/// text that calls some.
-std::vector<ProgramSource> common_functions() {
-    const auto calling = [](const char* a, const char* b) {
-        return ProgramSource{"common functions", cat(a, "(x) ", b, "(x)"), ""};
-    };
-    return {calling("exp", "log"), calling("sqrt", "rsqrt")};
-}
-
 }  // namespace
 
 BackgroundCompiles::~BackgroundCompiles() {
@@ -111,15 +102,6 @@ std::optional<std::size_t> BackgroundCompiles::first_finished(const PendingProgr
     return static_cast<std::size_t>(found - programs.begin());
 }
 
-void BackgroundCompiles::warm_up(const CompileTarget& target) {
-    const std::lock_guard lock(mutex_);
-    trial_target_ = &target;
-    for (const ProgramSource& trial : common_functions())
-        if (trials_.size() < static_cast<std::size_t>(crew_.processes)) trials_.push_back(trial);
-    start_threads();
-    added_.notify_all();
-}
-
 std::size_t BackgroundCompiles::unfinished() const {
     const std::lock_guard lock(mutex_);
     return unfinished_.size() - spare_.size();
@@ -128,9 +110,7 @@ std::size_t BackgroundCompiles::unfinished() const {
 void BackgroundCompiles::work() {
     const UntoldWaits untold;
     std::optional<CompileProcess> process;
-    const auto has_work = [this] {
-        return stop_ || !waiting_.empty() || !spare_.empty() || !trials_.empty();
-    };
+    const auto has_work = [this] { return stop_ || !waiting_.empty() || !spare_.empty(); };
     std::unique_lock lock(mutex_);
     for (;;) {
         if (!added_.wait_for(lock, idle, has_work)) {
@@ -140,15 +120,6 @@ void BackgroundCompiles::work() {
             added_.wait(lock, has_work);
         }
         if (stop_) return;
-        if (!trials_.empty()) {
-            const ProgramSource trial = std::move(trials_.front());
-            trials_.pop_front();
-            lock.unlock();
-            if (has_process(process, *trial_target_) && !process->try_functions(trial))
-                process.reset();
-            lock.lock();
-            continue;
-        }
         auto& list = waiting_.empty() ? spare_ : waiting_;
         const auto program = std::move(list.front());
         list.pop_front();

@@ -45,9 +45,6 @@ class BackgroundCompiles {
     void wait_for_all();
     /// How many programs processes have or will get, without spare ones.
     std::size_t unfinished() const;
-    /// Starts the processes before there is a program, each with functions of the driver to try
-    /// (runtime/math_survey.hpp). `target` outlives this object.
-    void warm_up(const CompileTarget& target);
 
   private:
     bool is_finished(const std::shared_ptr<const PendingProgram>& program) const {
@@ -66,8 +63,6 @@ class BackgroundCompiles {
     std::deque<std::shared_ptr<const PendingProgram>> waiting_, spare_;
     std::set<const PendingProgram*> unfinished_;  ///< those, and what processes have now
     std::vector<std::thread> threads_;            ///< one for each process
-    std::deque<ProgramSource> trials_;            ///< of warm_up()
-    const CompileTarget* trial_target_ = nullptr;
     std::atomic<bool> stop_{false};
     std::atomic<int> failed_starts_{0};
 };

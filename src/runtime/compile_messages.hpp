@@ -3,7 +3,7 @@
 //
 // A message is the number of its texts, then the length and the bytes of each text. The first
 // message to a process names the library's version and the device. Every later one is a program to
-// compile (name, options, text), or a text whose functions are to be tried (options, text).
+// compile.
 #pragma once
 
 #include <atomic>

@@ -152,25 +152,17 @@ bool CompileProcess::ready() {
 }
 
 CompileProcess::Result CompileProcess::compile(const ProgramSource& source) {
-    if (const auto told = answer_to({source.name, source.options, source.source})) {
-        if (*told == Message{std::string(answer::made)}) return Result::made;
-        if (*told == Message{std::string(answer::failed)}) return Result::failed;
-        if (*told == Message{std::string(answer::not_kept)}) return Result::not_kept;
+    if (lost_) return Result::lost;
+    const auto deadline = Clock::now() + patience_.program;
+    if (socket_.send({source.name, source.options, source.source}, deadline, &stop_)) {
+        if (const auto told = socket_.receive(deadline, &stop_)) {
+            if (*told == Message{std::string(answer::made)}) return Result::made;
+            if (*told == Message{std::string(answer::failed)}) return Result::failed;
+            if (*told == Message{std::string(answer::not_kept)}) return Result::not_kept;
+        }
     }
     lost_ = true;
     return Result::lost;
-}
-
-bool CompileProcess::try_functions(const ProgramSource& source) {
-    if (!answer_to({source.options, source.source})) lost_ = true;
-    return !lost_;
-}
-
-/// Nothing if the child is lost.
-std::optional<Message> CompileProcess::answer_to(const Message& request) {
-    const auto deadline = Clock::now() + patience_.program;
-    if (lost_ || !socket_.send(request, deadline, &stop_)) return std::nullopt;
-    return socket_.receive(deadline, &stop_);
 }
 
 }  // namespace dlprim

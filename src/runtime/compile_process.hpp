@@ -13,7 +13,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <optional>
 
 #include <sys/types.h>
 
@@ -48,15 +47,11 @@ class CompileProcess {
     };
     /// Has the child compile a program, and waits for it. Call it after ready().
     Result compile(const ProgramSource& source);
-    /// Has the child try the functions that a text calls, as it would before it compiled it.
-    /// Returns false if the child is lost.
-    bool try_functions(const ProgramSource& source);
 
     /// The child's id, or -1 if it was not started.
     pid_t process() const noexcept { return process_; }
 
   private:
-    std::optional<Message> answer_to(const Message& request);
     bool ended_within(std::chrono::milliseconds time);
 
     const std::atomic<bool>& stop_;

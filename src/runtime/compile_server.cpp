@@ -78,8 +78,6 @@ class Compiler {
         }
     }
 
-    void try_functions(const ProgramSource& source) { builds_.math().corrected(source); }
-
   private:
     static cl_context open(const OpenCLDevice& device) {
         const auto id = static_cast<cl_device_id>(device.device);
@@ -130,11 +128,6 @@ void serve_compiling(int socket) {
     requests.send({std::string(compiler ? answer::ready : answer::refused)});
     while (compiler) {
         const auto request = requests.receive();
-        if (request && request->size() == 2) {
-            compiler->try_functions({"", request->at(1), request->at(0)});
-            if (!requests.send({std::string(answer::made)})) break;
-            continue;
-        }
         if (!request || request->size() != 3) break;
         const ProgramSource source{request->at(0), request->at(2), request->at(1)};
         if (!requests.send({std::string(compiler->compile(source))})) break;

@@ -51,8 +51,6 @@ class OpenCLBuilds : public CompileTarget {
         background_ = std::move(find);
     }
     bool compiles_at_launch() const noexcept override { return driver_keeps_; }
-    /// Whether a function that every network calls was tried on the device.
-    bool knows_common_functions() const { return math_.knows({"", "exp(x) sqrt(x)", ""}); }
     /// Which of the driver's functions are wrong. Programs are built with our texts in their place.
     MathSurvey& math() const noexcept { return math_; }
 

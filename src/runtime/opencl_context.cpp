@@ -152,13 +152,6 @@ class OpenCLContext : public PooledContext {
         }
         traits_.mma = traits_.mma_local_bytes > 0;
     }
-    /// Starts processes that compile where the cache knows nothing of the device, so that programs
-    /// will have to be compiled.
-    void warm_up() {
-        if (!builds_->compiles_at_launch() || builds_->knows_common_functions()) return;
-        if (BackgroundCompiles* const background = builds_->background())
-            background->warm_up(*builds_);
-    }
     TransferHome transfer_home() { return {shared_from_this(), context_, *queue_}; }
 
     cl_device_id device_;
@@ -232,8 +225,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         if (given.queue == nullptr && launches_by_thread(info_.kind)) queue_->start_thread();
         builds_.emplace(device, context_, BinaryCache::from_environment(), counters_,
                         end_after_compiler);
-        queue_->set_crew([this] { return lasting_crew(*builds_, pool().threads()); },
-                         [this] { warm_up(); });
+        queue_->set_crew([this] { return lasting_crew(*builds_, pool().threads()); });
         builds_->set_background([this] {
             PutOffCalls* const calls = queue_->put_off();
             return calls != nullptr ? &calls->compiles() : nullptr;

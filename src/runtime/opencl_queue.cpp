@@ -116,8 +116,6 @@ void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t byt
     if (bytes == 0) return;
     if (blocking) count(counters_.waits);
     wait_for_calls();
-    // Tensors of eager calls lie in blocks of the pool, which have generations.
-    if (first_write_ && to.buffer->generation() > 0) std::call_once(written_, first_write_);
     to.buffer->touch();
     cl_check(clEnqueueWriteBuffer(handle(), memory(to), blocking ? CL_TRUE : CL_FALSE,
                                   to.handle_offset(), bytes, from, 0, nullptr, nullptr),

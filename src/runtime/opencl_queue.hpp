@@ -36,12 +36,7 @@ class OpenCLQueue : public Queue {
     /// start_thread(), which then starts none.
     void wait_for_each() noexcept { waits_ = true; }
     /// Says how calls are put off; `crew` is asked at the first one. Called before start_thread().
-    /// `first_write` is called before data are written to a tensor first: eager calls will follow.
-    void set_crew(std::function<std::optional<CompileCrew>()> crew,
-                  std::function<void()> first_write) {
-        crew_ = std::move(crew);
-        first_write_ = std::move(first_write);
-    }
+    void set_crew(std::function<std::optional<CompileCrew>()> crew) { crew_ = std::move(crew); }
     /// put_off_calls().
     PutOffCalls* put_off();
     /// Waits until all that callers have left to threads is in the driver's queue.
@@ -116,8 +111,7 @@ class OpenCLQueue : public Queue {
     OpenCLRefusals refusals_;
     std::unique_ptr<LaunchThread> thread_;
     std::function<std::optional<CompileCrew>()> crew_;
-    std::function<void()> first_write_;
-    std::once_flag asked_crew_, written_;
+    std::once_flag asked_crew_;
     std::atomic<PutOffCalls*> put_off_{nullptr};  ///< owned, made when it is first wanted
     std::atomic<bool> recording_{true};  ///< not while profiling, nor once the queue was given out
     bool shared_ = false;                ///< whether it was
