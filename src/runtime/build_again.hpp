@@ -35,7 +35,8 @@ Attempt build_again_in_turn(const std::function<Attempt()>& build, std::string_v
 /// because a process that is stopped must not stop others.
 class BuildLock {
   public:
-    /// For builds that are tried again. The file is in the cache folder.
+    /// For builds that are tried again, and for what is known of functions. The file is in the
+    /// cache folder.
     BuildLock();
     /// For the program whose text is `source`. `folder` is where the driver keeps programs. A few
     /// programs share a lock, so that the number of files is bounded.

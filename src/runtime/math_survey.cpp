@@ -321,7 +321,7 @@ void MathSurvey::load() {
 void MathSurvey::save() {
     if (!target_.disk().enabled()) return;
     // Processes that compile for one program try functions at the same time.
-    const BuildLock lock(target_.disk().folder(), key());
+    const BuildLock lock;
     load();  // what other processes have found since
     std::string text;
     for (const auto& [use, ours] : verdicts_)
