@@ -18,7 +18,7 @@ PUBLIC = {
     "dtype": "base", "engine_plugin": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "op_options": "base",
     "option_table": "base", "precision": "base",
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
-    "compile_wait": "runtime", "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",
+    "call_names": "base", "compile_wait": "runtime", "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",
     "tensor": "runtime",
     "tuning": "engine",
     "memory_map": "plan",

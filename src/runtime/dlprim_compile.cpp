@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dlprim_compile compiles OpenCL programs for another process, which starts it with a socket as its
-// standard input (runtime/compile_process.hpp). With --try-engines FILE it loads a plugin of
+// standard input (runtime/compile_process.hpp). With "try-engines FILE" it loads a plugin of
 // engines, which may crash. It is not a command for users.
 #include "runtime/compile_server.hpp"
 #include "runtime/plugins.hpp"
@@ -32,7 +32,7 @@ bool is_socket(int descriptor) {
 }  // namespace
 
 int main(int count, char** words) {
-    const bool tries = count == 3 && std::strcmp(words[1], dlprim::try_engines_option) == 0;
+    const bool tries = count == 3 && std::strcmp(words[1], dlprim::try_engines) == 0;
     if (!tries && !is_socket(STDIN_FILENO)) return 2;
     close_inherited();
     // Leave no core file after a crash: the other process does without.

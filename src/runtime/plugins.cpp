@@ -73,7 +73,7 @@ std::string failure_of_trial(const fs::path& plugin) {
     posix_spawn_file_actions_init(&silent);
     for (const int end : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         posix_spawn_file_actions_addopen(&silent, end, "/dev/null", O_RDWR, 0);
-    std::string words[] = {program->string(), try_engines_option, plugin.string()};
+    std::string words[] = {program->string(), try_engines, plugin.string()};
     char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
     pid_t process = -1;
     const int error =

@@ -26,7 +26,7 @@ std::string failure_of_trial(const std::filesystem::path& plugin);
 /// it returns.
 void try_engine_plugin(const std::filesystem::path& plugin);
 
-/// The option of dlprim_compile for that.
-constexpr const char* try_engines_option = "--try-engines";
+/// The word by which dlprim_compile is asked for that.
+constexpr const char* try_engines = "try-engines";
 
 }  // namespace dlprim

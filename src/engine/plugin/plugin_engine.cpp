@@ -111,7 +111,7 @@ std::vector<LayoutChoice> PluginEngine::layouts(const Traits& device,
             made.inputs.push_back(layout_of(inputs[i], problem.inputs[i].shape, true));
         for (std::size_t i = 0; i < outputs.size(); ++i)
             made.outputs.push_back(layout_of(outputs[i], problem.outputs[i].shape, false));
-        made.variant = count > 1 ? std::to_string(choice) : "";
+        made.variant = count > 1 ? cat(choice) : "";
         choices.push_back(std::move(made));
     }
     return choices;
