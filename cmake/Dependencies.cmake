@@ -49,26 +49,31 @@ macro(dlprim_require_packages)
     dlprim_show_optional()
 endmacro()
 
-# The table of what is optional. What a build leaves out is an error that names the package where a program asks for it;
-# CMAKE_DISABLE_FIND_PACKAGE_PNG=ON and its like leave out what is installed.
-function(dlprim_show_optional)
-    message(STATUS "Optional parts of this build:")
-    set(rows "dlprim_has_onnx|ONNX models|libprotobuf-dev, protobuf-compiler and libonnx-dev"
-        "PNG_FOUND|PNG pictures|libpng-dev" "JPEG_FOUND|JPEG pictures|libjpeg-dev"
-        "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev"
-        "DLPRIM_HIGHWAY_DIR|vector code for the CPU|libhwy-dev")
-    foreach(row IN LISTS rows)
+#   dlprim_report_parts(TITLE ROW...): which parts this build has. A row is CONDITION|WHAT|PACKAGE.
+function(dlprim_report_parts title)
+    message(STATUS "${title}")
+    foreach(row IN LISTS ARGN)
         string(REPLACE "|" ";" row "${row}")
-        list(GET row 0 found)
+        list(GET row 0 condition)
         list(GET row 1 what)
         list(GET row 2 package)
+        separate_arguments(condition)
         string(LENGTH "${what}" length)
         math(EXPR length "32 - ${length}")
         string(REPEAT " " ${length} space)
-        if(${found})
+        if(${condition})
             message(STATUS "  ${what}${space}yes")
         else()
             message(STATUS "  ${what}${space}no: install ${package}, and configure again")
         endif()
     endforeach()
+endfunction()
+
+# The table of what is optional. What a build leaves out is an error that names the package where a program asks for it;
+# CMAKE_DISABLE_FIND_PACKAGE_PNG=ON and its like leave out what is installed.
+function(dlprim_show_optional)
+    dlprim_report_parts("Optional parts of this build:" "dlprim_has_onnx|ONNX models|libprotobuf-dev, protobuf-compiler and libonnx-dev"
+        "PNG_FOUND|PNG pictures|libpng-dev" "JPEG_FOUND|JPEG pictures|libjpeg-dev"
+        "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev"
+        "DLPRIM_HIGHWAY_DIR|vector code for the CPU|libhwy-dev")
 endfunction()

@@ -84,7 +84,7 @@ struct dlprim_engine_stage {
 
 struct dlprim_engine_problem {
     const char* op;        /* "Convolution2D", "Convolution2DBackwardFilter", "MatMul" */
-    const char* key;       /* canonical text; problems that are equal have equal ones */
+    const char* key;       /* canonical text without layouts; equal for equal problems */
     const char* precision; /* "fp32", "tf32", "fp16", "bf16": the least that products may have */
     int training;
     const struct dlprim_engine_operand* inputs; /* those of the operator, then of the stages */

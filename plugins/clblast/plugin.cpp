@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A plugin of engines for OpenCL devices by CLBlast: clblast.matmul and clblast.inner_product.
-#include <dlprim/engine_plugin.h>
+#include "support.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,20 +18,6 @@ using Problem = dlprim_engine_problem;
 using Operand = dlprim_engine_operand;
 
 constexpr std::size_t element_bytes = sizeof(float);
-
-struct Unsupported : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-void say(const dlprim_engine_message& message, const std::string& what) {
-    if (message.room > 0) message.text[what.copy(message.text, message.room - 1)] = 0;
-}
-
-const dlprim_engine_option& option(const Problem& problem, const std::string& name) {
-    for (std::size_t i = 0; i < problem.option_count; ++i)
-        if (name == problem.options[i].name) return problem.options[i];
-    throw Unsupported("the operator has no option " + name);
-}
 
 bool flag(const Problem& problem, const char* name) {
     return option(problem, name).integers[0] != 0;
@@ -170,13 +156,7 @@ class Launch {
 
 int applies(const dlprim_engine*, const dlprim_engine_device*, const Problem* problem,
             dlprim_engine_message reason) {
-    try {
-        Product::of(*problem);
-        return 1;
-    } catch (const std::exception& error) {
-        say(reason, error.what());
-        return 0;
-    }
+    return succeeds(reason, [&] { Product::of(*problem); }) ? 1 : 0;
 }
 
 double estimate(const dlprim_engine*, const dlprim_engine_device* device, const Problem* problem) {
@@ -193,23 +173,19 @@ double estimate(const dlprim_engine*, const dlprim_engine_device* device, const 
 
 void* build(const dlprim_engine*, const dlprim_engine_device* device, const Problem* problem,
             dlprim_engine_message message) {
-    try {
-        return new Launch(Product::of(*problem), static_cast<cl_context>(device->cl_context));
-    } catch (const std::exception& error) {
-        say(message, error.what());
-        return nullptr;
-    }
+    Launch* launch = nullptr;
+    succeeds(message, [&] {
+        launch = new Launch(Product::of(*problem), static_cast<cl_context>(device->cl_context));
+    });
+    return launch;
 }
 
 int run(void* launch, const dlprim_engine_run* how, const dlprim_engine_memory* operands,
         std::size_t, dlprim_engine_message message) {
-    try {
+    const auto work = [&] {
         static_cast<Launch*>(launch)->run(static_cast<cl_command_queue>(how->cl_queue), operands);
-        return 0;
-    } catch (const std::exception& error) {
-        say(message, error.what());
-        return 1;
-    }
+    };
+    return succeeds(message, work) ? 0 : 1;
 }
 
 void release(void* launch) {
@@ -226,11 +202,10 @@ constexpr dlprim_engine matmul = engine_for("clblast.matmul", "MatMul"),
 constexpr const dlprim_engine* engines[] = {&matmul, &inner_product};
 #define DLPRIM_TEXT_OF(x) #x
 #define DLPRIM_TEXT(x) DLPRIM_TEXT_OF(x)
-constexpr dlprim_engines all{
-    DLPRIM_ENGINE_ABI,
-    "CLBlast " DLPRIM_TEXT(CLBLAST_VERSION_MAJOR) "." DLPRIM_TEXT(
-        CLBLAST_VERSION_MINOR) "." DLPRIM_TEXT(CLBLAST_VERSION_PATCH),
-    engines, 2};
+constexpr dlprim_engines all{DLPRIM_ENGINE_ABI,
+                             "CLBlast " DLPRIM_TEXT(CLBLAST_VERSION_MAJOR) "." DLPRIM_TEXT(
+                                 CLBLAST_VERSION_MINOR) "." DLPRIM_TEXT(CLBLAST_VERSION_PATCH),
+                             engines, 2};
 
 }  // namespace
 

@@ -13,19 +13,6 @@ namespace onednn {
 
 namespace {
 
-void say(const dlprim_engine_message& message, const std::string& what) {
-    if (message.room == 0) return;
-    const std::size_t count = std::min(what.size(), message.room - 1);
-    std::memcpy(message.text, what.data(), count);
-    message.text[count] = 0;
-}
-
-const dlprim_engine_option* find(const Problem& problem, const std::string& name) {
-    for (std::size_t i = 0; i < problem.option_count; ++i)
-        if (name == problem.options[i].name) return &problem.options[i];
-    throw Unsupported("the operator has no option " + name);
-}
-
 const dlprim_engine_operand& operand_of(const Problem& problem, std::size_t index) {
     return index < problem.input_count ? problem.inputs[index]
                                        : problem.outputs[index - problem.input_count];
@@ -107,41 +94,10 @@ Ways find_ways(const Kind& kind, const Problem& problem) {
     return ways;
 }
 
-/// A problem's text without its layouts, which these functions choose.
-std::string key_of(const Problem& problem) {
-    std::string key = problem.op;
-    const auto add = [&](const auto& value) { (key += ' ') += std::to_string(value); };
-    for (std::size_t i = 0; i < problem.input_count + problem.output_count; ++i) {
-        const dlprim_engine_operand& operand = operand_of(problem, i);
-        (key += ';') += operand.type;
-        for (std::uint32_t d = 0; d < operand.rank; ++d) add(operand.sizes[d]);
-    }
-    for (std::size_t i = 0; i < problem.option_count; ++i) {
-        const dlprim_engine_option& option = problem.options[i];
-        (key += ';') += option.name;
-        for (std::size_t k = 0; k < option.count; ++k)
-            if (option.kind == DLPRIM_OPTION_NUMBERS)
-                add(option.numbers[k]);
-            else if (option.kind == DLPRIM_OPTION_TEXTS)
-                (key += ' ') += option.texts[k];
-            else
-                add(option.integers[k]);
-    }
-    for (std::size_t i = 0; i < problem.stage_count; ++i) {
-        const dlprim_engine_stage& stage = problem.stages[i];
-        (key += ';') += stage.activation;
-        add(stage.kind);
-        add(stage.operand);
-        add(stage.alpha);
-        add(stage.beta);
-    }
-    return key + (problem.training ? ";training" : "");
-}
-
 std::shared_ptr<const Ways> ways_of(const dlprim_engine* self, const Problem& problem) {
     static std::mutex mutex;
     static auto* const kept = new std::unordered_map<std::string, std::shared_ptr<const Ways>>;
-    const std::string key = std::string(self->name) + ' ' + key_of(problem);
+    const std::string key = std::string(self->name) + ' ' + problem.key;
     constexpr std::size_t most = 512;
     const std::lock_guard lock(mutex);
     if (const auto found = kept->find(key); found != kept->end()) return found->second;
@@ -182,14 +138,11 @@ std::shared_ptr<const Made> chosen(const dlprim_engine* self, const Problem& pro
 
 int applies(const dlprim_engine* self, const dlprim_engine_device*, const Problem* problem,
             dlprim_engine_message reason) {
-    try {
+    const auto look = [&] {
         const auto ways = ways_of(self, *problem);
-        if (!ways->all.empty()) return 1;
-        say(reason, ways->why);
-    } catch (const std::exception& error) {
-        say(reason, error.what());
-    }
-    return 0;
+        if (ways->all.empty()) throw Unsupported(ways->why);
+    };
+    return succeeds(reason, look) ? 1 : 0;
 }
 
 int layouts(const dlprim_engine* self, const dlprim_engine_device*, const Problem* problem,
@@ -263,13 +216,10 @@ class Launch {
 };
 
 template <typename Make>
-void* made_by(const Make& make, dlprim_engine_message message) {
-    try {
-        return make().release();
-    } catch (const std::exception& error) {
-        say(message, error.what());
-        return nullptr;
-    }
+void* made_by(const Make& make, const dlprim_engine_message& message) {
+    std::unique_ptr<Launch> launch;
+    succeeds(message, [&] { launch = make(); });
+    return launch.release();
 }
 
 void* build(const dlprim_engine* self, const dlprim_engine_device*, const Problem* problem,
@@ -297,13 +247,7 @@ void* build_packing(const dlprim_engine* self, const dlprim_engine_device*, cons
 
 int run(void* launch, const dlprim_engine_run*, const dlprim_engine_memory* operands, std::size_t,
         dlprim_engine_message message) {
-    try {
-        static_cast<Launch*>(launch)->run(operands);
-        return 0;
-    } catch (const std::exception& error) {
-        say(message, error.what());
-        return 1;
-    }
+    return succeeds(message, [&] { static_cast<Launch*>(launch)->run(operands); }) ? 0 : 1;
 }
 
 void release(void* launch) {
@@ -318,8 +262,8 @@ const dnnl::engine& processor() {
 }
 
 std::vector<std::int64_t> integers(const Problem& problem, const std::string& name) {
-    const dlprim_engine_option* option = find(problem, name);
-    return {option->integers, option->integers + option->count};
+    const dlprim_engine_option& found = option(problem, name);
+    return {found.integers, found.integers + found.count};
 }
 
 std::int64_t integer(const Problem& problem, const std::string& name) {
@@ -327,11 +271,11 @@ std::int64_t integer(const Problem& problem, const std::string& name) {
 }
 
 double number(const Problem& problem, const std::string& name) {
-    return find(problem, name)->numbers[0];
+    return option(problem, name).numbers[0];
 }
 
 std::string text(const Problem& problem, const std::string& name) {
-    return find(problem, name)->texts[0];
+    return option(problem, name).texts[0];
 }
 
 Dims dims_of(const dlprim_engine_operand& operand) {

@@ -3,11 +3,10 @@
 // the functions of dlprim/engine_plugin.h are the same for all of them.
 #pragma once
 
-#include <dlprim/engine_plugin.h>
+#include "support.hpp"
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,11 +17,6 @@ namespace onednn {
 
 using Dims = dnnl::memory::dims;
 using Problem = dlprim_engine_problem;
-
-/// Why an engine does not support a problem.
-struct Unsupported : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 const dnnl::engine& processor();
 

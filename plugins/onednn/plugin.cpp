@@ -30,12 +30,5 @@ const dlprim_engines& plugin() {
 
 extern "C" __attribute__((visibility("default"))) const dlprim_engines* dlprim_engine_plugin(
     dlprim_engine_message message) {
-    try {
-        onednn::processor();
-        return &plugin();
-    } catch (const std::exception& error) {
-        const std::string why = error.what();
-        if (message.room > 0) message.text[why.copy(message.text, message.room - 1)] = 0;
-        return nullptr;
-    }
+    return succeeds(message, [] { onednn::processor(); }) ? &plugin() : nullptr;
 }

@@ -74,6 +74,14 @@ int processes_that_pay(const CompileTarget& target, int programs, int threads) {
     return std::min({threads, programs / least.programs_each, processes_that_fit(target)});
 }
 
+/// Sorts indices of programs. A long compilation that begins last would keep all others waiting.
+template <typename Indices>
+void sort_longest_first(Indices& indices, const PendingPrograms& programs) {
+    std::stable_sort(indices.begin(), indices.end(), [&](std::size_t a, std::size_t b) {
+        return programs[a]->text().source.size() > programs[b]->text().source.size();
+    });
+}
+
 /// The programs that are not finished: those that a process may take, and those that a process has
 /// handed over to the calling thread.
 class AheadList {
@@ -85,10 +93,7 @@ class AheadList {
             if (target == nullptr) target = own;
             (own != nullptr && own == target ? left_ : handed_over_).push_back(i);
         }
-        // A long compilation that begins last would keep all others waiting.
-        std::stable_sort(left_.begin(), left_.end(), [&](std::size_t a, std::size_t b) {
-            return programs[a]->text().source.size() > programs[b]->text().source.size();
-        });
+        sort_longest_first(left_, programs);
     }
 
     /// Takes the longest program that is left, for a process.
@@ -315,10 +320,7 @@ std::vector<std::exception_ptr> compile_in_background(
     std::vector<std::exception_ptr> errors(programs.size());
     std::vector<std::size_t> left(programs.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
-    // A long compilation that begins last would keep all others waiting.
-    std::stable_sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
-        return programs[a]->text().source.size() > programs[b]->text().source.size();
-    });
+    sort_longest_first(left, programs);
     PendingPrograms waiting;
     for (const std::size_t index : left) waiting.push_back(programs[index]);
     background.add(waiting);

@@ -7,8 +7,8 @@
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/event_impl.hpp"
-#include "runtime/kernel_parameters.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/recorded_program.hpp"
 #include "runtime/refusals.hpp"
 
 #include <algorithm>
@@ -208,35 +208,6 @@ class HostContext : public PooledContext {
 
   private:
     HostQueue queue_;
-};
-
-/// A kernel that is never launched: it knows the parameters of its text.
-class RecordedKernel : public Kernel {
-  public:
-    RecordedKernel(std::string name, std::vector<KernelParameter> parameters)
-        : name_(std::move(name)), parameters_(std::move(parameters)) {}
-    const std::string& name() const override { return name_; }
-    int index_of(std::string_view parameter) const override {
-        return parameter_index(parameters_, name_, parameter);
-    }
-    int parameter_count() const override { return static_cast<int>(parameters_.size()); }
-    void set(int, const Buffer&) override {}
-    void set(int, const void*, std::size_t) override {}
-    void compile() override {}
-
-  private:
-    std::string name_;
-    std::vector<KernelParameter> parameters_;
-};
-
-class RecordedProgram : public Program {
-  public:
-    using Program::Program;
-    std::unique_ptr<Kernel> kernel(std::string_view name) const override {
-        const KernelSignatures all = kernel_signatures(source().source);
-        return std::make_unique<RecordedKernel>(std::string(name),
-                                                kernel_named(all, name, source().name)->second);
-    }
 };
 
 /// Where kernels would note what they refuse. None runs.

@@ -9,7 +9,7 @@
 //  "rows": [[indices of programs], ...] in the order of shipped_database()}
 #include "engine/shipped_row.hpp"
 #include "runtime/context_impl.hpp"
-#include "runtime/kernel_parameters.hpp"
+#include "runtime/recorded_program.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -19,47 +19,13 @@ using namespace dlprim;
 
 namespace {
 
-/// Knows its parameters, and takes any values for them.
-class NotedKernel : public Kernel {
-  public:
-    NotedKernel(std::string_view source, std::string_view name)
-        : name_(name), parameters_(kernel_signature(source, name)) {
-        require(!parameters_.empty(), "there is no kernel '", name, "' with parameters");
-    }
-    const std::string& name() const override { return name_; }
-    int index_of(std::string_view parameter) const override {
-        const auto found =
-            std::find_if(parameters_.begin(), parameters_.end(),
-                         [&](const KernelParameter& one) { return one.name == parameter; });
-        require(found != parameters_.end(), "kernel '", name_, "' has no parameter '", parameter,
-                "'");
-        return static_cast<int>(found - parameters_.begin());
-    }
-    int parameter_count() const override { return static_cast<int>(parameters_.size()); }
-    void set(int, const Buffer&) override {}
-    void set(int, const void*, std::size_t) override {}
-    void compile() override {}
-
-  private:
-    std::string name_;
-    std::vector<KernelParameter> parameters_;
-};
-
-class NotedProgram : public Program {
-  public:
-    using Program::Program;
-    std::unique_ptr<Kernel> kernel(std::string_view name) const override {
-        return std::make_unique<NotedKernel>(source().source, name);
-    }
-};
-
 /// Has a device's traits and notes what is to be compiled. It can do nothing else.
 class NotingContext : public ContextImpl {
   public:
     explicit NotingContext(const Traits& traits) { traits_ = traits; }
     std::shared_ptr<Program> build(const ProgramSource& source) override {
         noted.push_back(source);
-        return std::make_shared<NotedProgram>(source);
+        return std::make_shared<RecordedProgram>(source);
     }
     std::vector<ProgramSource> noted;
 

@@ -37,7 +37,7 @@ dlprim_engine_layout plugin_layout(const Layout& layout) {
 }  // namespace
 
 PluginProblem::PluginProblem(const Problem& problem)
-    : key_(problem.key()), precision_(name_of(problem.precision)) {
+    : key_(problem.key(false)), precision_(name_of(problem.precision)) {
     for (const Operand& input : problem.inputs) inputs_.push_back(operand(input));
     for (const Operand& output : problem.outputs) outputs_.push_back(operand(output));
     for (const auto& [name, value] : problem.attrs.items()) add_option(name, value);

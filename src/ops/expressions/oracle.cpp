@@ -103,19 +103,19 @@ void ExpressionOperator::oracle_backward(OracleBackwardCall& call) const {
     Evaluation evaluation(row_, call.attrs, call.inputs);
     const HostArray& dy = call.output_gradients[0];
     call.input_gradients.assign(call.inputs.size(), {});
-    call.terms.assign(call.inputs.size(), {});
+    if (row_.parameter) call.terms.assign(call.inputs.size(), {});
     for (std::size_t k = 0; k < call.inputs.size(); ++k) {
         const HostArray& x = call.inputs[k];
         HostArray& dx = make_array(call.input_gradients, k, x.shape, x.dtype);
-        const bool is_sum = x.shape.numel() < evaluation.whole().numel();
-        if (is_sum) make_array(call.terms, k, x.shape, x.dtype);
+        const bool is_parameter = k >= row_.inputs.size();
+        if (is_parameter) make_array(call.terms, k, x.shape, x.dtype);
         const ExprPtr gradient = evaluation.gradient(k);
         if (!gradient) continue;
         for_each_position(evaluation.whole(), [&](const auto& index, std::size_t i) {
             evaluation.seek(index, dy.data[dy.data.size() == 1 ? 0 : i]);
             const double term = evaluation.term(gradient);
             dx.data[evaluation.offset(k, index)] += term;
-            if (is_sum) call.terms[k].data[evaluation.offset(k, index)] += std::abs(term);
+            if (is_parameter) call.terms[k].data[evaluation.offset(k, index)] += std::abs(term);
         });
     }
 }
