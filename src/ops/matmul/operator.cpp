@@ -3,6 +3,7 @@
 #include "ops/matmul/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/sum_to_shape.hpp"
 #include "ops/matmul/gemm.hpp"
 
 #include <cmath>
@@ -10,21 +11,6 @@
 namespace dlprim::matmul {
 
 namespace {
-
-/// Sums the gradient of a broadcast batch down to `target` (a matrix, or batches of them).
-ValueId sum_batches(Graph& graph, const std::string& name, ValueId gradient, const Shape& target) {
-    const Shape& from = graph.shape(gradient);
-    if (from == target) return gradient;
-    std::string axes;
-    const int extra = from.rank() - target.rank();
-    for (int i = 0; i < from.rank(); ++i) {
-        if (i >= extra && from[i] == target[i - extra]) continue;
-        axes += cat(axes.empty() ? "" : ",", i);
-    }
-    if (!axes.empty())
-        gradient = graph.pointwise1(name, cat("y0 = sum[", axes, "](x0)"), {gradient});
-    return graph.reshape(name + "/shape", gradient, target);
-}
 
 Attrs product(bool transpose_a, bool transpose_b, double alpha) {
     return attrs_of(ops::MatMul{transpose_a, transpose_b, alpha});
@@ -88,7 +74,7 @@ void Operator::gradient(GradientContext& context) const {
         ValueId da =
             ta ? graph.add1("MatMul", name + "/backward_a", {b, dy}, product(tb, true, alpha))
                : graph.add1("MatMul", name + "/backward_a", {dy, b}, product(false, !tb, alpha));
-        da = sum_batches(graph, name + "/backward_a/sum", da, s.a);
+        da = sum_to_shape(graph, name + "/backward_a/sum", da, s.a);
         context.input_gradients[0] = graph.reshape(name + "/backward_a/shape", da, a_shape);
     }
     if (context.wanted[1]) {
@@ -105,7 +91,7 @@ void Operator::gradient(GradientContext& context) const {
                                      product(true, left_transposed, alpha))
                         : graph.add1("MatMul", name + "/backward_b", {left, right},
                                      product(!left_transposed, false, alpha));
-        db = sum_batches(graph, name + "/backward_b/sum", db, s.b);
+        db = sum_to_shape(graph, name + "/backward_b/sum", db, s.b);
         context.input_gradients[1] = graph.reshape(name + "/backward_b/shape", db, b_shape);
     }
     if (options.bias && context.wanted[2]) {
