@@ -6,6 +6,7 @@
 #include "graph/passes/pipeline.hpp"
 #include "plan/engine_failed.hpp"
 #include "plan/make_plan.hpp"
+#include "plan/whole_nodes.hpp"
 #include "runtime/context_impl.hpp"
 #include "train/update.hpp"
 
@@ -60,6 +61,10 @@ Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
     derive_options.engines = options_.engines;
     if (options_.mode != Mode::inference && options_.backward)
         derive_options.gradients = gradient_options(graph);
+    WholeNodes whole(Access::impl(context_), derive_options.gradients);
+    derive_options.whole_pays = [&](const Graph& g, const Node& node) {
+        return whole.pays(g, node);
+    };
     if (solver != nullptr)
         derive_options.solver = solver_passes(*solver, !options_.output_gradients,
                                               border_ ? border_->whole : WholeNet{});

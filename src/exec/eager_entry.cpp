@@ -7,6 +7,8 @@
 #include "exec/eager_views.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
+#include "plan/whole_nodes.hpp"
+#include "runtime/access.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -211,11 +213,16 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         for (const std::size_t i : op.written_params(attrs))
             entry->written.push_back(call.inputs.size() + i);
     DeriveOptions derive_options;
+    derive_options.engines = call.how.engines;
     if (call.backward) {
         derive_options.gradients = {.input_gradients = true, .seeds_are_inputs = true};
         for (std::size_t i = 0; i < given; ++i)
             if (!is_wanted(call, i, given)) derive_options.gradients->unwanted.push_back(values[i]);
     }
+    WholeNodes whole(Access::impl(context), derive_options.gradients);
+    derive_options.whole_pays = [&](const Graph& g, const Node& node) {
+        return whole.pays(g, node);
+    };
     derive(graph, derive_options);
     if (outputs.size() < made.size()) graph.remove_dead();
     if (call.backward) {

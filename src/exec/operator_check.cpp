@@ -90,6 +90,8 @@ OperatorCheck::Outcome OperatorCheck::run(const Call& call) {
                       : ops::call(one_.type, one_.options, inputs, params, how);
     plan_ =
         &eager_plan(one_.type, parse_options_json(one_.options), inputs, params, gradients, how);
+    // Whether a composite stays whole in backward is decided before there is a plan.
+    if (!plan_->expanded.empty()) expanded_ = plan_->expanded;
     Outcome outcome;
     outcome.used = engines_of(*plan_);
     if (call.backward)
@@ -106,6 +108,7 @@ void OperatorCheck::visit_problems(const std::function<void(const Problem&)>& vi
     for (const Node& node : plan_->graph.nodes)
         if (!node.removed && !node.op->is_view())
             visit(problem_of(device_.traits(), plan_->graph, node, {}));
+    for (const Problem& problem : expanded_) visit(problem);
 }
 
 std::map<std::string, std::string> OperatorCheck::other_engines() const {

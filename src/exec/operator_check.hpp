@@ -49,7 +49,8 @@ class OperatorCheck {
 
     /// The notes of the latest call's plan.
     const std::vector<std::string>& notes() const { return plan_->notes; }
-    /// Visits the problems of the latest call's plan that engines compute.
+    /// Visits the problems of the latest call's plan that engines compute, or could have computed
+    /// in place of a composite's nodes.
     void visit_problems(const std::function<void(const Problem&)>& visit) const;
     /// The engines that apply to some of these, and did not run: name and operator type. None if
     /// the call has thrown an error.
@@ -70,7 +71,8 @@ class OperatorCheck {
     const Precision precision_;
     CaseData data_;
     Expected expected_;
-    const Plan* plan_ = nullptr;  ///< of the latest call
+    const Plan* plan_ = nullptr;     ///< of the latest call
+    std::vector<Problem> expanded_;  ///< Plan::expanded of the latest call that had some
 };
 
 }  // namespace dlprim

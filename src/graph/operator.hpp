@@ -122,6 +122,9 @@ class Operator {
     /// of its outputs to `outputs`, and returns true. Gradients then come from those nodes. By
     /// default an operator is not a composite and returns false.
     virtual bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const;
+    /// Whether there are engines for a composite, too, so that it is not expanded where these take
+    /// less time than the nodes that it consists of (WholePays in passes/passes.hpp).
+    virtual bool may_stay_whole() const { return false; }
 
     /// Adds the nodes that compute the gradients of the inputs. By default there are none, and
     /// asking for one is an error that names the operator.

@@ -19,6 +19,7 @@
 #include "plan/steps.hpp"
 #include "plan/trust/trust.hpp"
 #include "plan/tune.hpp"
+#include "plan/whole_nodes.hpp"
 #include "runtime/access.hpp"
 #include "runtime/program_builds.hpp"
 
@@ -160,6 +161,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     std::vector<char> constant;  // empty while passes run, because the graph is not complete
     FitOptions fit{device.traits(), options.engines, options.fuse};
     FusedNodes fused(device);
+    WholeNodes whole(device);
+    fit.whole_pays = [&](const Graph& g, const Node& node) { return whole.pays(g, node); };
     fit.fused_node_pays = [&](const Graph& g, const Node& node) { return fused.pays(g, node); };
     if (stores_narrow(device.traits()))
         fit.least_seconds = [&](const Graph& g, const Node& node) {
@@ -169,6 +172,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     fit.least_narrow = options.least_narrow;
     fit.narrow_cost = options.narrow_cost;
     fit_to_device(graph, fit);
+    plan->expanded = whole.expanded();
 
     constant = constant_values(graph);
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);

@@ -123,6 +123,8 @@ struct Plan {
     /// The same during setup: includes the most bytes that those externals need at once, each from
     /// its first to its last reader.
     std::uint64_t setup_peak_bytes = 0;
+    /// The problems of composites that were expanded though they might have stayed whole.
+    std::vector<Problem> expanded;
     std::vector<std::string> notes;  ///< such as where --engine TYPE=ENGINE does not apply
     MemoryMap memory_map;
     std::string memory;  ///< report: the largest values with their first and last use

@@ -101,10 +101,12 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
     graph.sort();
 }
 
-void expand_composites(Graph& graph) {
+void expand_composites(Graph& graph, const WholePays& whole_pays) {
     ComputeInFloat in_float;
     rewrite_nodes(graph, [&](Graph& g, const Node& node, std::vector<ValueId>& outputs) {
-        return in_float.rewrite(g, node, outputs) || node.op->expand(g, node, outputs);
+        if (in_float.rewrite(g, node, outputs)) return true;
+        if (whole_pays && node.op->may_stay_whole() && whole_pays(g, node)) return false;
+        return node.op->expand(g, node, outputs);
     });
     ComputeInFloat::assign_parameters(graph);
 }

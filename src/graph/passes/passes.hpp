@@ -24,9 +24,14 @@ inline bool has_16_bits(DType dtype) {
 /// nodes, which pass the mark on to the new nodes, and again after them for nodes that they added.
 void force_engines(Graph& graph, const std::vector<std::pair<std::string, std::string>>& engines);
 
-/// Replaces composites (LSTM, Attention, SoftmaxWithLoss, ...) by the nodes that they consist of.
-/// Operators that do not support 16-bit operands compute in float, between casts.
-void expand_composites(Graph& graph);
+/// Whether an engine of the device computes a composite in less time than the nodes that it
+/// consists of. Asked only of nodes whose operator may_stay_whole().
+using WholePays = std::function<bool(const Graph&, const Node&)>;
+
+/// Replaces composites (LSTM, Attention, SoftmaxWithLoss, ...) by the nodes that they consist of,
+/// except those for which `whole_pays`; if it is empty, that is none. Operators that do not support
+/// 16-bit operands compute in float, between casts.
+void expand_composites(Graph& graph, const WholePays& whole_pays = {});
 
 struct DifferentiateOptions {
     bool input_gradients = false;  ///< also for every float input (dlprim_run --grads)

@@ -34,9 +34,12 @@ struct DeriveOptions {
     /// If it is set, the graph gets a backward part.
     std::optional<DifferentiateOptions> gradients;
     SolverPasses solver;
+    /// Asked where gradients follow. Empty: all composites are expanded then.
+    WholePays whole_pays;
 };
 
-/// Replaces composites by their nodes, and adds backward and update.
+/// Replaces composites by their nodes, and adds backward and update. Without gradients, composites
+/// that may stay whole do so until fit_to_device().
 void derive(Graph& graph, const DeriveOptions& options);
 
 /// Facts about the device and its engines for the second stage, as functions, because this room
@@ -45,6 +48,7 @@ struct FitOptions {
     const Traits& device;
     std::vector<std::pair<std::string, std::string>> engines;  ///< as in DeriveOptions
     bool fuse = true;                                          ///< false: nodes are not fused
+    WholePays whole_pays;  ///< empty: all composites are expanded
     /// Whether some engine supports the node with its epilogue, and that is not slower.
     std::function<bool(const Graph&, const Node&)> fused_node_pays;
     /// The estimate for absorb_casts and lower_precision. Empty: values keep their types.
