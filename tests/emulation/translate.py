@@ -20,7 +20,7 @@ UNITS = {
     "mma": {"MMA_LOAD_0", "MMA_LOAD_1", "MMA_ADD", "MMA_ADD_1", "MMA_ADD_2"},
 }
 MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_NEAR_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT_BUT", "SPLIT_UNPACK",
-          "SHUFFLE_XOR", "WORKER_BARRIER"}
+          "SHUFFLE_XOR", "WORKER_BARRIER", "POWER_OF_2"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
@@ -76,7 +76,7 @@ def translate(text, unit):
     text = re.sub(r"\blocal (\w+) (\w+\[[^\];]*\](?:, \w+\[[^\];]*\])*);", local_arrays, text)
     text = re.sub(r"\b(global|local)\b", "", text)
     text = vectors(text)
-    text = re.sub(r"\(uint\)(tiles|unscale|weights|windows)\b", r"local_address(\1)", text)
+    text = re.sub(r"\(uint\)(tiles|columns|unscale|weights|windows)\b", r"local_address(\1)", text)
     # A program may include several kernels, which define the same names.
     text += "\n" + "".join(f"#undef {name}\n" for name in sorted(set(re.findall(r"^#define (\w+)", text, flags=re.M))))
     if "asm" in re.sub(r"//.*", "", text):

@@ -168,6 +168,11 @@ inline uint2 max(uint2 a, uint2 b) {
 inline int min(int a, int b) {
     return std::min(a, b);
 }
+using std::isinf;
+inline float mad(float a, float b, float c) {
+    return std::fma(a, b, c);
+}
+#define POWER_OF_2(y, x) y = std::exp2(x);
 
 // Returns the nearest half. Ties go to even, and values beyond the largest half become infinity.
 inline uint half_of(float v) {

@@ -71,6 +71,14 @@ const char* const words = R"({
      "options": {"outputs": 512, "axis": 2, "activation": "relu"}},
     {"name": "loss", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
 
+const char* const heads = R"({
+  "inputs": [{"name": "q", "shape": [1, 8, 4096, 64]}, {"name": "k", "shape": [1, 8, 4096, 64]},
+             {"name": "v", "shape": [1, 8, 4096, 64]}, {"name": "target", "shape": [1, 8, 4096, 64]}],
+  "outputs": ["loss"],
+  "operators": [
+    {"name": "attention", "type": "Attention", "inputs": ["q", "k", "v"], "outputs": ["y"]},
+    {"name": "loss", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
+
 /// Checks that every launch and every piece of memory of the plan is within the device's limits.
 void check_limits(const Context& device, const char* text, bool training) {
     const Traits& traits = device.traits();
@@ -186,6 +194,24 @@ TEST_CASE("A described device plans as its traits say and runs nothing") {
     float back[4] = {};
     tensor.copy_to_host(back, sizeof(back));
     CHECK(back[3] == 4);
+}
+
+TEST_CASE(
+    "Attention over many positions is one node whose memory does not grow with their square") {
+    NetOptions options;
+    options.mode = Mode::inference;
+    for (const char* name : {"rx580.json", "rx7900xtx.json", "gtx960.json", "arc_a770.json"}) {
+        INFO(name);
+        Net net = Net::from_json(described(fs::path(DLPRIM_DEVICES_DIR) / name), heads, options);
+        const std::vector<NodeReport> nodes = net.nodes();
+        CHECK(std::any_of(nodes.begin(), nodes.end(), [](const NodeReport& node) {
+            return node.name == "attention" && node.engine == "attention.online";
+        }));
+        CHECK(net.planned_peak_bytes() < 100 << 20);
+        NetOptions as_products = options;
+        as_products.engines.emplace_back("Attention", "matmul.tiled");
+        CHECK(Net::from_json(net.context(), heads, as_products).planned_peak_bytes() > 500 << 20);
+    }
 }
 
 TEST_CASE("A file that describes no device is refused with the field and its bounds") {

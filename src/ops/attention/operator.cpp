@@ -2,10 +2,11 @@
 // Attention: softmax(scale q k^T + mask) v, as torch.nn.functional.scaled_dot_product_attention: q
 // [..., L, D], k [..., S, D], v [..., S, E] -> [..., L, E]. An optional fourth input is a mask,
 // which is broadcast to [..., L, S]. A float mask is added. A bool mask excludes the positions that
-// are false. A composite of MatMul, Pointwise, Softmax and Dropout.
+// are false. It becomes AttentionForward (forward.cpp).
 #include "ops/attention/operator.hpp"
 
 #include "base/text.hpp"
+#include "ops/attention/heads.hpp"
 #include "ops/attention/options.hpp"
 
 namespace dlprim::attention {
@@ -48,12 +49,20 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
     return shapes;
 }
 
-Shape scores_shape(const Shape& q, const Shape& k) {
-    std::vector<std::int64_t> dims =
-        broadcast(without_last_two(q), without_last_two(k)).to_vector();
-    dims.push_back(q[-2]);
-    dims.push_back(k[-2]);
+Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns) {
+    std::vector<std::int64_t> dims = batch.to_vector();
+    dims.push_back(rows);
+    dims.push_back(columns);
     return Shape(dims);
+}
+
+Shape scores_shape(const Shape& q, const Shape& k) {
+    return with_matrix(broadcast(without_last_two(q), without_last_two(k)), q[-2], k[-2]);
+}
+
+Shape batch_shape(const std::vector<Shape>& operands) {
+    return broadcast(broadcast(without_last_two(operands[0]), without_last_two(operands[1])),
+                     without_last_two(operands[2]));
 }
 
 std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
@@ -83,10 +92,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
     if (inputs.size() == 4)
         require(broadcast(scores, shapes[3]) == scores, "the mask ", given[3].str(),
                 " does not broadcast to the scores ", scores.str());
-    std::vector<std::int64_t> dims =
-        broadcast(without_last_two(scores), without_last_two(v)).to_vector();
-    dims.push_back(q[-2]);
-    dims.push_back(v[-1]);
+    std::vector<std::int64_t> dims = with_matrix(batch_shape(shapes), q[-2], v[-1]).to_vector();
     if (options.enable_gqa) {  // merge groups and heads per group into heads again
         dims[dims.size() - 4] *= dims[dims.size() - 3];
         dims.erase(dims.end() - 3);
@@ -95,38 +101,9 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
 }
 
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
-    std::vector<Shape> given;
-    for (const ValueId id : node.inputs) given.push_back(graph.shape(id));
-    const Options options = Options::read(node.attrs, given[0]);
-    const std::vector<Shape> shapes = operand_shapes(node.attrs, given);
-    std::vector<ValueId> operands;
-    for (std::size_t i = 0; i < shapes.size(); ++i)
-        operands.push_back(graph.reshape(cat(node.name, "/grouped", i), node.inputs[i], shapes[i]));
-    ValueId scores = graph.add1("MatMul", node.name + "/scores", {operands[0], operands[1]},
-                                Attrs{{"transpose_b", true}, {"alpha", options.scale}});
-    const int rank = graph.shape(scores).rank();
-    const bool mask = operands.size() > 3;
-    const bool chooses = mask && graph.spec(operands[3]).dtype == DType::boolean;
-    if (mask || options.is_causal) {
-        // The lowest float is used instead of -inf, because differences of infinities are NaN.
-        std::string score = chooses ? "select(x1, x0, -3.4e38)" : mask ? "x0 + x1" : "x0";
-        if (options.is_causal)
-            score =
-                cat("select(index(", rank - 1, ") > index(", rank - 2, "), -3.4e38, ", score, ")");
-        std::vector<ValueId> inputs{scores};
-        if (mask) inputs.push_back(operands[3]);
-        scores = graph.pointwise1(node.name + "/mask", "y0 = " + score, inputs);
-    }
-    ValueId weights = graph.add1("Softmax", node.name + "/softmax", {scores},
-                                 Attrs{{"axis", std::int64_t{rank - 1}}});
-    if (chooses)  // a row that the mask excludes completely is 0, as in PyTorch
-        weights =
-            graph.pointwise1(node.name + "/left", "y0 = select(x1, x0, 0)", {weights, operands[3]});
-    if (options.dropout_p > 0 && graph.training)
-        weights = graph.add1("Dropout", node.name + "/dropout", {weights},
-                             Attrs{{"p", options.dropout_p}, {"stream", options.stream}});
-    const ValueId y = graph.add1("MatMul", node.name + "/values", {weights, operands[2]});
-    outputs = {graph.reshape(node.name + "/heads", y, graph.shape(node.outputs[0]))};
+    Attrs attrs = node.attrs;
+    if (!graph.training) attrs.set("dropout_p", 0.0);
+    outputs = {graph.add(forward_type, node.name, node.inputs, attrs)[0]};
     return true;
 }
 
@@ -143,8 +120,15 @@ double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
 
 namespace dlprim {
 
-void register_attention(OperatorRegistry& operators, EngineRegistry&) {
+void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(std::make_unique<attention::Operator>());
+    operators.add(attention::make_forward());
+    operators.add(attention::make_backward());
+    attention::add_matrix(engines);
+    attention::add_matrix_backward(engines);
+    attention::add_online(engines);
+    attention::add_host(engines);
+    attention::add_host_backward(engines);
 }
 
 }  // namespace dlprim

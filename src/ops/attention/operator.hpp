@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention: scaled dot-product attention, a composite.
+// Attention: scaled dot-product attention. It becomes a node of AttentionForward, which engines
+// compute (heads.hpp) or which is a composite of products and a softmax.
 #pragma once
 
 #include "graph/declared_operator.hpp"
@@ -29,5 +30,19 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
 
 /// The scores' shape [..., L, S], for q [..., L, D] and k [..., S, D].
 Shape scores_shape(const Shape& q, const Shape& k);
+
+/// The batch dimensions of the result, for operands in the shapes in which they are broadcast.
+Shape batch_shape(const std::vector<Shape>& operands);
+/// [batch..., rows, columns].
+Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns);
+
+/// AttentionForward: inputs as Attention's. Outputs: y, and the logarithm of each row's sum of
+/// exponentials of scores, [..., L], which is -infinity for a row without positions.
+std::unique_ptr<dlprim::Operator> make_forward();
+
+/// AttentionBackward: inputs q, k, v, the logarithms `lse`, the rows' sums `delta` of dy * y, dy,
+/// and perhaps a mask. Outputs: dq [batch..., L, D], dk [batch..., S, D] and dv [batch..., S, E],
+/// where batch is batch_shape(): gradients of operands that are broadcast are still to be summed.
+std::unique_ptr<dlprim::Operator> make_backward();
 
 }  // namespace dlprim::attention

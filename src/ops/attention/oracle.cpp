@@ -4,6 +4,7 @@
 #include "ops/attention/options.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace dlprim::attention {
@@ -163,6 +164,9 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
         if (is_float(call.inputs[i].dtype))
             call.input_gradients[i].data.assign(call.inputs[i].data.size(), 0);
     }
+    // Gradients of scores are differences of a row's own gradient and its mean.
+    call.terms = call.input_gradients;
+    call.terms[2].data.clear();
     const auto d = [&](std::size_t input, std::int64_t i) -> double& {
         return call.input_gradients[input].data[static_cast<std::size_t>(i)];
     };
@@ -188,10 +192,18 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
             for (std::int64_t j = 0; j < rows.positions; ++j) {
                 const double ds = r.weights[static_cast<std::size_t>(j)] *
                                   (dw[static_cast<std::size_t>(j)] - mean);
-                if (call.inputs.size() > 3 && !rows.chooses()) d(3, r.mask + j * r.mask_step) += ds;
+                const double terms = r.weights[static_cast<std::size_t>(j)] *
+                                     (std::abs(dw[static_cast<std::size_t>(j)]) + std::abs(mean));
+                const auto add = [&](std::size_t input, std::int64_t at, double factor) {
+                    d(input, at) += ds * factor;
+                    call.terms[input].data[static_cast<std::size_t>(at)] +=
+                        terms * std::abs(factor);
+                };
+                if (call.inputs.size() > 3 && !rows.chooses()) add(3, r.mask + j * r.mask_step, 1);
                 for (std::int64_t p = 0; p < rows.depth; ++p) {
-                    d(0, r.q + p) += rows.scale() * ds * rows.at(1, r.k + j * rows.depth + p);
-                    d(1, r.k + j * rows.depth + p) += rows.scale() * ds * rows.at(0, r.q + p);
+                    const std::int64_t key = r.k + j * rows.depth + p;
+                    add(0, r.q + p, rows.scale() * rows.at(1, key));
+                    add(1, key, rows.scale() * rows.at(0, r.q + p));
                 }
             }
         }

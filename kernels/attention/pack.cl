@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// attention.matrix, first kernel: q, k and v, and for gradients dy, as blocks of halves (attention/planes.clh).
+//
+// A work-group of 256 work-items makes one block. The first q_groups groups pack q, the next k_groups k, the next v_groups v,
+// the others dy.
+// A work-item has every 256th pair of neighbouring elements. Infinities and NaN do not count for the scale, so that they
+// change no other row of their block.
+//
+// Define     meaning                                                                 example
+// A_STORED   type of all four (common/storage.clh)                                 0
+//
+// Local memory: 1 KiB.
+#include "common/storage.clh"
+#include "attention/planes.clh"
+
+#define ITEMS 256
+
+// Packs block `number` of an operand, whose matrices have `rows` by `columns` elements, `width` columns in halves.
+#define PACK(name, width)                                                                                               \
+    INLINE void name(global const A_T* x, global uchar* to, global float* factors, int number, int rows, int columns,   \
+                     local uint* largest, int id) {                                                                     \
+        const int blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, matrix = number / blocks;                              \
+        const int row0 = number % blocks * BLOCK_ROWS;                                                                  \
+        x += (long)matrix * rows * columns;                                                                             \
+        float pairs[(width) / 8 * 2];                                                                                   \
+        uint most = 0;                                                                                                  \
+        _Pragma("unroll") for (int i = 0; i < (width) / 8; ++i) {                                                       \
+            const int at = id + i * ITEMS, row = row0 + at / ((width) / 2), column = at % ((width) / 2) * 2;            \
+            _Pragma("unroll") for (int j = 0; j < 2; ++j) {                                                             \
+                const float value =                                                                                     \
+                    row < rows && column + j < columns ? A_AT(x, (long)row * columns + column + j) : 0.0f;              \
+                const uint bits = as_uint(value) & 0x7fffffffu;                                                         \
+                pairs[2 * i + j] = value;                                                                               \
+                most = max(most, bits < 0x7f800000u ? bits : 0u);                                                       \
+            }                                                                                                           \
+        }                                                                                                               \
+        most = group_max(largest, most, id);                                                                            \
+        const float scale = split_scale(most);                                                                          \
+        global uint* planes = (global uint*)(to + (long)number * BLOCK_BYTES(width));                                   \
+        _Pragma("unroll") for (int i = 0; i < (width) / 8; ++i) {                                                       \
+            const float low = pairs[2 * i] * scale, high = pairs[2 * i + 1] * scale;                                    \
+            const uint upper = split_pack(low, high);                                                                   \
+            planes[id + i * ITEMS] = upper;                                                                             \
+            if (PLANES == 2) planes[id + i * ITEMS + PLANE_BYTES(width) / 4] = rest_of(low, high, upper);               \
+        }                                                                                                               \
+        if (id == 0) factors[number] = split_unscale(most);                                                             \
+    }
+
+// The largest of all work-items' values.
+INLINE uint group_max(local uint* largest, uint value, int id) {
+    largest[id] = value;
+    for (int half_of = ITEMS / 2; half_of > 0; half_of /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (id < half_of) largest[id] = max(largest[id], largest[id + half_of]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return largest[0];
+}
+PACK(pack_keys, DEPTH)
+PACK(pack_values, FEATURES)
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_pack(
+    global const A_T* q, ulong q_offset, global const A_T* k, ulong k_offset, global const A_T* v, ulong v_offset,
+    global const A_T* dy, ulong dy_offset, global uchar* planes, ulong planes_offset, int length, int positions, int depth,
+    int features, int q_groups, int k_groups, int v_groups, long k_planes, long v_planes, long dy_planes, long q_factors,
+    long k_factors, long v_factors, long dy_factors) {
+    local uint largest[ITEMS];
+    const int id = get_local_id(0);
+    int block = get_group_id(0);
+    planes += planes_offset;
+    if (block < q_groups) {
+        pack_keys(q + q_offset, planes, (global float*)(planes + q_factors), block, length, depth, largest, id);
+        return;
+    }
+    block -= q_groups;
+    if (block < k_groups) {
+        pack_keys(k + k_offset, planes + k_planes, (global float*)(planes + k_factors), block, positions, depth, largest, id);
+        return;
+    }
+    block -= k_groups;
+    const int is_value = block < v_groups;
+    pack_values(is_value ? v + v_offset : dy + dy_offset, planes + (is_value ? v_planes : dy_planes),
+                (global float*)(planes + (is_value ? v_factors : dy_factors)), is_value ? block : block - v_groups,
+                is_value ? positions : length, features, largest, id);
+}

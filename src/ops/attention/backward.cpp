@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// AttentionBackward: the gradients of q, k and v. Engines compute scores again, tile by tile; else
+// it is a composite that does so as a whole.
+#include "base/text.hpp"
+#include "ops/attention/composite.hpp"
+#include "ops/attention/heads.hpp"
+#include "ops/attention/operator.hpp"
+
+namespace dlprim::attention {
+
+namespace {
+
+struct BackwardOptions : ops::Attention {
+    static constexpr std::string_view type = backward_type;
+};
+
+class Backward : public InternalOperator<BackwardOptions> {
+  public:
+    int min_inputs() const override { return 6; }
+    int max_inputs() const override { return 7; }
+    int outputs(const Attrs&) const override { return 3; }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const std::vector<Shape> shapes =
+            operand_shapes(attrs, {inputs[0].shape, inputs[1].shape, inputs[2].shape});
+        const Shape batch = batch_shape(shapes);
+        std::vector<TensorSpec> made;
+        for (const Shape& shape : shapes)
+            made.push_back({with_matrix(batch, shape[-2], shape[-1]), inputs[0].dtype});
+        return made;
+    }
+    double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
+                 std::span<const TensorSpec>) const override {
+        const TensorSpec& y = inputs[5];  // dy has its shape
+        return 2.5 * OperatorRegistry::instance()
+                         .get(ops::Attention::type)
+                         .flops(attrs, inputs.first(3), {&y, 1});
+    }
+
+    bool may_stay_whole() const override { return true; }
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        std::vector<ValueId> inputs{node.inputs[0], node.inputs[1], node.inputs[2]};
+        if (node.inputs.size() > 6) inputs.push_back(node.inputs[6]);
+        Composite parts(graph, node.name, node.attrs, inputs);
+        const ValueId dy = node.inputs[5];
+        const auto [weights, scores] = parts.gradients(node.inputs[3], node.inputs[4], dy);
+        const Attrs scaled{{"alpha", parts.options().scale}};
+        const ValueId rows = parts.in_groups("dy", dy, graph.shape(parts.operand(2))[-1]);
+        outputs = {
+            graph.add1("MatMul", node.name + "/dq", {scores, parts.operand(1)}, scaled),
+            graph.add1("MatMul", node.name + "/dk", {scores, parts.operand(0)},
+                       Attrs{{"transpose_a", true}, {"alpha", parts.options().scale}}),
+            graph.add1("MatMul", node.name + "/dv", {weights, rows}, Attrs{{"transpose_a", true}})};
+        return true;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<dlprim::Operator> make_backward() {
+    return std::make_unique<Backward>();
+}
+
+}  // namespace dlprim::attention

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Attention as MatMul, Pointwise and Softmax nodes, and its gradient from the logarithms of sums.
+#include "ops/attention/composite.hpp"
+
+#include "base/text.hpp"
+#include "ops/attention/operator.hpp"
+
+#include <utility>
+
+namespace dlprim::attention {
+
+Composite::Composite(Graph& graph, std::string name, const Attrs& attrs,
+                     const std::vector<ValueId>& inputs)
+    : graph_(graph),
+      name_(std::move(name)),
+      options_(Options::read(attrs, graph.shape(inputs[0]))) {
+    std::vector<Shape> given;
+    for (const ValueId id : inputs) given.push_back(graph.shape(id));
+    shapes_ = operand_shapes(attrs, given);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        operands_.push_back(graph.reshape(cat(name_, "/grouped", i), inputs[i], shapes_[i]));
+}
+
+bool Composite::chooses() const {
+    return operands_.size() > 3 && graph_.spec(operands_[3]).dtype == DType::boolean;
+}
+
+ValueId Composite::scores() {
+    const ValueId scores = graph_.add1("MatMul", name_ + "/scores", {operands_[0], operands_[1]},
+                                       Attrs{{"transpose_b", true}, {"alpha", options_.scale}});
+    const int rank = graph_.shape(scores).rank();
+    const bool mask = operands_.size() > 3;
+    if (!mask && !options_.is_causal) return scores;
+    // The lowest float is used instead of -inf, because differences of infinities are NaN.
+    std::string score = chooses() ? "select(x1, x0, -3.4e38)"
+                        : mask    ? "max(x0 + x1, -3.4e38)"
+                                  : "x0";
+    if (options_.is_causal)
+        score = cat("select(index(", rank - 1, ") > index(", rank - 2, "), -3.4e38, ", score, ")");
+    std::vector<ValueId> inputs{scores};
+    if (mask) inputs.push_back(operands_[3]);
+    return graph_.pointwise1(name_ + "/mask", "y0 = " + score, inputs);
+}
+
+ValueId Composite::left(ValueId weights) {
+    if (operands_.size() < 4) return weights;
+    return graph_.pointwise1(
+        name_ + "/left", chooses() ? "y0 = select(x1, x0, 0)" : "y0 = select(x1 < -3.4e38, 0, x0)",
+        {weights, operands_[3]});
+}
+
+// Shapes are copies, since nodes that are added move those of the graph.
+ValueId Composite::values(ValueId weights, Shape made) {
+    const ValueId y = graph_.add1("MatMul", name_ + "/values", {weights, operands_[2]});
+    return graph_.reshape(name_ + "/heads", y, made);
+}
+
+ValueId Composite::logarithms(ValueId scores, Shape made) {
+    const ValueId most = graph_.pointwise1(name_ + "/most", "y0 = max[-1](x0)", {scores});
+    const ValueId sum =
+        graph_.pointwise1(name_ + "/sum", "y0 = sum[-1](exp(x0 - x1))", {scores, most});
+    const Shape batch = with_matrix(batch_shape(shapes_), shapes_[0][-2], 1);
+    // Values may have batches that the scores lack.
+    const ValueId lse = graph_.add1(
+        "Pointwise", name_ + "/logarithms", {sum, most},
+        {{"code", std::string("y0 = log(x0) + x1")}, {"shape", Ints(batch.to_vector())}});
+    return graph_.reshape(name_ + "/logarithms_of_heads", lse, made);
+}
+
+ValueId Composite::in_groups(const std::string& name, ValueId value, std::int64_t columns) {
+    return graph_.reshape(cat(name_, "/", name), value,
+                          with_matrix(batch_shape(shapes_), shapes_[0][-2], columns));
+}
+
+Composite::Gradients Composite::gradients(ValueId lse, ValueId delta, ValueId dy) {
+    const ValueId again = left(graph_.pointwise1(name_ + "/weights", "y0 = exp(x0 - x1)",
+                                                 {scores(), in_groups("grouped_lse", lse, 1)}));
+    const ValueId dp = graph_.add1("MatMul", name_ + "/weights_gradient",
+                                   {in_groups("grouped_dy", dy, shapes_[2][-1]), operands_[2]},
+                                   Attrs{{"transpose_b", true}});
+    const ValueId ds = graph_.pointwise1(name_ + "/scores_gradient", "y0 = x0 * (x1 - x2)",
+                                         {again, dp, in_groups("grouped_delta", delta, 1)});
+    return {again, ds};
+}
+
+}  // namespace dlprim::attention

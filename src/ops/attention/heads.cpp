@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Heads of a problem, what engines refuse of it, and the kernels' parameters.
+#include "ops/attention/heads.hpp"
+
+#include "base/text.hpp"
+#include "engine/kernel_options.hpp"
+#include "engine/storage.hpp"
+#include "ops/attention/operator.hpp"
+#include "ops/attention/options.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace dlprim::attention {
+
+namespace {
+
+/// A batch dimension with the strides of q, k, v and the mask.
+struct Dim {
+    std::int64_t size = 1;
+    std::array<std::int64_t, 4> strides{};
+
+    bool continues(const Dim& inner) const {
+        for (std::size_t i = 0; i < strides.size(); ++i)
+            if (strides[i] != inner.strides[i] * inner.size) return false;
+        return true;
+    }
+};
+
+/// The stride of dimension -`from_end` of x, 0 where x is broadcast along it.
+std::int64_t stride_of(const Shape& x, int from_end) {
+    if (from_end > x.rank() || x[-from_end] == 1) return 0;
+    return x.product(x.rank() - from_end + 1, x.rank());
+}
+
+/// The batch dimensions of the result, innermost first, merged where all operands allow it.
+std::vector<Dim> batch_dims(const std::vector<Shape>& shapes) {
+    int rank = 0;
+    for (const Shape& shape : shapes) rank = std::max(rank, shape.rank());
+    std::vector<Dim> dims;
+    for (int from_end = 3; from_end <= rank; ++from_end) {
+        Dim dim;
+        for (std::size_t i = 0; i < shapes.size(); ++i) {
+            if (from_end <= shapes[i].rank()) dim.size = std::max(dim.size, shapes[i][-from_end]);
+            dim.strides[i] = stride_of(shapes[i], from_end);
+        }
+        if (dim.size == 1) continue;
+        if (!dims.empty() && dim.continues(dims.back()))
+            dims.back().size *= dim.size;
+        else
+            dims.push_back(dim);
+    }
+    return dims;
+}
+
+}  // namespace
+
+double Heads::flops() const {
+    const auto l = static_cast<double>(length), s = static_cast<double>(positions);
+    double scores = l * s;
+    if (causal) scores = l <= s ? l * (l + 1) / 2 : s * (s + 1) / 2 + (l - s) * s;
+    return 2 * scores * static_cast<double>(depth + features) * static_cast<double>(count);
+}
+
+Heads heads_of(const Problem& problem) {
+    std::vector<Shape> given;
+    for (std::size_t i = 0; i < 3; ++i) given.push_back(problem.inputs[i].shape);
+    const std::size_t mask = problem.op == backward_type ? 6 : 3;
+    const bool masked = problem.inputs.size() > mask;
+    if (masked) given.push_back(problem.inputs[mask].shape);
+    const Options options = Options::read(problem.attrs, given[0]);
+    const std::vector<Shape> shapes = operand_shapes(problem.attrs, given);
+    Heads heads;
+    heads.length = shapes[0][-2];
+    heads.positions = shapes[1][-2];
+    heads.depth = shapes[0][-1];
+    heads.features = shapes[2][-1];
+    heads.causal = options.is_causal;
+    heads.scale = options.scale;
+    heads.results = static_cast<int>(problem.inputs.size());
+    heads.workspace = heads.results + static_cast<int>(problem.outputs.size());
+    if (masked) {
+        heads.mask_operand = static_cast<int>(mask);
+        heads.masks =
+            problem.inputs[mask].dtype == DType::boolean ? Heads::Mask::bools : Heads::Mask::floats;
+        heads.mask_column = stride_of(shapes[3], 1);
+        heads.mask_row = stride_of(shapes[3], 2);
+    }
+    const std::vector<Dim> dims = batch_dims(shapes);
+    heads.fits = dims.size() <= heads.digits.size();
+    for (std::size_t i = 0; i < dims.size() && heads.fits; ++i) {
+        const std::size_t digit = heads.digits.size() - 1 - i;
+        heads.count *= dims[i].size;
+        heads.digits[digit] = dims[i].size;
+        heads.q[digit] = dims[i].strides[0];
+        heads.k[digit] = dims[i].strides[1];
+        heads.v[digit] = dims[i].strides[2];
+        heads.mask[digit] = dims[i].strides[3];
+    }
+    return heads;
+}
+
+Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow) {
+    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+    if (problem.attrs.number("dropout_p") > 0) return Verdict::no("it does not support dropout");
+    const std::size_t mask = problem.op == backward_type ? 6 : 3;
+    Problem floats = problem;  // without the mask
+    floats.inputs.resize(mask);
+    if (Verdict stored =
+            narrow ? storage_verdict(floats, {0, 1, 2}, true) : storage_verdict(floats, {}, false);
+        !stored)
+        return stored;
+    if (problem.inputs.size() > mask && problem.inputs[mask].dtype != DType::boolean &&
+        problem.inputs[mask].dtype != DType::f32)
+        return Verdict::no(
+            cat("it needs a mask of float or bool, not ", name_of(problem.inputs[mask].dtype)));
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands)
+            if (operand.shape.empty()) return Verdict::no("it needs tensors with elements");
+    const Heads heads = heads_of(problem);
+    if (!heads.fits)
+        return Verdict::no("its operands are broadcast along too many different dimensions");
+    if (std::max(heads.depth, heads.features) > most_features)
+        return Verdict::no(cat("it supports up to ", most_features, " features of a head, not ",
+                               std::max(heads.depth, heads.features)));
+    if (!(heads.scale > 0)) return Verdict::no(cat("it needs a scale above 0, not ", heads.scale));
+    constexpr std::int64_t limit = std::int64_t{1} << 30;
+    if (heads.length >= limit || heads.positions >= limit || heads.count >= limit)
+        return Verdict::no("it needs sizes below 2^30");
+    return Verdict::yes();
+}
+
+std::string heads_options(const Heads& heads) {
+    return define("MASK", static_cast<int>(heads.masks)) + define("CAUSAL", heads.causal ? 1 : 0);
+}
+
+KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
+    // Without a mask the kernel does not read what is bound in its place.
+    const bool masked = heads.mask_operand >= 0;
+    call.tensor("mask", masked ? heads.mask_operand : heads.results,
+                heads.masks == Heads::Mask::bools ? 1 : 4);
+    call.sizes({{"length", heads.length},
+                {"positions", heads.positions},
+                {"features", heads.features},
+                {"heads", heads.count},
+                {"digit_1", heads.digits[1]},
+                {"digit_2", heads.digits[2]}});
+    struct Names {
+        const char* names[3];
+        const Heads::Strides& strides;
+    };
+    for (const Names& operand :
+         {Names{{"mask_0", "mask_1", "mask_2"}, heads.mask}, Names{{"q_0", "q_1", "q_2"}, heads.q},
+          Names{{"k_0", "k_1", "k_2"}, heads.k}, Names{{"v_0", "v_1", "v_2"}, heads.v}})
+        for (std::size_t i = 0; i < 3; ++i) call.scalar(operand.names[i], operand.strides[i]);
+    return call.scalar("mask_row", heads.mask_row).scalar("mask_column", heads.mask_column);
+}
+
+}  // namespace dlprim::attention

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Heads: the problem of AttentionForward, or AttentionBackward, in the form in which engines
+// compute it: many attentions of the same sizes, each with matrices of its own.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engine/launch.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace dlprim::attention {
+
+/// The operators that engines compute; see operator.hpp.
+inline constexpr const char* forward_type = "AttentionForward";
+inline constexpr const char* backward_type = "AttentionBackward";
+/// Kernels are compiled for numbers of features that are multiples of 16.
+inline std::int64_t padded(std::int64_t features) {
+    return (features + 15) / 16 * 16;
+}
+/// Kernels compute powers of two.
+inline constexpr double log2_e = 1.4426950408889634;
+
+/// y[l, e] = sum over s of softmax(scale q[l] k[s] + mask[l, s]) v[s, e], for `count` heads. The
+/// number of a head has three digits, the last of which changes fastest. Operand strides are in
+/// elements; an operand that several heads share has strides of 0.
+struct Heads {
+    enum class Mask : std::uint8_t { none, floats, bools };
+    using Strides = std::array<std::int64_t, 3>;  ///< of the digits
+
+    std::int64_t length = 0;     ///< queries, L
+    std::int64_t positions = 0;  ///< keys and values, S
+    std::int64_t depth = 0;      ///< features of queries and keys, D
+    std::int64_t features = 0;   ///< features of values, E
+    std::int64_t count = 1;
+    std::array<std::int64_t, 3> digits{1, 1, 1};  ///< their sizes
+    Strides q{}, k{}, v{}, mask{};
+    std::int64_t mask_row = 0, mask_column = 0;  ///< 0: the mask is the same for all rows (columns)
+    Mask masks = Mask::none;
+    bool causal = false;
+    double scale = 1;
+    bool fits = true;  ///< false: the heads need more than three digits; nothing above is complete
+
+    /// Operand numbers of a launch.
+    int mask_operand = -1;  ///< -1: none
+    int results = 3;        ///< the first output
+    int workspace = 5;
+
+    /// Operations of both products. Causal ones skip what lies above the diagonal.
+    double flops() const;
+};
+
+Heads heads_of(const Problem& problem);
+
+/// Whether the engines of this folder support the problem: float tensors (`narrow`: also f16 and
+/// bf16), no more features than `most_features`, no empty tensors, sizes below 2^30, and a factor
+/// above 0.
+Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow);
+
+/// The compiler options of kernels/attention/heads.clh.
+std::string heads_options(const Heads& heads);
+/// Binds the parameters of kernels/attention/heads.clh: sizes, the mask and the strides of all
+/// operands.
+KernelCall& bind_heads(KernelCall& call, const Heads& heads);
+
+void add_host(EngineRegistry& engines);
+void add_host_backward(EngineRegistry& engines);
+void add_online(EngineRegistry& engines);
+void add_matrix(EngineRegistry& engines);
+void add_matrix_backward(EngineRegistry& engines);
+
+}  // namespace dlprim::attention

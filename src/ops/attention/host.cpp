@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// attention.host: attention on the host's threads, a row of scores at a time, summed in double. It
+// is what checks of other engines compare with; networks on the host are faster as matrix products.
+#include "ops/attention/host_heads.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace dlprim::attention {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Operands {
+    const float *q, *k, *v;
+    const std::byte* mask;  ///< nullptr: none
+    float *y, *lse;
+};
+
+/// Computes row `row` of a head, whose operands are given. `weights`: of all positions.
+void compute_row(const Heads& heads, const Operands& x, std::int64_t row, double* weights,
+                 double* sums) {
+    const float* const q = x.q + row * heads.depth;
+    double most = -infinity;
+    for (std::int64_t s = 0; s < heads.positions; ++s) {
+        double score = 0;
+        for (std::int64_t d = 0; d < heads.depth; ++d)
+            score += static_cast<double>(q[d]) * static_cast<double>(x.k[s * heads.depth + d]);
+        weights[s] = masked_score(heads, x.mask, row, s, score * heads.scale);
+        most = std::fmax(most, weights[s]);
+    }
+    const double base = most == -infinity ? 0 : most;
+    double sum = 0;
+    std::fill_n(sums, heads.features, 0.0);
+    for (std::int64_t s = 0; s < heads.positions; ++s) {
+        const double weight = std::exp(weights[s] - base);
+        sum += weight;
+        if (weight == 0) continue;
+        for (std::int64_t e = 0; e < heads.features; ++e)
+            sums[e] += weight * static_cast<double>(x.v[s * heads.features + e]);
+    }
+    for (std::int64_t e = 0; e < heads.features; ++e)
+        x.y[row * heads.features + e] = static_cast<float>(sum == 0 ? 0 : sums[e] / sum);
+    x.lse[row] = static_cast<float>(most + std::log(sum));
+}
+
+class Host : public Engine {
+  public:
+    std::string_view name() const override { return "attention.host"; }
+    std::string_view op() const override { return forward_type; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return check_heads(problem, std::numeric_limits<std::int32_t>::max(), false);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, heads_of(problem).flops(), 0.02);
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        return std::make_unique<HostLaunch>(
+            [heads = heads_of(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                const HostHeads of(heads, operands);
+                pool.parallel_for(
+                    heads.count * heads.length, 1, [&](std::int64_t begin, std::int64_t end) {
+                        std::vector<double> weights(static_cast<std::size_t>(heads.positions)),
+                            sums(static_cast<std::size_t>(heads.features));
+                        for (std::int64_t line = begin; line < end; ++line) {
+                            const std::int64_t head = line / heads.length;
+                            const Operands x{
+                                of.floats(0) + of.start(heads.q, head),
+                                of.floats(1) + of.start(heads.k, head),
+                                of.floats(2) + of.start(heads.v, head),
+                                of.mask(head),
+                                of.floats(heads.results) + head * heads.length * heads.features,
+                                of.floats(heads.results + 1) + head * heads.length};
+                            compute_row(heads, x, line % heads.length, weights.data(), sums.data());
+                        }
+                    });
+            });
+    }
+};
+
+}  // namespace
+
+void add_host(EngineRegistry& engines) {
+    engines.add(std::make_unique<Host>());
+}
+
+}  // namespace dlprim::attention

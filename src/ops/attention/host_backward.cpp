@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// attention.host_backward: the gradients of attention on the host's threads, a head at a time,
+// summed in double. It is what checks of other engines compare with.
+#include "base/text.hpp"
+#include "ops/attention/host_heads.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace dlprim::attention {
+
+namespace {
+
+/// The operands of one head.
+struct Head {
+    const float *q, *k, *v, *lse, *delta, *dy;
+    const std::byte* mask;
+    float *dq, *dk, *dv;
+};
+
+using Sums = std::vector<double>;
+
+Sums sums_of(std::int64_t rows, std::int64_t columns) {
+    return Sums(static_cast<std::size_t>(rows * columns));
+}
+
+void store(const Sums& sums, float* to) {
+    for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<float>(sums[i]);
+}
+
+double dot(const float* a, const float* b, std::int64_t count) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return sum;
+}
+
+void add(double* sums, double factor, const float* x, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) sums[i] += factor * static_cast<double>(x[i]);
+}
+
+void compute_head(const Heads& heads, const Head& x) {
+    const std::int64_t depth = heads.depth, features = heads.features;
+    Sums dq = sums_of(heads.length, depth), dk = sums_of(heads.positions, depth),
+         dv = sums_of(heads.positions, features);
+    for (std::int64_t row = 0; row < heads.length; ++row) {
+        const double lse = static_cast<double>(x.lse[row]);
+        // A row without positions has no weights.
+        const double base = std::isinf(lse) && lse < 0 ? -lse : lse;
+        for (std::int64_t s = 0; s < heads.positions; ++s) {
+            const double score =
+                masked_score(heads, x.mask, row, s,
+                             dot(x.q + row * depth, x.k + s * depth, depth) * heads.scale);
+            const double weight = std::exp(score - base);
+            if (weight == 0) continue;
+            const float* const dy = x.dy + row * features;
+            const double ds = weight * (dot(dy, x.v + s * features, features) -
+                                        static_cast<double>(x.delta[row]));
+            add(&dv[static_cast<std::size_t>(s * features)], weight, dy, features);
+            add(&dq[static_cast<std::size_t>(row * depth)], ds * heads.scale, x.k + s * depth,
+                depth);
+            add(&dk[static_cast<std::size_t>(s * depth)], ds * heads.scale, x.q + row * depth,
+                depth);
+        }
+    }
+    store(dq, x.dq);
+    store(dk, x.dk);
+    store(dv, x.dv);
+}
+
+class HostBackward : public Engine {
+  public:
+    std::string_view name() const override { return "attention.host_backward"; }
+    std::string_view op() const override { return backward_type; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return check_heads(problem, std::numeric_limits<std::int32_t>::max(), false);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, 2.5 * heads_of(problem).flops(), 0.02);
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        return std::make_unique<HostLaunch>(
+            [heads = heads_of(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                const HostHeads of(heads, operands);
+                pool.parallel_for(heads.count, 1, [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t head = begin; head < end; ++head) {
+                        const std::int64_t row = head * heads.length, key = head * heads.positions;
+                        compute_head(heads,
+                                     {of.floats(0) + of.start(heads.q, head),
+                                      of.floats(1) + of.start(heads.k, head),
+                                      of.floats(2) + of.start(heads.v, head), of.floats(3) + row,
+                                      of.floats(4) + row, of.floats(5) + row * heads.features,
+                                      of.mask(head), of.floats(heads.results) + row * heads.depth,
+                                      of.floats(heads.results + 1) + key * heads.depth,
+                                      of.floats(heads.results + 2) + key * heads.features});
+                    }
+                });
+            });
+    }
+};
+
+}  // namespace
+
+void add_host_backward(EngineRegistry& engines) {
+    engines.add(std::make_unique<HostBackward>());
+}
+
+}  // namespace dlprim::attention

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What attention's engines of the host share: operands of heads, and masks.
+#pragma once
+
+#include "engine/element.hpp"
+#include "ops/attention/heads.hpp"
+
+#include <limits>
+#include <span>
+
+namespace dlprim::attention {
+
+/// The operands of a launch on the host.
+class HostHeads {
+  public:
+    HostHeads(const Heads& heads, std::span<const BufferRef> operands)
+        : heads_(heads), operands_(operands) {}
+
+    float* floats(int i) const {
+        return reinterpret_cast<float*>(operands_[static_cast<std::size_t>(i)].host());
+    }
+    /// The element with which a head's part of an operand begins.
+    std::int64_t start(const Heads::Strides& strides, std::int64_t head) const {
+        std::int64_t at = 0;
+        for (std::size_t d = strides.size(); d-- > 0; head /= heads_.digits[d])
+            at += head % heads_.digits[d] * strides[d];
+        return at;
+    }
+    /// A head's mask; nullptr if there is none.
+    const std::byte* mask(std::int64_t head) const {
+        if (heads_.mask_operand < 0) return nullptr;
+        const std::int64_t bytes = heads_.masks == Heads::Mask::bools ? 1 : 4;
+        return operands_[static_cast<std::size_t>(heads_.mask_operand)].host() +
+               start(heads_.mask, head) * bytes;
+    }
+
+  private:
+    const Heads& heads_;
+    std::span<const BufferRef> operands_;
+};
+
+/// The score after masks; -infinity where the position is left out.
+inline double masked_score(const Heads& heads, const std::byte* mask, std::int64_t row,
+                           std::int64_t position, double score) {
+    constexpr double excluded = -std::numeric_limits<double>::infinity();
+    if (heads.causal && position > row) return excluded;
+    const std::int64_t at = row * heads.mask_row + position * heads.mask_column;
+    if (heads.masks == Heads::Mask::floats)
+        return score + static_cast<double>(PlainElement<float>::load(mask, at));
+    if (heads.masks == Heads::Mask::bools)
+        return std::to_integer<int>(mask[at]) != 0 ? score : excluded;
+    return score;
+}
+
+}  // namespace dlprim::attention

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// attention.matrix_backward: the gradients of attention on NVIDIA's tensor cores, as
+// attention.matrix (kernels/attention/pack.cl, backward.cl).
+#include "base/integers.hpp"
+#include "base/text.hpp"
+#include "engine/kernel_options.hpp"
+#include "ops/attention/packed.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::attention {
+
+namespace {
+
+constexpr const char* backward_path = "attention/backward.cl";
+constexpr std::int64_t inner_rows = 32;
+
+std::int64_t backward_local_bytes(const Packed& packed) {
+    return packed.tile_bytes(block_rows) + 2 * packed.tile_bytes(inner_rows) + 16 * inner_rows;
+}
+
+class MatrixBackward : public Engine {
+  public:
+    std::string_view name() const override { return "attention.matrix_backward"; }
+    std::string_view op() const override { return backward_type; }
+    bool on_host() const override { return false; }
+    bool computes_in(Precision) const override { return true; }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = check_packed(device, problem); !verdict) return verdict;
+        return check_local(device, backward_local_bytes(Packed(problem, heads_of(problem))));
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning&) const override {
+        return static_cast<std::uint64_t>(Packed(problem, heads_of(problem)).bytes);
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const Heads heads = heads_of(problem);
+        const Packed packed(problem, heads);
+        // Seven products, of which the forward engine computes two.
+        const double pace = (packed.planes == 2 ? 1.7 : 3.5) / (device.wgmma ? 1 : 2);
+        const double groups =
+            static_cast<double>(std::min(packed.q_blocks, packed.k_blocks) * heads.count);
+        const double slots = 2.0 * std::max(1, device.compute_units);
+        const double busy = groups / (std::ceil(groups / slots) * slots);
+        return roofline_seconds(device, problem,
+                                3.5 * heads.flops() * packed.waste(heads, heads.positions),
+                                pace * busy) +
+               packed.seconds(device) + device.launch_us * 1e-6;
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"attention/pack.cl", backward_path};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Heads heads = heads_of(problem);
+        const Packed packed(problem, heads);
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(packed.pack_call(context, problem, heads));
+        launch->add(gradient_call(context, heads, packed, false));
+        launch->add(gradient_call(context, heads, packed, true));
+        return launch;
+    }
+
+  private:
+    /// Of keys and values, or of queries.
+    static KernelCall gradient_call(ContextImpl& context, const Heads& heads, const Packed& packed,
+                                    bool of_keys) {
+        KernelCall call(
+            context.build({backward_path, kernel_source(backward_path),
+                           cat(packed.options(), heads_options(heads),
+                               define("OF_KEYS", of_keys ? 1 : 0), define("INNER", inner_rows))}),
+            "attention_backward",
+            group_range((of_keys ? packed.k_blocks : packed.q_blocks) * heads.count, tile_items));
+        call.tensor("lse", 3).tensor("delta", 4);
+        call.tensor("d_keys", heads.results + (of_keys ? 1 : 0));
+        call.tensor("d_values", heads.results + 2);
+        packed.bind(call, heads)
+            .size("depth", heads.depth)
+            .scalar("dy_planes", packed.dy_planes)
+            .scalar("dy_factors", packed.dy_factors)
+            .scalar("scale", static_cast<float>(heads.scale));
+        return call;
+    }
+};
+
+}  // namespace
+
+void add_matrix_backward(EngineRegistry& engines) {
+    engines.add(std::make_unique<MatrixBackward>());
+}
+
+}  // namespace dlprim::attention

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Packed: q, k, v and for gradients dy as halves in the workspace of attention's engines for matrix
+// units (kernels/attention/planes.clh).
+#pragma once
+
+#include "engine/engine.hpp"
+#include "ops/attention/heads.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace dlprim::attention {
+
+struct Packed {
+    Packed(const Problem& problem, const Heads& heads);
+
+    std::int64_t planes;              ///< 2: exact floats; 1: upper halves alone
+    std::int64_t depth, features;     ///< padded
+    std::int64_t q_blocks, k_blocks;  ///< of a head: blocks of 64 rows
+    std::int64_t q_groups, k_groups, v_groups, dy_groups;  ///< blocks of all heads
+    std::int64_t k_planes, v_planes, dy_planes, q_factors, k_factors, v_factors, dy_factors, bytes;
+
+    /// Bytes of local memory of `rows` rows of the operands q or k, and v or dy.
+    std::int64_t tile_bytes(std::int64_t rows) const {
+        return planes * rows * (2 * depth + 2 * features + 32);
+    }
+    /// Compiler options of all kernels that read blocks.
+    std::string options() const;
+    /// The launch that packs all operands.
+    KernelCall pack_call(ContextImpl& context, const Problem& problem, const Heads& heads) const;
+    /// Binds the parameters of heads.clh, and where q, k and v are in the workspace.
+    KernelCall& bind(KernelCall& call, const Heads& heads) const;
+    /// Seconds for packing: it takes as long as memory.
+    double seconds(const Traits& device) const;
+    /// The operations that a tile does beyond the last row and feature, as a factor.
+    double waste(const Heads& heads, std::int64_t rows) const;
+};
+
+/// What attention's engines for matrix units need.
+Verdict check_packed(const Traits& device, const Problem& problem);
+/// Whether the device has so many bytes of local memory for a work-group.
+Verdict check_local(const Traits& device, std::int64_t bytes);
+
+constexpr std::int64_t block_rows = 64;   ///< of blocks and of work-groups
+constexpr std::int64_t tile_items = 128;  ///< work-items of a work-group
+
+}  // namespace dlprim::attention
