@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from programs import run
 from test_kernels import compare
 from torch import nn
 from torch.nn import functional as F
@@ -218,6 +219,47 @@ def test_attention(masked: bool) -> None:
         compare(lambda q, k, v, own=own: F.scaled_dot_product_attention(q, k, v, own(q)), q, k, v)
     compare(lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), q)
     compare(lambda q, k, v: F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], enable_gqa=True), q, k, v)
+
+
+# Attention beside the CPU's, with gradients; and that it is one operator, without PyTorch's products.
+FUSED = """
+import torch, dlprim_torch
+from torch.nn import functional as F
+
+def compare(function, *tensors, tolerance=1e-5):
+    results = []
+    for device in ("cpu", "ocl"):
+        operands = [x.to(device, copy=True).requires_grad_() for x in tensors]
+        y = function(*operands)
+        y.backward(torch.ones_like(y) + torch.arange(y.shape[-1], device=device))
+        results.append([y, *(x.grad for x in operands)])
+    for wanted, found in zip(*results):
+        torch.testing.assert_close(found.cpu(), wanted, rtol=1e-4, atol=tolerance)
+
+torch.manual_seed(1)
+q, k, v = torch.randn(2, 6, 70, 8), torch.randn(2, 6, 50, 8), torch.randn(2, 6, 50, 12)
+attention = F.scaled_dot_product_attention
+compare(attention, q, k, v)
+compare(lambda q, k, v: attention(q, k, v, is_causal=True, scale=0.3), q, k, v)
+compare(lambda q, k, v: attention(q, k[:, :2], v[:, :2], enable_gqa=True), q, k, v)
+turned = [x.transpose(1, 2) for x in (q, k, v)]
+compare(lambda *given: attention(*(x.transpose(1, 2) for x in given)), *turned)
+compare(lambda q, k, v: attention(q.half(), k.half(), v.half()).float(), q, k, v, tolerance=3e-2)
+mask = torch.rand(70, 50) > 0.5
+mask[3] = False  # a row without positions is 0
+compare(lambda q, k, v: attention(q, k, v, mask.to(q.device)), q, k, v)
+with torch.profiler.profile() as profile:
+    attention(q.ocl(), k.ocl(), v.ocl())
+print([event.key for event in profile.key_averages() if "attention" in event.key])
+print(torch.ocl.fallbacks())
+"""
+
+
+def test_attention_of_gpus() -> None:
+    """On a GPU it is one operator of dlprim's; on CPUs PyTorch's products keep what backward needs."""
+    printed = run(FUSED, DLPRIM_TRAITS="wide_vectors=0")
+    assert "_scaled_dot_product_fused_attention_overrideable" in printed and "{}" in printed
+    assert "_scaled_dot_product_attention_math" in run(FUSED)
 
 
 MODULES = {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What modules call in inference in place of their parts: multi-head attention and a whole layer of
-// a transformer's encoder, here made of PyTorch's operators. In training the modules call these
-// themselves, and scaled_dot_product_attention() is PyTorch's product, softmax and product.
+// scaled_dot_product_attention(), and what modules call in inference in place of their parts:
+// multi-head attention and a whole layer of a transformer's encoder, here made of PyTorch's
+// operators. In training the modules call these themselves.
+#include "device/devices.hpp"
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
+
+#include <ATen/SDPBackend.h>
+#include <ATen/native/transformers/attention.h>
 
 #include <array>
 #include <cmath>
@@ -103,10 +107,108 @@ at::Tensor encoder_layer(const at::Tensor& src, std::int64_t embed_dim, std::int
     return norm(x + feed(x), norm_weight_2, norm_bias_2);
 }
 
+bool shares_heads(const at::Tensor& query, const at::Tensor& key) {
+    return query.dim() >= 3 && query.size(-3) != key.size(-3);
+}
+
+bool is_same_but_heads(const at::Tensor& a, const at::Tensor& b) {
+    return a.dim() == b.dim() && a.scalar_type() == b.scalar_type() &&
+           (a.dim() < 4 || a.sizes().slice(0, a.dim() - 3) == b.sizes().slice(0, b.dim() - 3));
+}
+
+/// Whether Attention computes it, or PyTorch's product, softmax and product. On CPUs the latter
+/// keeps the weights for backward, which Attention would compute again.
+bool is_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+              const Maybe& mask, double dropout, std::optional<double> scale, bool enable_gqa) {
+    const dp::Traits& device = context(query.device().index()).traits();
+    const at::ScalarType type = query.scalar_type();
+    if (device.wide_vectors || device.host || dropout > 0 || scale.value_or(1) <= 0) return false;
+    if (type != at::kFloat && type != at::kHalf && type != at::kBFloat16) return false;
+    if (defined(mask) && mask->requires_grad()) return false;
+    if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0) return false;
+    return is_same_but_heads(query, key) && is_same_but_heads(key, value) &&
+           !shares_heads(key, value) && (enable_gqa || !shares_heads(query, key));
+}
+
+std::int64_t choose_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          const Maybe& mask, double dropout, bool /*is_causal*/,
+                          std::optional<double> scale, bool enable_gqa) {
+    return static_cast<std::int64_t>(is_fused(query, key, value, mask, dropout, scale, enable_gqa)
+                                         ? at::SDPBackend::overrideable
+                                         : at::SDPBackend::math);
+}
+
+dp::ops::Attention attention_of(const at::Tensor& query, const at::Tensor& key, bool is_causal,
+                                std::optional<double> scale) {
+    dp::ops::Attention options;
+    options.scale = scale.value_or(0);
+    options.is_causal = is_causal;
+    options.enable_gqa = shares_heads(query, key);
+    return options;
+}
+
+std::vector<dp::Tensor> views_of(const at::Tensor& query, const at::Tensor& key,
+                                 const at::Tensor& value, const at::Tensor& mask) {
+    std::vector<dp::Tensor> views{view_of(query), view_of(key), view_of(value)};
+    if (mask.defined()) views.push_back(view_of(mask));
+    return views;
+}
+
+dp::ops::CallOptions in_precision_of(const at::Tensor& query) {
+    dp::ops::CallOptions how;
+    how.precision = precision_of(query.scalar_type());
+    return how;
+}
+
+using Fused = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt,
+                         at::Tensor, at::Tensor, at::Tensor>;
+
+/// The logarithms of sums, which are the second result, stay empty: backward computes them again.
+Fused fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                      const Maybe& mask, double /*dropout*/, bool is_causal, bool /*debug*/,
+                      std::optional<double> scale) {
+    const c10::DeviceGuard guard(query.device());
+    std::vector<std::int64_t> sizes = query.sizes().vec();
+    sizes.back() = value.size(-1);
+    const at::Tensor out = at::empty(sizes, query.options());
+    call_into({out}, attention_of(query, key, is_causal, scale),
+              views_of(query, key, value, mask.value_or(at::Tensor())), {}, in_precision_of(query));
+    const at::Tensor none = at::empty({0}, query.options().dtype(at::kFloat));
+    return {out, none, none, none, query.size(-2), key.size(-2), none, none, none};
+}
+
+using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+Four fused_attention_backward(const at::Tensor& dy, const at::Tensor& query, const at::Tensor& key,
+                              const at::Tensor& value, const at::Tensor& mask,
+                              std::array<bool, 4> wanted, const at::Tensor& /*out*/,
+                              const at::Tensor& /*logsumexp*/, const at::Tensor& /*cum_seq_q*/,
+                              const at::Tensor& /*cum_seq_k*/, c10::SymInt /*max_q*/,
+                              c10::SymInt /*max_k*/, double /*dropout*/, bool is_causal,
+                              const at::Tensor& /*seed*/, const at::Tensor& /*offset*/,
+                              std::optional<double> scale) {
+    const c10::DeviceGuard guard(query.device());
+    dp::ops::CallOptions how = in_precision_of(query);
+    const std::vector<dp::Tensor> inputs = views_of(query, key, value, mask);
+    how.wanted.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(inputs.size()));
+    const std::vector<dp::Tensor> made =
+        gradients_of(attention_of(query, key, is_causal, scale), inputs, {}, {view_of(dy)}, how);
+    std::array<at::Tensor, 4> gradients;
+    for (std::size_t i = 0; i < made.size(); ++i)
+        if (wanted[i] && made[i].defined()) gradients[i] = new_tensor(made[i], query.device());
+    return {gradients[0], gradients[1], gradients[2], gradients[3]};
+}
+
 DLPRIM_TORCH_KERNELS(m) {
+    m.impl("_scaled_dot_product_fused_attention_overrideable", fused_attention);
+    m.impl("_scaled_dot_product_fused_attention_overrideable_backward", fused_attention_backward);
     m.impl("_native_multi_head_attention", multi_head_attention);
     m.impl("_transformer_encoder_layer_fwd", encoder_layer);
 }
 
 }  // namespace
 }  // namespace dlprim_torch
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &dlprim_torch::choose_fused)
+}  // namespace at::native
