@@ -79,10 +79,6 @@ if [ -z "${OCL_ICD_VENDORS:-}" ]; then
         [ "$icd" != .cache/intel-opencl/vendors/intel.icd ] || [ -z "${DLPRIM_NO_INTEL:-}" ] || continue
         cp "$icd" "$vendors/"
     done
-    # Kernels take most of the time of the tests, and PoCL reads thousands of declarations before each.
-    if [ -e "$vendors/pocl.icd" ] && library=$(python3 scripts/quick_pocl.py "$vendors/pocl.icd" "$build/pocl" 2> /dev/null); then
-        echo "$library" > "$vendors/pocl.icd"
-    fi
     export OCL_ICD_VENDORS=$vendors
 fi
 

@@ -33,19 +33,15 @@ std::optional<bool> forced_ours() {
     return *wanted == "own";
 }
 
-bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /// Adds the functions of the table that the text calls.
 void add_called(std::string_view text, std::set<const MathFunction*>& called) {
     for (std::size_t at = 0; at < text.size();) {
-        if (!is_word(text[at])) {
+        if (!ascii::is_word(text[at])) {
             ++at;
             continue;
         }
         const std::size_t begin = at;
-        while (at < text.size() && is_word(text[at])) ++at;
+        while (at < text.size() && ascii::is_word(text[at])) ++at;
         const std::string_view word = text.substr(begin, at - begin);
         while (at < text.size() && text[at] == ' ') ++at;
         if (at == text.size() || text[at] != '(') continue;

@@ -77,7 +77,9 @@ std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
 }
 
 std::string OpenCLBuilds::key_of_corrected(const ProgramSource& source) const {
-    return cat(device_key_, source.options, device_options(source), '\n', source.source);
+    // With declarations in front, a program is another one to PoCL, which keeps it.
+    return cat(device_key_, source.options, device_options(source),
+               declarations() == nullptr ? "" : PoclDeclarations::option, '\n', source.source);
 }
 
 cl_program OpenCLBuilds::try_functions(const ProgramSource& source) const {
@@ -200,31 +202,50 @@ cl_program OpenCLBuilds::from_binary(const ProgramSource& source, const std::str
     return program;
 }
 
+const PoclDeclarations* OpenCLBuilds::declarations() const {
+    return is_pocl_ && info_.kind == DeviceKind::cpu ? PoclDeclarations::of_process() : nullptr;
+}
+
 cl_program OpenCLBuilds::from_source(const ProgramSource& source) const {
+    const auto start = std::chrono::steady_clock::now();
+    Built built;
+    const PoclDeclarations* const known = declarations();
+    if (known != nullptr) {
+        built = build(known->in_front_of(source));
+        if (built.code != CL_SUCCESS) {
+            clReleaseProgram(built.program);
+            log(LogLevel::info,
+                cat("'", source.name, "' is built with all of PoCL's declarations"));
+        }
+    }
+    if (known == nullptr || built.code != CL_SUCCESS) built = build(source);
+    if (built.code != CL_SUCCESS) build_failed(built.program, source, built.code);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    log(LogLevel::debug, cat("compiled '", source.name, "' in ", seconds.count(), " s"));
+    return built.program;
+}
+
+OpenCLBuilds::Built OpenCLBuilds::build(const ProgramSource& source) const {
     const char* text = source.source.c_str();
     const std::size_t size = source.source.size();
     // Without -w, PoCL's compiler writes "8 warnings generated." to stderr when vectors are wider
     // than the processor's. A library must not write there.
     const std::string options =
         cat(source.options, device_options(source), " -w", is_pocl_ ? no_count : "");
-    const auto start = std::chrono::steady_clock::now();
-    cl_program program = nullptr;
-    cl_int code = CL_SUCCESS;
-    const auto build = [&] {
+    Built built;
+    const auto attempt = [&] {
         const auto lock = alone();
-        if (program != nullptr) clReleaseProgram(program);
-        program = clCreateProgramWithSource(context_, 1, &text, &size, &code);
-        cl_check(code, "making program '", source.name, "'");
-        code = clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
+        if (built.program != nullptr) clReleaseProgram(built.program);
+        built.program = clCreateProgramWithSource(context_, 1, &text, &size, &built.code);
+        cl_check(built.code, "making program '", source.name, "'");
+        built.code = clBuildProgram(built.program, 1, &device_, options.c_str(), nullptr, nullptr);
         if (compiled_) compiled_();
-        if (code == CL_SUCCESS) return Attempt::worked;
-        return first_error(log_of(program)).empty() ? Attempt::failed_in_silence : Attempt::failed;
+        if (built.code == CL_SUCCESS) return Attempt::worked;
+        return first_error(log_of(built.program)).empty() ? Attempt::failed_in_silence
+                                                          : Attempt::failed;
     };
-    if (build_again_in_turn(build, source.name) != Attempt::worked)
-        build_failed(program, source, code);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    log(LogLevel::debug, cat("compiled '", source.name, "' in ", seconds.count(), " s"));
-    return program;
+    build_again_in_turn(attempt, source.name);
+    return built;
 }
 
 std::string OpenCLBuilds::log_of(cl_program program) const {

@@ -9,6 +9,7 @@
 #include "runtime/compiler_survey.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/math_survey.hpp"
+#include "runtime/pocl_declarations.hpp"
 #include "runtime/program.hpp"
 
 #include <functional>
@@ -71,6 +72,15 @@ class OpenCLBuilds : public CompileTarget {
     /// Held while the driver compiles, where it must compile one program at a time.
     std::unique_lock<std::mutex> alone() const;
     cl_program from_source(const ProgramSource& source) const;
+    /// What the driver makes of a text. The caller releases the program, also one that is not
+    /// built.
+    struct Built {
+        cl_program program = nullptr;
+        cl_int code = CL_SUCCESS;  ///< of the build
+    };
+    Built build(const ProgramSource& source) const;
+    /// nullptr where programs need no declarations in front.
+    const PoclDeclarations* declarations() const;
     cl_program with_instructions(const ProgramSource& source, cl_program marked) const;
     std::string log_of(cl_program program) const;
     [[noreturn]] void build_failed(cl_program program, const ProgramSource& source,
