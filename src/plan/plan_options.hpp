@@ -19,7 +19,8 @@ class KeptValues;
 
 /// Which engines are checked before their first use (plan/trust/trust.hpp). Engines of the host
 /// have no programs that would tell how they differ from problem to problem: there `problems`
-/// checks each problem, and `kinds` one of a kind, since eager calls meet new sizes all the time.
+/// checks each class of sizes, and `kinds` one problem of a kind, since eager calls meet new sizes
+/// all the time.
 enum class EngineChecks { none, kinds, problems };
 
 struct PlanOptions {

@@ -88,9 +88,11 @@ class Lie {
     Lie& operator=(const Lie&) = delete;
 };
 
-constexpr const char* net_text = R"({"inputs": [{"name": "x", "shape": [8, 5]}], "outputs": ["y"],
+std::string net_text(std::int64_t features) {
+    return cat(R"({"inputs": [{"name": "x", "shape": [8, )", features, R"(]}], "outputs": ["y"],
     "operators": [{"name": "y", "type": "InnerProduct", "inputs": ["x"], "outputs": ["y"],
-                   "options": {"outputs": 6}}]})";
+                   "options": {"outputs": 6}}]})");
+}
 
 /// The outputs for an input that changes from element to element, and the net's notes.
 struct Run {
@@ -98,13 +100,13 @@ struct Run {
     std::string notes, engine;
 };
 
-Run run(const std::string& device, std::int64_t samples = 8) {
+Run run(const std::string& device, std::int64_t samples = 8, std::int64_t features = 5) {
     const Context context(device);
     NetOptions options;
     options.batch = samples;
-    Net net = Net::from_json(context, net_text, options);
+    Net net = Net::from_json(context, net_text(features), options);
     net.initialize();
-    std::vector<float> x(static_cast<std::size_t>(5 * samples));
+    std::vector<float> x(static_cast<std::size_t>(features * samples));
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
     net.input("x").copy_from_host(x.data(), x.size() * 4);
     net.forward();
@@ -154,6 +156,24 @@ TEST_CASE("an engine that is wrong is not used", "[trust]") {
         ::unsetenv("DLPRIM_TRUST");
         CHECK(unchecked.engine == name);
         CHECK(unchecked.y == std::vector<float>(48, 1.0f));
+    }
+}
+
+TEST_CASE("a check on the host covers sizes of one class", "[trust]") {
+    { const Lie first; }
+    const std::string honest = run("cpu", 8, 36).engine;
+    const Lie lie;
+    CHECK(run("cpu", 8, 36).engine == honest);
+    const int launches = lies.launches;
+    CHECK(launches >= 1);
+    // Numbers of six bits that 4 divides, and no larger power of two.
+    for (const std::int64_t same : {44, 52, 60}) CHECK(run("cpu", 8, same).engine == honest);
+    CHECK(lies.launches == launches);
+    int before = launches;
+    for (const std::int64_t other : {35, 40, 68}) {
+        CHECK(run("cpu", 8, other).engine == honest);
+        CHECK(lies.launches > before);
+        before = lies.launches;
     }
 }
 

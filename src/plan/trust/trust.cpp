@@ -20,6 +20,7 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -36,19 +37,50 @@ constexpr std::int64_t most_elements = 1 << 27;
 /// Before the key of a disabled engine: a check has found it wrong.
 const std::string distrust_key = "distrusted\n";
 
-/// Whether a check covers one problem: engines of the host have no programs that would say what
-/// else it covers.
-bool covers_one_problem(const EngineUse& use) {
+/// Whether a check covers problems of one class of sizes: engines of the host have no programs that
+/// would say what else it covers.
+bool covers_one_class(const EngineUse& use) {
     return use.engine->on_host() && !use.any_size;
 }
 
+/// The size that stands for a class. Sizes up to 16 are classes of their own. Of larger ones, those
+/// of as many bits that the same power of two divides, up to 64, are one: a loop over vectors and
+/// tiles does the same with them, up to how often it runs.
+std::int64_t class_of(std::int64_t size) {
+    if (size <= 16) return size;
+    const auto bits = static_cast<std::uint64_t>(size);
+    const std::uint64_t top = std::bit_floor(bits);
+    return static_cast<std::int64_t>(top | std::min<std::uint64_t>(bits & (~bits + 1), 64));
+}
+
+/// The text of all problems whose sizes are of the same classes.
+std::string class_text(const Problem& problem) {
+    Problem classes = problem;
+    for (auto* operands : {&classes.inputs, &classes.outputs})
+        for (Operand& operand : *operands) {
+            std::vector<std::int64_t> dims = operand.shape.to_vector();
+            std::transform(dims.begin(), dims.end(), dims.begin(), class_of);
+            operand.shape = Shape(dims);
+        }
+    for (const auto& [name, value] : problem.attrs.items()) {
+        if (const auto* number = std::get_if<std::int64_t>(&value); number && *number > 16)
+            classes.attrs.set(name, class_of(*number));
+        const auto* numbers = std::get_if<Ints>(&value);
+        if (numbers == nullptr || numbers->empty()) continue;
+        Ints all = *numbers;
+        std::transform(all.begin(), all.end(), all.begin(), class_of);
+        classes.attrs.set(name, std::move(all));
+    }
+    return classes.key();
+}
+
 /// What a check covers: the engine with these programs, on operands of these types and kinds of
-/// layouts. Where it covers one problem, that is the one on which the engine is checked.
+/// layouts. Where it covers one class, that is the one of the problem.
 std::string key_of(const EngineUse& use, const Problem& problem) {
     TextWriter out;
     out << use.engine->name() << use.engine->version() << '\n' << problem.op << '\n';
     if (use.engine->on_host()) {
-        if (covers_one_problem(use)) out << problem.key();
+        if (covers_one_class(use)) out << class_text(problem);
         out << '\n' << text_of(use.tuning);
     }
     for (const auto* operands : {&problem.inputs, &problem.outputs}) {
@@ -109,9 +141,12 @@ class Checker {
                         [](const Operand& output) { return output.shape.numel() == 0; }))
             return;  // it computes nothing
         if (use.engine->on_host() && is_last_of_host(use)) return;
+        // Making the smaller problem takes longer than the look at what is known of this one.
+        const std::string whole = key_of(use, use.problem);
+        std::optional<Trust> trust = store_.find(whole);
         const std::string key =
-            key_of(use, covers_one_problem(use) ? problem_for(use) : use.problem);
-        std::optional<Trust> trust = store_.find(key);
+            trust || !covers_one_class(use) ? whole : key_of(use, problem_for(use));
+        if (!trust && key != whole) trust = store_.find(key);
         if (!trust) {
             // Its program would be compiled for the check alone.
             if (!runner_ && !is_compiled(use.programs)) return all_.later.push_back(use);
@@ -131,6 +166,7 @@ class Checker {
                      found.why};
             store_.add(key, *trust);
         }
+        if (key != whole) store_.remember(whole, *trust);
         if (trust->kind == Trust::Kind::wrong) distrust(use, trust->why);
     }
 

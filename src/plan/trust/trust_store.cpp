@@ -108,9 +108,14 @@ void TrustStore::parse(std::string_view line) {
 std::optional<Trust> TrustStore::find(const std::string& key) {
     const std::lock_guard lock(mutex_);
     load();
-    const auto found = known_.find(key);
-    if (found == known_.end()) return std::nullopt;
-    return found->second;
+    for (const auto* known : {&known_, &remembered_})
+        if (const auto found = known->find(key); found != known->end()) return found->second;
+    return std::nullopt;
+}
+
+void TrustStore::remember(const std::string& key, const Trust& trust) {
+    const std::lock_guard lock(mutex_);
+    remembered_[key] = trust;
 }
 
 void TrustStore::add(const std::string& key, const Trust& trust) {

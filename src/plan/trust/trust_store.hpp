@@ -39,7 +39,9 @@ class TrustStore {
     /// Adds what a check has found, also to the file. If that cannot be written, a line is logged
     /// and only this process knows it.
     void add(const std::string& key, const Trust& trust);
-    /// All that it knows.
+    /// Says that a check covers another key, too, as long as the process lives.
+    void remember(const std::string& key, const Trust& trust);
+    /// All that checks have found.
     std::vector<Trust> all();
 
   private:
@@ -48,7 +50,7 @@ class TrustStore {
 
     std::mutex mutex_;
     std::optional<std::filesystem::path> file_;
-    std::map<std::string, Trust> known_;
+    std::map<std::string, Trust> known_, remembered_;
     bool loaded_ = false;
 };
 
