@@ -26,7 +26,7 @@ class MemoryAccount {
         add_up();
         find_largest();
         write_report();
-        draw_map();
+        if (options_.over_limit || plan_.setup_peak_bytes > limit()) draw_map();
         if (!options_.over_limit) check();
     }
 
@@ -34,6 +34,10 @@ class MemoryAccount {
     const Stored& home_of(ValueId value) const {
         const int home = schedule_.native[static_cast<std::size_t>(value)];
         return schedule_.stored[static_cast<std::size_t>(schedule_.root(home))];
+    }
+
+    std::uint64_t limit() const {
+        return options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
     }
 
     static bool is_scratch(const Stored& s) {
@@ -78,15 +82,15 @@ class MemoryAccount {
     }
 
     void check() const {
-        const std::uint64_t limit = plan_.map.limit_bytes;
-        if (plan_.setup_peak_bytes <= limit) {
-            check_pieces(limit);
+        const std::uint64_t most = limit();
+        if (plan_.setup_peak_bytes <= most) {
+            check_pieces(most);
             return;
         }
         fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes), at_least(),
              " (largest: ", largest_users(), "), the ",
-             limit < device_.global_bytes ? "memory limit is " : "device has ", mib(limit),
-             who_is_first(limit), batch_hint(limit));
+             most < device_.global_bytes ? "memory limit is " : "device has ", mib(most),
+             who_is_first(most), batch_hint(most));
     }
 
     /// The three that need most.
@@ -141,7 +145,7 @@ class MemoryAccount {
         map.peak_bytes = plan_.peak_bytes;
         map.setup_peak_bytes = plan_.setup_peak_bytes;
         map.persistent_bytes = persistent_;
-        map.limit_bytes = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
+        map.limit_bytes = limit();
         map.largest_allocation = device_.max_alloc_bytes;
         map.batch = batch();
         map.estimated_batch = fitting_batch(map.limit_bytes).value_or(0);
@@ -205,20 +209,24 @@ class MemoryAccount {
         return graph_.shape(value).rank() > 0 && graph_.shape(value)[0] == batch();
     }
 
-    /// Calls f(bytes, name, whether it grows with the batch) for everything that needs one
-    /// allocation.
+    /// Calls f(bytes, what returns the name, whether it grows with the batch) for everything that
+    /// needs one allocation.
     template <typename F>
     void for_each_piece(F&& f) const {
         for (const Stored& s : schedule_.stored)
             if (is_scratch(s))
-                f(s.bytes, name_of_stored(s), s.value == no_value || grows_with_batch(s.value));
-        for (const External& e : plan_.externals) f(bytes_of(e), e.name, grows_with_batch(e.value));
+                f(
+                    s.bytes, [&] { return name_of_stored(s); },
+                    s.value == no_value || grows_with_batch(s.value));
+        for (const External& e : plan_.externals)
+            f(
+                bytes_of(e), [&] { return e.name; }, grows_with_batch(e.value));
     }
 
     void check_pieces(std::uint64_t limit) const {
-        for_each_piece([&](std::uint64_t bytes, const std::string& name, bool grows) {
+        for_each_piece([&](std::uint64_t bytes, const auto& name, bool grows) {
             if (bytes > device_.max_alloc_bytes)
-                fail(ErrorKind::out_of_memory, "'", name, "' needs ", mib(bytes),
+                fail(ErrorKind::out_of_memory, "'", name(), "' needs ", mib(bytes),
                      " in one allocation, the device allows ", mib(device_.max_alloc_bytes),
                      " per allocation and has ", mib(device_.global_bytes),
                      grows ? batch_hint(limit) : "");
@@ -238,7 +246,7 @@ class MemoryAccount {
         std::uint64_t growing = plan_.slab_bytes, piece = 1;
         for (const External& e : plan_.externals)
             if (grows_with_batch(e.value)) growing += bytes_of(e);
-        for_each_piece([&](std::uint64_t bytes, const std::string&, bool grows) {
+        for_each_piece([&](std::uint64_t bytes, const auto&, bool grows) {
             if (grows) piece = std::max(piece, bytes);
         });
         const std::uint64_t fixed = plan_.setup_peak_bytes - growing;

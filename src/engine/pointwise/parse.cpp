@@ -3,6 +3,7 @@
 // because its input may come from an untrusted file.
 #include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
+#include "engine/pointwise/parsed.hpp"
 #include "engine/pointwise/program.hpp"
 
 #include <algorithm>
@@ -329,21 +330,51 @@ class Parser {
 
 }  // namespace
 
+namespace {
+
+/// What is made of texts, by text.
+class Texts {
+  public:
+    using Made = std::shared_ptr<const Program>;
+
+    template <typename Make>
+    Made of(std::string_view code, const Make& make) {
+        constexpr std::size_t most_kept = 4096;
+        {
+            const std::lock_guard lock(mutex_);
+            if (const auto found = known_.find(code); found != known_.end()) return found->second;
+        }
+        const Made made = std::make_shared<const Program>(make());
+        const std::lock_guard lock(mutex_);
+        if (known_.size() >= most_kept) known_.clear();
+        return known_.emplace(code, made).first->second;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::map<std::string, Made, std::less<>> known_;
+};
+
+}  // namespace
+
 // A plan asks for the program of each node many times: passes, engines and memory planning read it
 // from the node's text. Expressions do not change, so programs of one text share them.
+std::shared_ptr<const Program> parsed(std::string_view code) {
+    static auto* const known = new Texts;
+    return known->of(code, [&] { return Parser(code).program(); });
+}
+
+std::shared_ptr<const Program> parsed_simple(std::string_view code) {
+    static auto* const known = new Texts;
+    return known->of(code, [&] {
+        Program program = parse(code);
+        for (Output& output : program.outputs) output.value = simplify(output.value);
+        return program;
+    });
+}
+
 Program parse(std::string_view code) {
-    constexpr std::size_t most_kept = 4096;
-    static std::mutex mutex;
-    static auto* known = new std::map<std::string, Program, std::less<>>;
-    {
-        const std::lock_guard lock(mutex);
-        if (const auto found = known->find(code); found != known->end()) return found->second;
-    }
-    Program program = Parser(code).program();
-    const std::lock_guard lock(mutex);
-    if (known->size() >= most_kept) known->clear();
-    known->emplace(code, program);
-    return program;
+    return *parsed(code);
 }
 
 }  // namespace dlprim::pointwise

@@ -4,6 +4,7 @@
 
 #include "engine/pointwise/job.hpp"
 #include "engine/pointwise/merge.hpp"
+#include "engine/pointwise/parsed.hpp"
 #include "graph/operator.hpp"
 
 #include <dlprim/error.hpp>
@@ -72,14 +73,13 @@ PointwiseNodes::PointwiseNodes(Graph& graph)
       fixed_(graph.values.size(), 0),
       drafts_(graph.nodes.size()) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-        for (ValueId input : graph_.nodes[i].inputs)
-            readers_[at(input)].insert(static_cast<NodeId>(i));
-    for (const auto& output : graph_.outputs) readers_[at(output.first)].insert(outside);
-    for (const auto& loss : graph_.losses) readers_[at(loss.first)].insert(outside);
-    for (const auto& gradient : graph_.gradients) readers_[at(gradient.second)].insert(outside);
+        for (ValueId input : graph_.nodes[i].inputs) add_reader(input, static_cast<NodeId>(i));
+    for (const auto& output : graph_.outputs) add_reader(output.first, outside);
+    for (const auto& loss : graph_.losses) add_reader(loss.first, outside);
+    for (const auto& gradient : graph_.gradients) add_reader(gradient.second, outside);
     for (const auto& assignment : graph_.assignments) {
-        readers_[at(assignment.source)].insert(outside);
-        readers_[at(assignment.target)].insert(outside);
+        add_reader(assignment.source, outside);
+        add_reader(assignment.target, outside);
     }
     for (std::size_t i = 0; i < graph_.values.size(); ++i) {
         const Role role = graph_.values[i].role;
@@ -90,6 +90,12 @@ PointwiseNodes::PointwiseNodes(Graph& graph)
                                      [&](ValueId id) { return fixed_[at(id)] != 0; });
         for (ValueId id : node.outputs) fixed_[at(id)] = all;
     }
+}
+
+void PointwiseNodes::add_reader(ValueId value, NodeId id) {
+    std::vector<NodeId>& all = readers_[at(value)];
+    const auto place = std::lower_bound(all.begin(), all.end(), id);
+    if (place == all.end() || *place != id) all.insert(place, id);
 }
 
 bool PointwiseNodes::is_free(NodeId id) const {
@@ -110,10 +116,13 @@ const PointwiseDraft& PointwiseNodes::draft_of(NodeId id) const {
     std::optional<PointwiseDraft>& known = drafts_[at(id)];
     if (known) return *known;
     const Node& node = graph_.nodes[at(id)];
-    pointwise::Program program = pointwise::parse(node.attrs.text("code"));
+    const std::string& code = node.attrs.text("code");
+    const Doubles scalars = node.attrs.numbers("scalars");
+    pointwise::Program program = scalars.empty()
+                                     ? *pointwise::parsed_simple(code)
+                                     : pointwise::bind_scalars(pointwise::parse(code), scalars);
     // Some inputs only give the node its shape, so the program may read fewer than the node has.
     program.inputs = static_cast<int>(node.inputs.size());
-    program = pointwise::bind_scalars(program, node.attrs.numbers("scalars"));
     known = PointwiseDraft{std::move(program), node.inputs, node.attrs};
     return *known;
 }
@@ -222,11 +231,11 @@ bool PointwiseNodes::keeps_more(NodeId id, const std::map<ValueId, NodeId>& want
 
 void PointwiseNodes::change(NodeId id, PointwiseDraft draft, NodeId producer) {
     Node& node = graph_.nodes[at(id)];
-    for (ValueId input : node.inputs) readers_[at(input)].erase(id);
+    for (ValueId input : node.inputs) remove_reader(input, id);
     node.attrs = draft.attrs;
     node.inputs = draft.inputs;
     drafts_[at(id)] = std::move(draft);
-    for (ValueId input : node.inputs) readers_[at(input)].insert(id);
+    for (ValueId input : node.inputs) add_reader(input, id);
     if (producer == outside) return;
     const Node& taken = graph_.nodes[at(producer)];
     // If one of the two must compute in float, the merged node does.
@@ -238,7 +247,7 @@ void PointwiseNodes::change(NodeId id, PointwiseDraft draft, NodeId producer) {
 
 void PointwiseNodes::remove(NodeId id) {
     Node& node = graph_.nodes[at(id)];
-    for (ValueId input : node.inputs) readers_[at(input)].erase(id);
+    for (ValueId input : node.inputs) remove_reader(input, id);
     node.removed = true;
 }
 

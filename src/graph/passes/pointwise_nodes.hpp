@@ -10,7 +10,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace dlprim {
@@ -36,7 +35,8 @@ class PointwiseNodes {
     /// may be boolean, and single values (seeds, steps) may have other types, because a merged
     /// program keeps the arithmetic of its parts.
     bool is_free(NodeId id) const;
-    const std::set<NodeId>& readers(ValueId value) const { return readers_[at(value)]; }
+    /// In rising order, each once.
+    const std::vector<NodeId>& readers(ValueId value) const { return readers_[at(value)]; }
     /// Whether the value depends on parameters and literals alone, and so is computed once rather
     /// than in every run.
     bool is_fixed(ValueId value) const { return fixed_[at(value)] != 0; }
@@ -67,13 +67,15 @@ class PointwiseNodes {
 
   private:
     static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+    void add_reader(ValueId value, NodeId id);
+    void remove_reader(ValueId value, NodeId id) { std::erase(readers_[at(value)], id); }
     NodeId last_reader(ValueId value) const;
     int distance(NodeId from, NodeId to) const;
     bool same_outputs(const Node& node, const PointwiseDraft& draft) const;
 
     Graph& graph_;
-    std::vector<std::set<NodeId>> readers_;  ///< by ValueId
-    std::vector<char> fixed_;                ///< by ValueId
+    std::vector<std::vector<NodeId>> readers_;  ///< by ValueId
+    std::vector<char> fixed_;                   ///< by ValueId
     mutable std::vector<std::optional<PointwiseDraft>>
         drafts_;  ///< by NodeId; parsed when asked for
 };

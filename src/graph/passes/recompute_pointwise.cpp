@@ -168,8 +168,8 @@ class Recomputer {
     bool dissolve(NodeId id) {
         if (!nodes_.is_free(id) || node(id).outputs.size() != 1) return false;
         const ValueId value = node(id).outputs[0];
-        const std::set<NodeId>& readers = nodes_.readers(value);
-        if (readers.empty() || *readers.rbegin() == PointwiseNodes::outside) return false;
+        const std::vector<NodeId> readers = nodes_.readers(value);
+        if (readers.empty() || readers.back() == PointwiseNodes::outside) return false;
         if (!std::all_of(readers.begin(), readers.end(),
                          [&](NodeId reader) { return nodes_.is_free(reader); }))
             return false;

@@ -5,6 +5,7 @@
 // blocked or channels_last. In that case smaller operands (scalars, per-channel and per-image
 // values, results of reductions) stay plain.
 #include "base/text.hpp"
+#include "engine/pointwise/parsed.hpp"
 #include "ops/pointwise/operator.hpp"
 
 #include <algorithm>
@@ -58,13 +59,13 @@ std::vector<LayoutChoice> PointwiseEngine::layouts(const Traits& device,
             return choices;
     }
     if (!any) return choices;
-    const Program program = parse(problem.attrs.text("code"));
+    const std::shared_ptr<const Program> program = parsed(problem.attrs.text("code"));
     const auto with = [&](const Layout& layout) {
         LayoutChoice choice = plain;
         for (std::size_t i = 0; i < shapes.size(); ++i)
             if (shapes[i] == whole) choice.inputs[i] = layout;
-        for (std::size_t k = 0; k < program.outputs.size(); ++k)
-            if (program.outputs[k].kind == Output::Kind::elementwise) choice.outputs[k] = layout;
+        for (std::size_t k = 0; k < program->outputs.size(); ++k)
+            if (program->outputs[k].kind == Output::Kind::elementwise) choice.outputs[k] = layout;
         choices.push_back(choice);
     };
     const int block = device.host ? 16 : device.vector_width >= 8 ? 16 : 0;
@@ -82,8 +83,8 @@ double PointwiseEngine::estimate(const Traits& device, const Problem& problem,
     for (const Operand& out : problem.outputs)
         bytes += static_cast<double>(storage_bytes(out.shape, out.dtype, out.layout));
     std::set<Ints> axes;
-    const Program program = parse(problem.attrs.text("code"));
-    for (const Output& output : program.outputs)
+    const std::shared_ptr<const Program> program = parsed(problem.attrs.text("code"));
+    for (const Output& output : program->outputs)
         if (output.kind != Output::Kind::elementwise) axes.insert(output.axes);
     const double launches = axes.empty() ? 1.0 : 2.0 * static_cast<double>(axes.size());
     const double rate = device.gbytes_per_s > 0 ? device.gbytes_per_s : 10.0;

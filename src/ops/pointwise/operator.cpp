@@ -3,8 +3,12 @@
 #include "ops/pointwise/operator.hpp"
 
 #include "base/text.hpp"
+#include "engine/pointwise/parsed.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
 
 namespace dlprim::pointwise {
 
@@ -78,6 +82,64 @@ bool PointwiseOperator::defines_edges(const Attrs& attrs) const {
     });
 }
 
+namespace {
+
+/// What the shape rule asks of a program, which each text says once.
+struct Asked {
+    struct Place {
+        bool random;  ///< an input of a function of random numbers; else index() or size()
+        int number;   ///< of the input, or the dimension
+        std::string_view function;
+    };
+    std::vector<Place> places;
+};
+
+Asked asked_of(const Output& output) {
+    Asked asked;
+    const Tape tape = compile(std::span(&output.value, 1));
+    for (const Instruction& in : tape.code) {
+        if (in.op == Op::index || in.op == Op::size) asked.places.push_back({false, in.number, {}});
+        if (!is_random(in.op)) continue;
+        for (int arg : {in.a, in.b, in.c}) {
+            const Instruction& source = tape.code[static_cast<std::size_t>(arg)];
+            if (source.op == Op::input)
+                asked.places.push_back({true, source.number, function_of(in.op).name});
+        }
+    }
+    return asked;
+}
+
+/// By output.
+std::shared_ptr<const std::vector<Asked>> asked_of(const std::string& code,
+                                                   const Program& program) {
+    using Made = std::shared_ptr<const std::vector<Asked>>;
+    constexpr std::size_t most_kept = 4096;
+    static std::mutex mutex;
+    static auto* const known = new std::unordered_map<std::string, Made>;
+    const std::lock_guard lock(mutex);
+    if (const auto found = known->find(code); found != known->end()) return found->second;
+    std::vector<Asked> all;
+    for (const Output& output : program.outputs) all.push_back(asked_of(output));
+    if (known->size() >= most_kept) known->clear();
+    return known->emplace(code, std::make_shared<const std::vector<Asked>>(std::move(all)))
+        .first->second;
+}
+
+void check(const Asked& asked, const Shape& whole, std::span<const TensorSpec> inputs) {
+    for (const auto& [random, number, function] : asked.places) {
+        if (!random) {
+            require(number >= -whole.rank() && number < whole.rank(),
+                    "the program asks for dimension ", number, " of a shape ", whole.str());
+            continue;
+        }
+        const Shape& shape = inputs[static_cast<std::size_t>(number)].shape;
+        require(shape.numel() == 1, "seed, step and id of ", function,
+                "() are single values, but x", number, " has shape ", shape.str());
+    }
+}
+
+}  // namespace
+
 std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
                                                  std::span<const TensorSpec> inputs) const {
     const Options options = read_options(attrs);
@@ -87,30 +149,17 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
     const std::vector<Shape> shapes = shapes_of(inputs);
     const Shape whole = broadcast_shape(shapes, options.shape);
     const DType type = promoted(options, inputs);
+    const auto asked = asked_of(attrs.text("code"), program);
     std::vector<TensorSpec> specs;
+    specs.reserve(program.outputs.size());
     for (std::size_t k = 0; k < program.outputs.size(); ++k) {
-        const Output& output = program.outputs[k];
-        const Tape tape = compile(std::span(&output.value, 1));
-        for (const Instruction& in : tape.code) {
-            if (in.op == Op::index || in.op == Op::size)
-                require(in.number >= -whole.rank() && in.number < whole.rank(),
-                        "the program asks for dimension ", in.number, " of a shape ", whole.str());
-            if (!is_random(in.op)) continue;
-            for (int arg : {in.a, in.b, in.c}) {
-                const Instruction& source = tape.code[static_cast<std::size_t>(arg)];
-                if (source.op == Op::input)
-                    require(inputs[static_cast<std::size_t>(source.number)].shape.numel() == 1,
-                            "seed, step and id of ", function_of(in.op).name,
-                            "() are single values, but x", source.number, " has shape ",
-                            inputs[static_cast<std::size_t>(source.number)].shape.str());
-            }
-        }
+        check((*asked)[k], whole, inputs);
         DType own = type;
         if (!options.dtypes.empty())
             own = parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
         require(!is_narrow(own), "programs do not compute ", name_of(own),
                 "; add a Cast behind it");
-        specs.push_back({output_shape(output, whole, options.keep_dim), own});
+        specs.push_back({output_shape(program.outputs[k], whole, options.keep_dim), own});
     }
     return specs;
 }
@@ -118,10 +167,10 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
 std::vector<std::pair<int, int>> PointwiseOperator::in_place(const Node& node) const {
     // A reduction's output is smaller than its inputs. Jobs that reduce over other axes run before
     // the job that stores elementwise outputs.
-    const Options options = read_options(node.attrs);
+    const std::shared_ptr<const Program> program = parsed(node.attrs.text("code"));
     std::vector<std::pair<int, int>> pairs;
-    for (std::size_t k = 0; k < options.program.outputs.size(); ++k)
-        if (options.program.outputs[k].kind == Output::Kind::elementwise)
+    for (std::size_t k = 0; k < program->outputs.size(); ++k)
+        if (program->outputs[k].kind == Output::Kind::elementwise)
             for (std::size_t i = 0; i < node.inputs.size(); ++i)
                 pairs.emplace_back(static_cast<int>(k), static_cast<int>(i));
     return pairs;
