@@ -126,8 +126,8 @@ struct Plan {
     /// The problems of composites that were expanded though they might have stayed whole.
     std::vector<Problem> expanded;
     std::vector<std::string> notes;  ///< such as where --engine TYPE=ENGINE does not apply
-    MemoryMap memory_map;  ///< drawn with PlanOptions::over_limit alone
-    std::string memory;  ///< report: the largest values with their first and last use
+    MemoryMap memory_map;            ///< drawn with PlanOptions::over_limit alone
+    std::string memory;              ///< report: the largest values with their first and last use
 };
 
 }  // namespace dlprim
