@@ -14,6 +14,7 @@
 // of the stride is a launch, which writes every y_row_step rows and y_column_step columns.
 //
 // Work-item: `rows_per_item` rows of one block of one image. Work-group: one work-item. Local memory: none.
+#include "common/mul_add.clh"
 #include "common/vectors.clh"
 
 // Not a function, since the epilogue reads parameters of the kernel.
@@ -38,7 +39,7 @@
             global const float* wp = w + kh * kernel_w * V; \
             for (int kw = 0; kw < kernel_w; kw++, wp += V, xp += dilate_w * V) { \
                 const VEC weight = vec_at(wp); \
-                _Pragma("unroll") for (int p = 0; p < pixels; ++p) acc[p] = fma(weight, vec_at(xp + p * S * V), acc[p]); \
+                _Pragma("unroll") for (int p = 0; p < pixels; ++p) acc[p] = mul_add(weight, vec_at(xp + p * S * V), acc[p]); \
             } \
         } \
         _Pragma("unroll") for (int p = 0; p < pixels; ++p) \
@@ -87,7 +88,7 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
                 for (int kw = 0; kw < kernel_w; kw++) {
                     const int c = w0 + kw * dilate_w;
                     if (c >= 0 && c < x_w)
-                        acc = fma(vec_at(w + (kh * kernel_w + kw) * V), vec_at(x + ((ulong)h * x_w + c) * V), acc);
+                        acc = mul_add(vec_at(w + (kh * kernel_w + kw) * V), vec_at(x + ((ulong)h * x_w + c) * V), acc);
                 }
             }
             FINISH(acc, row_at + (ulong)(column * y_column_step) * V);

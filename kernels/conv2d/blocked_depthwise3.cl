@@ -19,11 +19,12 @@
 // because processors prefetch by themselves only within a page of 4 KiB.
 //
 // Work-item: `rows_per_item` rows of one block of one image. Work-group: one work-item. Local memory: none.
+#include "common/mul_add.clh"
 #include "common/vectors.clh"
 
 #define FINISH(column, sum) { const ulong at = row_at + (ulong)((column) * V); VEC v = sum; EPILOGUE(v, at); AT(y + at) = v; }
-#define ADD(to, k) fma(x2, w##2##k, fma(x1, w##1##k, fma(x0, w##0##k, to)))
-#define SUM(k) fma(x2, w##2##k, fma(x1, w##1##k, x0 * w##0##k))
+#define ADD(to, k) mul_add(x2, w##2##k, mul_add(x1, w##1##k, mul_add(x0, w##0##k, to)))
+#define SUM(k) mul_add(x2, w##2##k, mul_add(x1, w##1##k, x0 * w##0##k))
 // A column of three rows, of which xp is the upper one. INNER: all are inside the image. BORDER: they need not be.
 #define INNER(column) \
     const VEC x0 = vec_at(xp + (column) * V), x1 = vec_at(xp + row_step + (column) * V), \

@@ -13,6 +13,7 @@
 // are added to the work-item's part of `sums`, [split, block, kernel row, K, V]. Then depthwise_filter_sum adds the splits
 // and writes plain weights.
 // Work-group: one work-item. Local memory: none.
+#include "common/mul_add.clh"
 #include "common/vectors.clh"
 
 /// Adds the products of a column of dy, of which some inputs, the first of them `column`, may be outside the image.
@@ -21,7 +22,7 @@ INLINE void add_edge(VEC* acc, global const float* dp, global const float* from,
 #pragma unroll
     for (int k = 0; k < K; ++k) {
         const int c = column + k * dilate_w;
-        if (c >= 0 && c < x_w) acc[k] = fma(d, vec_at(from + (long)c * V), acc[k]);
+        if (c >= 0 && c < x_w) acc[k] = mul_add(d, vec_at(from + (long)c * V), acc[k]);
     }
 }
 
@@ -65,7 +66,7 @@ void depthwise_filter(global const float* x, ulong x_offset, global const float*
                         const VEC d = vec_at(dp + (col + u) * V);
 #pragma unroll
                         for (int k = 0; k < K; ++k)
-                            acc[u][k] = fma(d, vec_at(xp + (u * stride_w + k * dilate_w) * V), acc[u][k]);
+                            acc[u][k] = mul_add(d, vec_at(xp + (u * stride_w + k * dilate_w) * V), acc[u][k]);
                     }
                 }
                 for (; col < out_w; col++) add_edge(acc[0], dp, from, col, col * stride_w - pad_w, x_w, dilate_w);

@@ -8,6 +8,7 @@
 #include "runtime/build_again.hpp"
 #include "runtime/compile_program.hpp"
 #include "runtime/counting.hpp"
+#include "runtime/fma_trial.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/pocl_cache.hpp"
 #include "runtime/ptx_target.hpp"
@@ -92,7 +93,16 @@ cl_program OpenCLBuilds::try_functions(const ProgramSource& source) const {
 std::string OpenCLBuilds::device_options(const ProgramSource& source) const {
     const bool prefetches =
         source.source.find("__builtin_prefetch") == std::string::npos || survey().prefetches;
-    return cat(exact_division_, prefetches ? "" : " -DNO_PREFETCH");
+    const bool slow_fma = source.source.find("SLOW_FMA") != std::string::npos && fma_is_slow();
+    return cat(exact_division_, prefetches ? "" : " -DNO_PREFETCH", slow_fma ? " -DSLOW_FMA" : "");
+}
+
+bool OpenCLBuilds::fma_is_slow() const {
+    std::call_once(fma_tried_, [this] {
+        const auto build = [this](const ProgramSource& source) { return try_functions(source); };
+        fma_is_slow_ = dlprim::fma_is_slow(*this, context_, device_, build, !serves_);
+    });
+    return fma_is_slow_;
 }
 
 const CompilerSurvey& OpenCLBuilds::survey() const {

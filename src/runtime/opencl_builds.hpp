@@ -66,6 +66,8 @@ class OpenCLBuilds : public CompileTarget {
     /// key_of() and make() of a program that has our texts in front.
     std::string key_of_corrected(const ProgramSource& source) const;
     cl_program make_corrected(const ProgramSource& source, bool ahead) const;
+    /// Found when it is first asked for, which may run kernels.
+    bool fma_is_slow() const;
     /// What this device needs beside a program's own options.
     std::string device_options(const ProgramSource& source) const;
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
@@ -97,6 +99,8 @@ class OpenCLBuilds : public CompileTarget {
     mutable std::once_flag surveyed_;
     mutable CompilerSurvey survey_;
     mutable CompileShield shield_{*this};
+    mutable std::once_flag fma_tried_;
+    mutable bool fma_is_slow_ = false;
     DeviceInfo info_;
     std::string device_key_;
     const char* exact_division_;  ///< an option for all programs, or ""
