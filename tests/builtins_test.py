@@ -24,7 +24,7 @@ EXACT = {"ceil", "clamp", "copysign", "fabs", "floor", "fma", "fmax", "fmin", "i
 EXACT |= {"nextafter", "rint", "trunc"}
 # The pointwise language has these, too, for which the generator writes other text (src/engine/pointwise/emit_*.cpp).
 LANGUAGE = {"remainder", "round", "sign"}
-# kernels/probe/peak.cl measures how many a device does, and nobody reads the results.
+# kernels/probe/peak.cl measures how many a device does, and nobody reads the results; mul_add() promises no rounding.
 MEASURED = {"mad"}
 # The rooms that write kernels.
 ROOMS = ("runtime", "collective", "engine", "ops", "plan", "exec")

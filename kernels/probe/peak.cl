@@ -8,7 +8,6 @@
 // LANES    floats of a vector                         16
 // CHAINS   independent sums of a work-item            8
 // STEPS    multiply-adds in each of them              1024
-// FUSED    1: each is rounded once, by fma()          0
 //
 // A work-item owns its sums. Local memory: none.
 #define JOIN_(a, b) a##b
@@ -18,11 +17,6 @@ typedef float vector;
 #else
 typedef JOIN(float, LANES) vector;
 #endif
-#if FUSED
-#define MULTIPLY_ADD fma
-#else
-#define MULTIPLY_ADD mad
-#endif
 
 kernel void probe(global float* y, ulong y_offset) {
     y += y_offset;
@@ -30,7 +24,7 @@ kernel void probe(global float* y, ulong y_offset) {
     vector sums[CHAINS];
     for (int c = 0; c < CHAINS; ++c) sums[c] = (vector)((float)c);
     for (int i = 0; i < STEPS; ++i)
-        for (int c = 0; c < CHAINS; ++c) sums[c] = MULTIPLY_ADD(sums[c], factor, step);
+        for (int c = 0; c < CHAINS; ++c) sums[c] = mad(sums[c], factor, step);
     vector all = sums[0];
     for (int c = 1; c < CHAINS; ++c) all += sums[c];
 #if LANES == 1

@@ -5,6 +5,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/cl.hpp"
+#include "runtime/compiler_survey.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/opencl_builds.hpp"
@@ -65,6 +66,7 @@ class Compiler {
                 clReleaseProgram(made);
                 return builds_.keeps(source) ? answer::made : answer::not_kept;
             }
+            if (wants_launches(builds_, source)) launch_before_keeping(made, source);
             clReleaseProgram(made);
             // Now load it as the other process will. A driver that assembles what it loads keeps
             // the result in its own cache, where the other process then finds it.
@@ -85,6 +87,16 @@ class Compiler {
         const cl_context context = clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code);
         cl_check(code, "opening device ", device.info.str());
         return context;
+    }
+    /// No other process finds the program before its kernels have run. A kernel that does not end,
+    /// or ends this process, leaves no file.
+    void launch_before_keeping(cl_program made, const ProgramSource& source) {
+        const std::string key = builds_.key_of(source);
+        const auto binary = builds_.disk().load(key);
+        std::error_code code;
+        std::filesystem::remove(builds_.disk().file(key), code);
+        if (!launches_.launch_all(made, source)) ::_exit(0);
+        if (binary) builds_.disk().save(key, *binary);
     }
     static void make_kernels(cl_program program) {
         cl_uint count = 0;

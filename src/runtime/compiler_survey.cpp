@@ -20,6 +20,16 @@ const ProgramSource prefetching{"a trial of prefetches",
                                 "    x[get_global_id(0)] = 0.0f;\n}\n",
                                 ""};
 
+// zink 25 ends its process over it (tests/implementations/vector_array.c).
+const ProgramSource launching{
+    "a trial of launches",
+    "kernel __attribute__((reqd_work_group_size(1, 1, 1))) void trial(global float* x) {\n"
+    "    float4 sums[2];\n"
+    "    for (int i = 0; i < 2; ++i) sums[i] = x[i];\n"
+    "    for (int i = 0; i < 2; ++i) sums[i] = sums[i] + 1.0f;\n"
+    "    x[0] = sums[0].x + sums[1].y;\n}\n",
+    ""};
+
 std::string survey_key(const CompileTarget& target) {
     return cat(target.device_key(), "what its compiler does to its process");
 }
@@ -29,8 +39,14 @@ std::string survey_key(const CompileTarget& target) {
 std::optional<CompilerSurvey> known_survey(const CompileTarget& target) {
     const auto known = target.disk().enabled() ? target.disk().load(survey_key(target))
                                                : std::optional<std::string>();
-    if (!known || known->size() != 2) return std::nullopt;
-    return CompilerSurvey{known->at(0) == '1', known->at(1) == '1'};
+    if (!known || known->size() != 3) return std::nullopt;
+    return CompilerSurvey{known->at(0) == '1', known->at(1) == '1', known->at(2) == '1'};
+}
+
+bool wants_launches(const CompileTarget& target, const ProgramSource& source) {
+    if (source.name == launching.name) return true;
+    const auto survey = known_survey(target);
+    return survey && survey->ends_at_launch;
 }
 
 CompilerSurvey survey_compiler(const CompileTarget& target,
@@ -44,12 +60,17 @@ CompilerSurvey survey_compiler(const CompileTarget& target,
         survey.prefetches = result == Result::made || result == Result::not_kept;
         survey.needs_shield = result == Result::lost;
     }
+    if (survey.needs_shield) {
+        CompileProcess another(executable, target, stop, {});
+        survey.ends_at_launch = another.ready() && another.compile(launching) == Result::lost;
+    }
     if (survey.needs_shield)
         log(LogLevel::info, cat("the compiler of ", target.device().str(),
                                 " has ended a process; each new program is first compiled in a "
                                 "process of its own"));
     target.disk().save(survey_key(target),
-                       cat(survey.prefetches ? '1' : '0', survey.needs_shield ? '1' : '0'));
+                       cat(survey.prefetches ? '1' : '0', survey.needs_shield ? '1' : '0',
+                           survey.ends_at_launch ? '1' : '0'));
     return survey;
 }
 

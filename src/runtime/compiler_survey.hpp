@@ -19,13 +19,21 @@ struct CompilerSurvey {
     bool prefetches = true;
     /// Whether it has ended its process. Then each new program is first compiled in another one.
     bool needs_shield = false;
+    /// Whether it ends its process when a kernel is launched. Then that other process launches the
+    /// kernels of each program, too.
+    bool ends_at_launch = false;
 };
+
+/// Whether a process that compiles for the target launches the program's kernels before it keeps
+/// them, because the survey found that this may end it, or to find that out.
+bool wants_launches(const CompileTarget& target, const ProgramSource& source);
 
 /// The survey in the target's binary cache.
 std::optional<CompilerSurvey> known_survey(const CompileTarget& target);
 
-/// The survey in the cache; else has `executable` compile a program with a prefetch, and keeps what
-/// came of it. Where no process opens the device, the compiler counts as sound.
+/// The survey in the cache; else has `executable` compile a program with a prefetch, and if that
+/// ends it, launch a kernel with an array of vectors. Keeps what came of it. Where no process opens
+/// the device, the compiler counts as sound.
 CompilerSurvey survey_compiler(const CompileTarget& target,
                                const std::filesystem::path& executable);
 

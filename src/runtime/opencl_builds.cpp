@@ -8,7 +8,6 @@
 #include "runtime/build_again.hpp"
 #include "runtime/compile_program.hpp"
 #include "runtime/counting.hpp"
-#include "runtime/fma_trial.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/pocl_cache.hpp"
 #include "runtime/ptx_target.hpp"
@@ -98,11 +97,13 @@ std::string OpenCLBuilds::device_options(const ProgramSource& source) const {
 }
 
 bool OpenCLBuilds::fma_is_slow() const {
-    std::call_once(fma_tried_, [this] {
-        const auto build = [this](const ProgramSource& source) { return try_functions(source); };
-        fma_is_slow_ = dlprim::fma_is_slow(*this, context_, device_, build, !serves_);
-    });
+    std::call_once(fma_tried_, [this] { fma_is_slow_ = dlprim::fma_is_slow(trial_device()); });
     return fma_is_slow_;
+}
+
+TrialDevice OpenCLBuilds::trial_device() const {
+    const auto build = [this](const ProgramSource& source) { return try_functions(source); };
+    return {*this, context_, device_, build, !serves_};
 }
 
 const CompilerSurvey& OpenCLBuilds::survey() const {

@@ -11,6 +11,7 @@
 #include "runtime/math_survey.hpp"
 #include "runtime/pocl_declarations.hpp"
 #include "runtime/program.hpp"
+#include "runtime/speed_trials.hpp"
 
 #include <functional>
 #include <mutex>
@@ -52,6 +53,8 @@ class OpenCLBuilds : public CompileTarget {
         background_ = std::move(find);
     }
     bool compiles_at_launch() const noexcept override { return driver_keeps_; }
+    /// Whether work-items are the lanes of the driver's vectors. May run kernels.
+    bool vectors_are_slow() const { return dlprim::vectors_are_slow(trial_device()); }
     /// Which of the driver's functions are wrong. Programs are built with our texts in their place.
     MathSurvey& math() const noexcept { return math_; }
 
@@ -68,6 +71,7 @@ class OpenCLBuilds : public CompileTarget {
     cl_program make_corrected(const ProgramSource& source, bool ahead) const;
     /// Found when it is first asked for, which may run kernels.
     bool fma_is_slow() const;
+    TrialDevice trial_device() const;
     /// What this device needs beside a program's own options.
     std::string device_options(const ProgramSource& source) const;
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;

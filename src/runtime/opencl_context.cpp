@@ -115,6 +115,10 @@ class OpenCLContext : public PooledContext {
     void drain() noexcept override { queue_->drain(); }
     /// Sets the traits that can only be found by running something.
     void probe() {
+        if (traits_.wide_vectors && builds_->vectors_are_slow()) {
+            traits_.wide_vectors = false;
+            traits_.vector_width = 1;
+        }
         probe_matrix_units();
         // Engines for devices with wide vectors do not use sub-groups.
         if (traits_.subgroup_size != 0 && !traits_.wide_vectors &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fma() of floats is computed by integers, which takes many times as long as mad().
 // Implementations: rusticl22 rusticl22-gpu rusticl25 rusticl25-gpu rusticl25-plain zink25
-// The library: measures it, and calls mad() where no rounding is promised (src/runtime/fma_trial.hpp).
+// The library: measures it, and calls mad() where no rounding is promised (src/runtime/speed_trials.hpp).
 #include "opencl.h"
 
 static double time_of(const char* options) {

@@ -363,6 +363,7 @@ TEST_CASE("a compiler that compiles prefetches needs no shield") {
         REQUIRE(known_survey(target));
         CHECK(known_survey(target)->prefetches);
         CHECK_FALSE(known_survey(target)->needs_shield);
+        CHECK_FALSE(known_survey(target)->ends_at_launch);
     }
 }
 
@@ -391,6 +392,30 @@ TEST_CASE("a program that ends the compiler's process ends no other") {
             // What ended a process once is not tried again.
             CompileShield shield(target);
             CHECK_FALSE(shield.survives({"deadly", deadly, ""}, "/nowhere"));
+        }
+    }
+    CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a launch that ends the compiler's process ends no other") {
+    const std::string deadly =
+        "kernel __attribute__((reqd_work_group_size(1, 1, 1))) void deadly(global float* x)\n"
+        "{ x[0] = 1; }\n";
+    for (const Context& context : opencl_contexts()) {
+        if (context.info().platform == "Portable Computing Language") continue;
+        const CacheFolder folder;
+        const fs::path fragile =
+            script(folder, cat("FRAGILE_LAUNCH=1 LD_PRELOAD=", DLPRIM_FRAGILE_COMPILER, " exec ",
+                               executable.string()));
+        const Variable program("DLPRIM_COMPILE_PROGRAM", fragile);
+        // The second context finds what the first one has kept.
+        for (int time = 0; time < 2; ++time) {
+            const Context cold(context.info().id);
+            CHECK_THROWS_WITH(Access::impl(cold).build({"deadly", deadly, ""}),
+                              Catch::Contains("ends its process over 'deadly'"));
+            CHECK(run_adds(cold, Access::impl(cold).build(adds(4))) == 7);
+            const PendingPrograms pending = pending_adds(cold, 1);
+            CHECK(known_survey(*pending[0]->target())->ends_at_launch);
         }
     }
     CHECK_FALSE(has_children());
