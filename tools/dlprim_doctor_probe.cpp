@@ -115,6 +115,16 @@ Json trust(const std::string& id) {
     return {{"right", right}, {"unknown", unknown}, {"wrong", wrong}};
 }
 
+Json rows(const std::string& id) {
+    Json all = Json::array();
+    for (const KnownRows& of : known_rows(opened(id)))
+        all.push_back({{"operator", of.type},
+                       {"measured", of.measured},
+                       {"computed", of.computed},
+                       {"outdated", of.outdated}});
+    return {{"rows", all}};
+}
+
 Json answer_to(const Json& question) {
     const std::string what = question.at("what");
     const std::string device = question.value("device", "");
@@ -122,6 +132,7 @@ Json answer_to(const Json& question) {
     if (what == "open") return json_of(opened(device).traits());
     if (what == "peaks") return peaks(device);
     if (what == "trust") return trust(device);
+    if (what == "rows") return rows(device);
     if (what == "cases") return cases();
     if (what == "test") return test(question);
     return {{"error", "unknown question " + what}};

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace dlprim {
 
@@ -27,5 +28,19 @@ std::size_t export_tunings(const Context& context, const std::string& path);
 /// there is no such file, Error(invalid_argument) where it is no tuning database, Error(io), and
 /// Error(unsupported) where caches are disabled.
 std::size_t import_tunings(const std::string& path);
+
+/// How many rows of all databases are about an operator's problems on a device, for any driver.
+/// Problems without rows are decided by rules: by what engines estimate.
+struct KnownRows {
+    std::string type;          ///< the operator
+    std::size_t measured = 0;  ///< measured on such a device
+    std::size_t computed =
+        0;  ///< made by an offline compiler and a model; measured ones count first
+    std::size_t outdated =
+        0;  ///< made with another version of the engine, so that they do not count
+};
+/// The rows for the context's device, by operator. Empty while DLPRIM_TRAITS changes the device,
+/// since no row counts then.
+std::vector<KnownRows> known_rows(const Context& context);
 
 }  // namespace dlprim

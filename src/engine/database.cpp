@@ -115,13 +115,17 @@ bool is_int64(const json& value) {
                                       : value.is_number_integer();
 }
 
-/// Reads what a row says about its engine. Returns false if the layout, tuning or time is invalid.
+/// Reads what a row says about its engine. Returns false if the layout, tuning, time or mark is
+/// invalid.
 bool parse_measured(const json& item, TuningRow& row) {
     const json &layout = member(item, "layout"), &tuning = member(item, "tuning"),
                &seconds = member(item, "seconds");
     if (!layout.is_string() || !tuning.is_object() || !seconds.is_number()) return false;
     row.layout = layout.get<std::string>();
     row.seconds = seconds.get<double>();
+    const auto computed = item.find("computed");
+    if (computed != item.end() && !computed->is_boolean()) return false;
+    row.computed = computed != item.end() && computed->get<bool>();
     for (const auto& [name, value] : tuning.items()) {
         if (!is_int64(value)) return false;
         row.tuning[name] = value.get<std::int64_t>();
@@ -129,7 +133,7 @@ bool parse_measured(const json& item, TuningRow& row) {
     return row.seconds > 0;
 }
 
-/// Returns the valid rows, and the number of rows whose layout, tuning or time is invalid.
+/// Returns the valid rows, and the number of those for which parse_measured() returns false.
 std::pair<std::vector<DatabaseRow>, std::size_t> parse_rows(const json& items) {
     require(items.is_array(), "'rows' is not a list");
     std::vector<DatabaseRow> rows;
@@ -169,6 +173,11 @@ std::optional<std::filesystem::path> user_path() {
     return std::nullopt;
 }
 
+/// Whether a row may take the place of another one on the same problem and driver.
+bool may_replace(const DatabaseRow& row, const DatabaseRow& old) {
+    return !row.row.computed || old.row.computed;
+}
+
 /// The rows that this process knows, by device and problem.
 class Knowledge {
   public:
@@ -194,10 +203,26 @@ class Knowledge {
         const std::lock_guard lock(mutex_);
         load();
         std::vector<std::vector<TuningRow>> sources;
-        for (const bool hint : {false, true})
-            for (const Index* index : {&user_, &shipped_})
-                sources.push_back(select(*index, device, problem, hint));
+        for (const bool computed : {false, true})
+            for (const bool hint : {false, true})
+                for (const Index* index : {&user_, &shipped_})
+                    sources.push_back(select(*index, device, problem, hint, computed));
         return sources;
+    }
+
+    /// Counts the rows of the device by operator.
+    std::vector<KnownRows> count(const DeviceInfo& device) {
+        const std::lock_guard lock(mutex_);
+        load();
+        std::map<std::string, KnownRows> counts;
+        for (const Index* index : {&user_, &shipped_})
+            for (auto at = index->lower_bound(key(device.name, ""));
+                 at != index->end() && at->first.starts_with(key(device.name, "")); ++at)
+                for (const DatabaseRow& row : at->second)
+                    if (row.platform == device.platform) count(row, counts);
+        std::vector<KnownRows> all;
+        for (auto& [type, rows] : counts) all.push_back(std::move(rows));
+        return all;
     }
 
     std::vector<std::string> ignored() {
@@ -212,7 +237,8 @@ class Knowledge {
         for (const DatabaseRow& row : rows) {
             auto& known = user_[key(row.device, row.problem)];
             std::erase_if(known, [&](const DatabaseRow& old) {
-                return old.platform == row.platform && old.driver == row.driver;
+                return old.platform == row.platform && old.driver == row.driver &&
+                       may_replace(row, old);
             });
         }
         insert(user_, rows);
@@ -249,13 +275,27 @@ class Knowledge {
         return !found->second.empty() && found->second == row.source;
     }
 
+    void count(const DatabaseRow& row, std::map<std::string, KnownRows>& counts) {
+        const std::string type = row.problem.substr(0, row.problem.find(' '));
+        KnownRows& rows = counts[type];
+        rows.type = type;
+        if (!is_fresh(row))
+            ++rows.outdated;
+        else if (row.row.computed)
+            ++rows.computed;
+        else
+            ++rows.measured;
+    }
+
     std::vector<TuningRow> select(const Index& index, const DeviceInfo& device,
-                                  const std::string& problem, bool hint) {
+                                  const std::string& problem, bool hint, bool computed) {
         std::vector<TuningRow> rows;
         const auto found = index.find(key(device.name, problem));
         if (found == index.end()) return rows;
         for (const DatabaseRow& row : found->second) {
-            if ((row.driver == device.driver) == hint || row.platform != device.platform) continue;
+            if ((row.driver == device.driver) == hint || row.platform != device.platform ||
+                row.row.computed != computed)
+                continue;
             // The outdated row may belong to the engine that is now the fastest, so no row counts.
             if (!is_fresh(row)) return {};
             const auto same = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& other) {
@@ -337,11 +377,10 @@ std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view 
         check_format(root);
         auto [rows, left_out] = parse_rows(member(root, "rows"));
         if (left_out > 0)
-            complain(
-                cat(what, ": ", left_out, left_out == 1 ? " row is" : " rows are",
-                    " left out: a layout is not a text, a tuning is not of whole numbers, or a "
-                    "time is not above 0"),
-                ignored);
+            complain(cat(what, ": ", left_out, left_out == 1 ? " row is" : " rows are",
+                         " left out: a layout is not a text, a tuning is not of whole numbers, a "
+                         "time is not above 0, or \"computed\" is neither true nor false"),
+                     ignored);
         return std::move(rows);
     } catch (const json::exception& error) {
         refuse(complaint(error));
@@ -356,11 +395,12 @@ std::string print_database(const std::vector<DatabaseRow>& rows) {
     std::string text = "{\"format\": 2, \"rows\": [";
     const char* separator = "\n";
     for (const DatabaseRow& row : rows) {
-        const json item = {{"device", row.device},          {"platform", row.platform},
-                           {"driver", row.driver},          {"problem", row.problem},
-                           {"engine", row.row.engine},      {"layout", row.row.layout},
-                           {"seconds", row.row.seconds},    {"source", row.source},
-                           {"tuning", json(row.row.tuning)}};
+        json item = {{"device", row.device},          {"platform", row.platform},
+                     {"driver", row.driver},          {"problem", row.problem},
+                     {"engine", row.row.engine},      {"layout", row.row.layout},
+                     {"seconds", row.row.seconds},    {"source", row.source},
+                     {"tuning", json(row.row.tuning)}};
+        if (row.row.computed) item["computed"] = true;
         text += separator + item.dump(-1, ' ', false, json::error_handler_t::replace);
         separator = ",\n";
     }
@@ -389,8 +429,9 @@ void update_database(const std::filesystem::path& path, const std::vector<Databa
         return std::tie(row.device, row.platform, row.driver, row.problem);
     };
     std::erase_if(all, [&](const DatabaseRow& old) {
-        return std::any_of(rows.begin(), rows.end(),
-                           [&](const DatabaseRow& row) { return place(row) == place(old); });
+        return std::any_of(rows.begin(), rows.end(), [&](const DatabaseRow& row) {
+            return place(row) == place(old) && may_replace(row, old);
+        });
     });
     all.insert(all.end(), rows.begin(), rows.end());
     std::sort(all.begin(), all.end(), [&](const DatabaseRow& a, const DatabaseRow& b) {
@@ -443,6 +484,10 @@ std::size_t export_tunings(const Context& context, const std::string& path) {
              " yet; dlprim_tune measures engines and adds rows");
     write_file_atomically(path, print_database(rows));
     return rows.size();
+}
+
+std::vector<KnownRows> count_tunings(const DeviceInfo& device) {
+    return is_as_itself() ? Knowledge::instance().count(device) : std::vector<KnownRows>();
 }
 
 std::size_t import_tunings(const std::string& path) {

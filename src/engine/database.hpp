@@ -4,9 +4,10 @@
 //
 // Sources are consulted in this order: the user's database (the JSON file that DLPRIM_TUNING names,
 // else tuning.json in the cache folder); the database shipped with the library; rows of another
-// driver of the same device, which are only hints. Without any row the planner uses the lowest
-// estimate. Only tuning writes to a database. Rows are ignored if the source of their engine has
-// changed since.
+// driver of the same device, which are only hints. Rows that an offline compiler and a model have
+// computed come after all that were measured. Without any row the planner uses the lowest estimate.
+// Only tuning writes to a database. Rows are ignored if the source of their engine has changed
+// since.
 //
 // A row names what it sets: the layout by LayoutChoice::name(), and the tile by rows, columns and
 // so on. So it stays valid when tables and models in its engine change. Whoever uses a row must
@@ -15,6 +16,8 @@
 #pragma once
 
 #include "engine/engine.hpp"
+
+#include <dlprim/tuning.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -28,8 +31,9 @@ struct TuningRow {
     std::string engine;
     std::string layout;  ///< LayoutChoice::name() of the layouts it was measured with
     Tuning tuning;
-    double seconds = 0;  ///< as measured when the row was made
-    bool hint = false;   ///< measured with another driver
+    double seconds = 0;     ///< as measured when the row was made
+    bool hint = false;      ///< made with another driver
+    bool computed = false;  ///< made by an offline compiler and a model, not measured
 };
 
 /// Returns what is known about the problem (without layouts) on the context's device: for each
@@ -45,6 +49,9 @@ std::vector<std::string> ignored_tunings();
 void store_tunings(ContextImpl& context, const Problem& problem,
                    const std::vector<TuningRow>& rows);
 
+/// known_rows() of a device. The engines must be registered.
+std::vector<KnownRows> count_tunings(const DeviceInfo& device);
+
 /// A row as a file stores it.
 struct DatabaseRow {
     std::string device, platform, driver;
@@ -54,10 +61,11 @@ struct DatabaseRow {
 };
 
 /// Parses the rows of a database: {"format": 2, "rows": [{"device", "platform", "driver",
-/// "problem", "engine", "layout", "tuning", "seconds", "source"}, ...]}. Throws
-/// Error(invalid_argument), which names `what`. That includes format 1, whose rows named layouts
-/// and tiles by their positions in tables. Rows with an invalid layout, tuning or time are left
-/// out. How many is logged, and added to `ignored` if given.
+/// "problem", "engine", "layout", "tuning", "seconds", "source"}, ...]}. A computed row also has
+/// "computed": true. Other members of the file are ignored. Throws Error(invalid_argument), which
+/// names `what`. That includes format 1, whose rows named layouts and tiles by their positions in
+/// tables. Rows with an invalid layout, tuning, time or mark are left out. How many is logged, and
+/// added to `ignored` if given.
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what,
                                         std::vector<std::string>* ignored = nullptr);
 std::string print_database(const std::vector<DatabaseRow>& rows);
@@ -67,7 +75,7 @@ std::string print_database(const std::vector<DatabaseRow>& rows);
 std::vector<DatabaseRow> load_database(const std::filesystem::path& path,
                                        std::vector<std::string>* ignored = nullptr);
 /// Replaces the rows of the problems that `rows` cover, and keeps what other processes have written
-/// in the meantime. Throws Error(io).
+/// in the meantime. Computed rows replace no measured ones. Throws Error(io).
 void update_database(const std::filesystem::path& path, const std::vector<DatabaseRow>& rows);
 
 /// The rows shipped with the library.

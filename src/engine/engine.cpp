@@ -95,8 +95,17 @@ std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const
 
 Verdict offers(const Engine& engine, const Traits& device, const Problem& laid,
                const Tuning& tuning) {
-    const std::vector<Tuning> all = tunings_of(engine, device, laid);
-    if (std::find(all.begin(), all.end(), tuning) != all.end()) return Verdict::yes();
+    const auto has = [&](const Traits& traits) {
+        const std::vector<Tuning> all = tunings_of(engine, traits, laid);
+        return std::find(all.begin(), all.end(), tuning) != all.end();
+    };
+    if (has(device)) return Verdict::yes();
+    Traits roomy = device;
+    roomy.item_registers = 0;
+    if (device.item_registers != 0 && has(roomy))
+        return Verdict::no(cat("its tile {", text_of(tuning), "} needs more than the ",
+                               device.item_registers,
+                               " registers that a work-item has on this device, and would spill"));
     return Verdict::no(cat("it has no tuning {", text_of(tuning), "} for this problem"));
 }
 

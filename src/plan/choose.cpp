@@ -59,6 +59,7 @@ Verdict know(ContextImpl& context, const Problem& problem, const TuningRow& row,
     known.layouts = std::move(*layouts);
     known.tuning = row.tuning;
     known.seconds = row.seconds;
+    known.computed = row.computed;
     return offers(*known.engine, context.traits(), with_layouts(problem, known.layouts),
                   row.tuning);
 }

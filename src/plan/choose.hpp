@@ -50,6 +50,7 @@ struct KnownTuning {
     Tuning tuning;
     LayoutChoice layouts;
     double seconds = 0;
+    bool computed = false;  ///< as in TuningRow
 };
 /// The known tunings of a problem (without layouts), the fastest first. Rows come from files and
 /// may contain anything: for each row that no engine supports, `passed_over` is called with the

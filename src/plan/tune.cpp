@@ -122,6 +122,12 @@ std::optional<std::vector<TuningRow>> tune_problem(ContextImpl& context, const P
     return rows;
 }
 
+/// Whether the problem was measured; computed rows are replaced.
+bool is_measured(ContextImpl& context, const Problem& problem) {
+    const std::vector<KnownTuning> known = known_tunings(context, problem);
+    return !known.empty() && !known.front().computed;
+}
+
 }  // namespace
 
 void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
@@ -132,8 +138,7 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
     for (const Node& node : graph.nodes) {
         if (node.op->is_view() || !node.engine.empty()) continue;
         Problem problem = problem_of(context.traits(), graph, node, constant);
-        if (!seen.insert(problem.key(false)).second || !known_tunings(context, problem).empty())
-            continue;
+        if (!seen.insert(problem.key(false)).second || is_measured(context, problem)) continue;
         problems.emplace_back(node.name, std::move(problem));
     }
     const int total = static_cast<int>(problems.size());
@@ -175,6 +180,11 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
         notes.push_back(
             cat("the time for tuning was too short for ", total - done, " of ", total, " problems",
                 measured > 0 ? "; another run continues with them" : "; give it more time"));
+}
+
+std::vector<KnownRows> known_rows(const Context& context) {
+    OperatorRegistry::instance();  // registers the engines, too
+    return count_tunings(context.info());
 }
 
 }  // namespace dlprim

@@ -24,6 +24,7 @@ answers = {
              "mma": False, "matrix_fp16": False, "matrix_bf16": False},
     "peaks": {"error": "none"},
     "trust": {"right": 0, "unknown": 0, "wrong": []},
+    "rows": {"rows": []},
     "cases": {"cases": [{"type": "Flip", "name": "basic"}, {"type": "Abs", "name": "basic"}]},
 }
 for line in os.fdopen(3):
@@ -148,6 +149,7 @@ class Doctor(DoctorTest):
         text = done.stdout.decode()
         self.assertIn(" 0 wrong, 1 crashed, ", text)
         self.assertIn("Flip/basic forward crashed: the driver's process was ended by signal", text)
+        self.assertIn("tuning rows     none: rules choose engines", text)
         self.assertRegex(text, r"stopped: Abs/basic had run for \d+ s")
         self.assertRegex(done.stderr.decode(), r"^dlprim_doctor: \d+ s: testing 0:0: (Abs|Flip)/basic \(\d of 2 done\)\n")
 

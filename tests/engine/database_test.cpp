@@ -181,6 +181,66 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     CHECK(load_database(path).size() == 7);
 }
 
+TEST_CASE("Computed rows count below measured ones, and replace none") {
+    const auto path = fresh_file("computed.json");
+    setenv("DLPRIM_TUNING", path.c_str(), 1);
+    const Context context("cpu");
+    ContextImpl& device = Access::impl(context);
+    Problem problem;
+    problem.op = "MatMul";
+    problem.precision = Precision::tf32;
+    const auto made = [&](const std::string& driver, double seconds, bool computed) {
+        DatabaseRow one = row(problem.key(false), seconds);
+        one.device = context.info().name;
+        one.platform = context.info().platform;
+        one.driver = driver;
+        one.row.computed = computed;
+        return one;
+    };
+    const DatabaseRow computed = made(context.info().driver, 0.125, true);
+    const auto read = parse_database(print_database({computed, made("x", 1, false)}), "text");
+    REQUIRE(read.size() == 2);
+    CHECK(read[0].row.computed);
+    CHECK_FALSE(read[1].row.computed);
+    const std::string text = print_database({computed});
+    std::string spoilt = text;
+    spoilt.replace(spoilt.find("true"), 4, "1234");
+    CHECK(parse_database(spoilt, "text").empty());
+
+    const auto import = [&](const std::vector<DatabaseRow>& rows) {
+        const auto file = fresh_file("import.json");
+        std::ofstream(file) << print_database(rows);
+        import_tunings(file.string());
+        return lookup_tunings(device, problem);
+    };
+    auto found = import({computed});
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].computed);
+    // A slower row that another driver's device has measured is closer to the truth.
+    found = import({made("another driver", 1, false)});
+    REQUIRE(found.size() == 1);
+    CHECK_FALSE(found[0].computed);
+    CHECK(found[0].hint);
+    store_tunings(device, problem, {made("", 2, false).row});
+    found = import({computed});
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].seconds == 2);
+    CHECK_FALSE(found[0].computed);
+
+    DatabaseRow old = made(context.info().driver, 1, false);
+    old.source = "another source";
+    old.problem = "Softmax inference";
+    import({old});
+    for (const KnownRows& rows : known_rows(context)) {
+        if (rows.type == "Softmax") CHECK(rows.outdated == 1);
+        if (rows.type == "MatMul") {
+            CHECK(rows.measured >= 2);
+            CHECK(rows.computed == 1);
+        }
+    }
+    CHECK(known_rows(context).size() >= 2);
+}
+
 TEST_CASE("Threads store and find rows and what checks of engines found") {
     const auto path = fresh_file("threads.json");
     setenv("DLPRIM_TUNING", path.c_str(), 1);

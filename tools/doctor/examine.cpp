@@ -216,6 +216,8 @@ void examine_device(Json& device, Child& child, const Text& probe, const Json& c
         device["checks"] = {{"right", trust.at("right")}, {"unknown", trust.at("unknown")}};
         device["distrusted"] = trust.at("wrong");
     }
+    const Json known = child.ask({{"what", "rows"}, {"device", id}}, patience);
+    if (!known.contains("error")) device["tuning_rows"] = known.at("rows");
     device["self_test"] = DeviceTest(probe, cases, id, options, start).run();
 }
 

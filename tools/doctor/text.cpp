@@ -113,6 +113,7 @@ class Report {
                      number(peaks.at("wait_us")) + " us");
         }
         if (device.contains("distrusted")) trust(device);
+        if (device.contains("tuning_rows")) tuning_rows(device.at("tuning_rows"));
         if (device.contains("self_test")) self_test(device.at("self_test"));
     }
 
@@ -125,6 +126,22 @@ class Report {
         for (const Json& one : wrong)
             line("    disabled: " + one.at("engine").get<Text>() + ": " +
                  one.at("reason").get<Text>());
+    }
+
+    /// How engines and tiles are chosen: by rows of databases, else by rules.
+    void tuning_rows(const Json& rows) {
+        const Text name = "  tuning rows     ";
+        if (rows.empty()) line(name + "none: rules choose engines and tiles of all operators");
+        for (const Json& of : rows) {
+            Text text;
+            for (const char* kind : {"measured", "computed", "outdated"})
+                if (of.at(kind) != 0)
+                    text += (text.empty() ? "" : ", ") + of.at(kind).dump() + ' ' + kind;
+            line((&of == &rows.front() ? name : Text(name.size(), ' ')) +
+                 of.at("operator").get<Text>() + ": " + text);
+        }
+        if (!rows.empty())
+            line(Text(name.size(), ' ') + "rules choose for all problems without a row");
     }
 
     void traits(const Json& traits) {

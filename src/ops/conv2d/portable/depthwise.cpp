@@ -111,21 +111,28 @@ struct Block {
           outputs(work.columns.block(tuning.at("outputs"))) {}
 };
 
-TuneSpace block_space(const Work& work, const std::vector<std::int64_t>& outputs) {
+/// Whether a work-item has registers for a block: compilers read all of its pixels first.
+bool registers_fit(const Traits& device, const Work& work, std::int64_t rows,
+                   std::int64_t outputs) {
+    const std::int64_t pixels = work.rows.span(rows) * work.columns.span(outputs);
+    return device.item_registers == 0 || pixels + rows * outputs <= device.item_registers;
+}
+
+/// The blocks to try, of those for which a work-item has registers.
+TuneSpace block_space(const Traits& device, const Work& work,
+                      const std::vector<std::int64_t>& outputs) {
     const auto sizes = [](const Axis& axis, const std::vector<std::int64_t>& wanted) {
         std::vector<std::int64_t> all;
         for (const std::int64_t size : wanted)
             if (all.empty() || all.back() != axis.block(size)) all.push_back(axis.block(size));
         return all;
     };
-    return {{"rows", sizes(work.rows, {1, 2, 4, 7, 8})}, {"outputs", sizes(work.columns, outputs)}};
-}
-
-/// Whether a work-item has registers for a block: compilers read all of its pixels first.
-bool registers_fit(const Traits& device, const Work& work, std::int64_t rows,
-                   std::int64_t outputs) {
-    const std::int64_t pixels = work.rows.span(rows) * work.columns.span(outputs);
-    return device.item_registers == 0 || pixels + rows * outputs <= device.item_registers;
+    TuneSpace space;
+    for (const std::int64_t across : sizes(work.columns, outputs))
+        for (const std::int64_t rows : sizes(work.rows, {1, 2, 4, 7, 8}))
+            if (registers_fit(device, work, rows, across))
+                space.tiles.push_back({{"outputs", across}, {"rows", rows}});
+    return space;
 }
 
 /// Vectors as wide as the image's rows allow, and as many rows as leave at least `least` blocks.
@@ -213,8 +220,8 @@ class Depthwise : public ConvolutionEngine {
         return direct_seconds(device, problem, 1) + program_seconds(device);
     }
 
-    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
-        return block_space(work_of(problem), {1, 2, 4, 8});
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        return block_space(device, work_of(problem), {1, 2, 4, 8});
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // At least as many blocks as keep the device busy: 16 warps per compute unit.
@@ -270,8 +277,8 @@ class DepthwiseFilter : public ConvolutionEngine {
                program_seconds(device);
     }
 
-    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
-        return block_space(Work::forward(Geometry::of(problem)), {1, 2, 4});
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        return block_space(device, Work::forward(Geometry::of(problem)), {1, 2, 4});
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         return default_block(device, Work::forward(Geometry::of(problem)), 1);
