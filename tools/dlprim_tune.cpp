@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // dlprim_tune: measures engines for a network on a device, exports the results to other machines,
-// fills the caches of compiled kernels ahead of the first use of networks, and writes kernels for
-// compilers of devices that are not here.
+// fills the caches of compiled kernels ahead of the first use of networks, writes kernels for
+// compilers of devices that are not here, and writes what others need to know of a device.
 #include "benchmark_support.hpp"
 #include "common.hpp"
+#include "tune_share.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,7 @@ using namespace dlprim;
 namespace {
 
 struct Options {
-    std::string net, device, export_to, import_from, kernels_to;
+    std::string net, device, export_to, import_from, kernels_to, share_to;
     std::vector<std::string> prewarm;
     tools::EngineOptions engines;
     std::int64_t batch = 0;
@@ -118,10 +119,11 @@ void write_kernels(const Options& options, const Context& context) {
     if (!options.net.empty()) nets.insert(nets.begin(), options.net);
     KernelFolder folder(options.kernels_to, context);
     for (const std::string& path : nets) {
-        const Net net = tools::open_net(context, path, net_options(options, context, path));
+        Net net = tools::open_net(context, path, net_options(options, context, path));
         const SolverOptions solver;
         const auto programs = planned_programs(net, options.training ? &solver : nullptr);
         folder.add(path, programs);
+        for (const std::string& note : net.notes()) std::printf("%s\n", note.c_str());
         std::printf("%s: %zu programs to %s\n", path.c_str(), programs.size(),
                     options.kernels_to.c_str());
     }
@@ -147,6 +149,8 @@ void tune(const Options& options) {
     if (!options.export_to.empty())
         std::printf("%zu rows to %s\n", export_tunings(context, options.export_to),
                     options.export_to.c_str());
+    if (!options.share_to.empty())
+        tools::share_tunings(context, options.share_to, std::min(options.seconds, 120.0));
 }
 
 }  // namespace
@@ -160,7 +164,8 @@ int main(int argc, char** argv) {
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_flag("--train", options.training, "the problems of the training step");
     tools::add_precision_option(app, options.engines);
-    app.add_option("--seconds", options.seconds, "stop measuring after so long (600)")
+    app.add_option("--seconds", options.seconds,
+                   "stop measuring after so long (600), and the tests of --share (120)")
         ->check(CLI::PositiveNumber);
     auto* import =
         app.add_option("--import", options.import_from, "first take over the rows of a file");
@@ -173,10 +178,13 @@ int main(int argc, char** argv) {
         ->type_name("DIR");
     auto* to =
         app.add_option("--export", options.export_to, "at last write this device's rows to a file");
+    auto* share = app.add_option("--share", options.share_to,
+                                 "at last write this device's rows, traits and peaks, and what a "
+                                 "self-test finds, to a file that fits into an issue");
     app.callback([&] {
-        if (net->count() + import->count() + to->count() + warm->count() == 0)
+        if (net->count() + import->count() + to->count() + warm->count() + share->count() == 0)
             throw CLI::ValidationError("dlprim_tune",
-                                       "give a NET, --prewarm, --import or --export");
+                                       "give a NET, --prewarm, --import, --export or --share");
     });
     return tools::run_command(app, argc, argv, [&] { tune(options); });
 }

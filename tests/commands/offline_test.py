@@ -45,6 +45,26 @@ class Offline(CommandTest):
             counts.append(int(re.search(r"(\d+) programs to ", out)[1]))
         self.assertGreater(counts[1], counts[0])
 
+    def test_rows_whose_tiles_spill_are_passed_over(self):
+        """Rows that an H200 measured, as if an RX 580 had, which has 64 registers for an item."""
+        net = self.write("net.json", network({"x": [64, 128, 28, 28]}, ["y"],
+                                             operator("Convolution2D", "y", "x", channels_in=128, channels_out=256, kernel=[1, 1],
+                                                      stride=[2, 2], pad=[0, 0], dilate=[1, 1], groups=1)))
+        rows = [row for row in json.loads((ROOT / "databases/nvidia_h200.json").read_text())["rows"]
+                if row["engine"] == "conv2d.implicit_gemm" and row["tuning"]["rows"] == 128]
+        self.assertTrue(rows)
+        device = json.loads((DEVICES / "rx580.json").read_text())
+        bias = "(float[64, 128, 28, 28], float[256, 128, 1, 1]!, float[256]!) -> (float[64, 256, 14, 14])"
+        problem = rows[0]["problem"].split("(")[0] + bias
+        as_here = {"device": device["name"], "platform": "described", "driver": f"clang {device['target']}"}
+        for splits, words in ((1, r"needs more than the \d+ registers that a work-item has on this device, and would spill"),
+                              (77, "it has no tuning")):
+            row = rows[0] | as_here | {"problem": problem, "tuning": rows[0]["tuning"] | {"splits": splits}}
+            here = {"DLPRIM_TUNING": str(self.write("rows.json", {"format": 2, "rows": [row]}))}
+            out = self.succeed("tune", "-d", f"file:{DEVICES / 'rx580.json'}", "--write-kernels", self.folder / "kernels", net,
+                               **here).out
+            self.assertRegex(out, "a row of the tuning database is skipped: .*conv2d.implicit_gemm.*" + words)
+
     def test_a_described_device_runs_nothing(self):
         net = self.write("net.json", NET)
         self.refuse(["Mali-G610", "is described by a file", "planned_programs()"], "tune", "--prewarm", net, "-d", f"file:{DEVICES / 'mali_g610.json'}")

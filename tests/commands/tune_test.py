@@ -5,7 +5,7 @@ import json
 import re
 import unittest
 
-from commands import DEVICES, CommandTest, main, network, operator
+from commands import DEVICES, ROOT, CommandTest, main, network, operator
 
 NET = network({"x": [2, 8, 12, 12]}, ["y"],
               operator("Convolution2D", "conv", "x", channels_out=16, kernel=3, pad=1),
@@ -110,6 +110,43 @@ class Tune(CommandTest):
         self.assertRegex(result.out, "tuned [12] problems?")
         self.assertEqual(len(result.err.splitlines()), 1, result.err)
         self.assertTrue(result.err.startswith("dlprim_tune: warning: tuning database: cannot create "), result.err)
+
+    def test_what_is_shared(self):
+        """One file has the rows, the device and a self-test, and is a database that --import takes."""
+        device = DEVICES[-1]
+        net = self.write("net.json", NET)
+        here, there = ({"DLPRIM_TUNING": str(self.folder / name)} for name in ("here.json", "there.json"))
+        file = self.folder / "share.json"
+        self.succeed("tune", net, "-d", device, "--seconds", "40", **here)
+        out = self.succeed("tune", "-d", device, "--seconds", "10", "--share", file, **here).out
+        shared = json.loads(file.read_text())
+        rows = json.loads((self.folder / "here.json").read_text())["rows"]
+        self.assertEqual(shared["rows"], rows)
+        self.assertIn(f"{len(rows)} rows, a self-test and peaks to {file}", out)
+        about = shared["shared"]
+        for name in ("name", "platform", "driver"):
+            self.assertEqual(about[name], rows[0][name.replace("name", "device")])
+        self.assertGreater(about["traits"]["max_alloc_mib"], 0)
+        self.assertGreater(about["peaks"]["copy_gbytes_per_s"], 0)
+        self.assertGreater(about["self_test"]["right"], 0)
+        self.assertEqual([row for row in about["self_test"]["rows"] if row["outcome"] == "right"], [])
+        self.assertRegex(about["version"], r"^\d+\.\d+\.\d+$")
+        self.assertIn(f"{len(rows)} rows from", self.succeed("tune", "-d", device, "--import", file, **there).out)
+        # The doctor says what is known, and how.
+        self.write("there.json", {"format": 2, "rows": [row | ({"computed": True} if row["engine"].startswith("conv") else {})
+                                                        for row in rows]})
+        text = self.succeed("doctor", "-d", device, "--quick", "--operator", "Flip", **there).out
+        self.assertRegex(text, r"tuning rows +Convolution2D: \d+ computed\n +\w+: \d+ measured\n +rules choose for all ")
+
+    def test_a_device_without_rows_is_shared_too(self):
+        file = self.folder / "share.json"
+        self.succeed("tune", "-d", "cpu", "--seconds", "2", "--share", file, DLPRIM_TUNING=str(self.folder / "t.json"))
+        shared = json.loads(file.read_text())
+        self.assertEqual((shared["rows"], shared["shared"]["id"]), ([], "cpu"))
+        self.assertGreater(shared["shared"]["self_test"]["unfinished"], 0, "two seconds do not suffice")
+        described = f"file:{ROOT / 'databases/devices/hd530.json'}"
+        self.refuse(["--share", "hd530.json"], "tune", "-d", described, "--share", file)
+        self.refuse(["/nonexistent/"], "tune", "-d", "cpu", "--share", "/nonexistent/x", DLPRIM_TUNING=str(self.folder / "t.json"))
 
     def test_benchmark_tunes(self):
         net = self.write("net.json", NET)
