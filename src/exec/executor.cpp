@@ -33,6 +33,14 @@ bool is_own(const Block& block) {
     return block.name == "constants" || block.name == "scalars";
 }
 
+/// The blocks of what the plan has packed and folded, of which it may have several.
+std::vector<std::size_t> own_constants(const Plan& plan) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < plan.blocks.size(); ++i)
+        if (plan.blocks[i].name == "constants") found.push_back(i);
+    return found;
+}
+
 constexpr std::size_t scalar_bytes = 128;  // the most that one fill can write
 
 }  // namespace
@@ -198,7 +206,8 @@ BufferRef Executor::resolve(const Place& place) const {
 /// Whether a run may find the place in other memory than the last one did.
 bool Executor::moves(const Place& place) const {
     if (place.kind == Place::Kind::slab) return brief_scratch_ || shared_slabs_ != nullptr;
-    return brief_scratch_ && place.kind == Place::Kind::block && place.index == constants_;
+    return brief_scratch_ && place.kind == Place::Kind::block &&
+           plan_->blocks[static_cast<std::size_t>(place.index)].name == "constants";
 }
 
 void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound) {
@@ -230,18 +239,19 @@ void Executor::take_scratch() {
     for (std::size_t i = 0; i < slabs_.size(); ++i)
         slabs_[i] = device.allocate_cached(plan_->slabs[i]);
     if (!brief_constants_) return;
-    const auto index = static_cast<std::size_t>(constants_);
-    const std::uint64_t bytes = plan_->blocks[index].bytes;
     const std::uint32_t zero = 0;
-    blocks_[index] = device.allocate_cached(bytes);
-    device.queue().fill({blocks_[index].get(), 0}, bytes / 4 * 4, &zero, sizeof(zero));
+    for (const std::size_t index : own_constants(*plan_)) {
+        const std::uint64_t bytes = plan_->blocks[index].bytes;
+        blocks_[index] = device.allocate_cached(bytes);
+        device.queue().fill({blocks_[index].get(), 0}, bytes / 4 * 4, &zero, sizeof(zero));
+    }
     setup_done_ = false;
 }
 
 void Executor::forget_constants() {
     if (!brief_scratch_ || constants_ < 0 || !plan_->literals.empty()) return;
     brief_constants_ = true;
-    blocks_[static_cast<std::size_t>(constants_)].reset();
+    for (const std::size_t index : own_constants(*plan_)) blocks_[index].reset();
 }
 
 void Executor::release_bindings() noexcept {
@@ -252,7 +262,8 @@ void Executor::release_bindings() noexcept {
 void Executor::release_scratch() noexcept {
     if (!brief_scratch_ && shared_slabs_ == nullptr) return;
     for (std::shared_ptr<Buffer>& slab : slabs_) slab.reset();
-    if (brief_constants_) blocks_[static_cast<std::size_t>(constants_)].reset();
+    if (brief_constants_)
+        for (const std::size_t index : own_constants(*plan_)) blocks_[index].reset();
 }
 
 std::uint64_t Executor::kept_bytes(bool with_blocks_of_net) const {

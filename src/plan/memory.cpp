@@ -69,6 +69,22 @@ class MemoryPlanner {
         return place;
     }
 
+    /// The same among constants, which are several blocks where one would be larger than what the
+    /// device allocates.
+    Place among_constants(std::uint64_t bytes) {
+        const auto has_room = [&](const Block& b) {
+            return b.name == "constants" &&
+                   (b.bytes == 0 || b.bytes + aligned(bytes, 256) <= device_.max_alloc_bytes);
+        };
+        auto found = std::find_if(plan_.blocks.begin(), plan_.blocks.end(), has_room);
+        if (found == plan_.blocks.end())
+            found = plan_.blocks.insert(plan_.blocks.end(), {"constants", 0});
+        const Place place{Place::Kind::block, static_cast<int>(found - plan_.blocks.begin()),
+                          found->bytes};
+        found->bytes += aligned(bytes, 256);
+        return place;
+    }
+
     /// A part with a fixed offset in a block that all plans of a net share.
     Place part_of(const std::string& name, std::uint64_t offset, std::uint64_t block_bytes) {
         const Place place{Place::Kind::block, block(name), offset};
@@ -144,7 +160,7 @@ class MemoryPlanner {
                     break;
                 }
                 case Role::constant:
-                    place = in_block("constants", bytes);
+                    place = among_constants(bytes);
                     plan_.literals.emplace_back(id, place.offset);
                     break;
                 case Role::state:
@@ -228,7 +244,7 @@ class MemoryPlanner {
             if (s.first >= setup || s.last < setup) continue;
             s.place = place_found(contents[i]);
             wanted[i] = s.place.kind == Place::Kind::none;
-            if (wanted[i]) s.place = in_block("constants", s.bytes);
+            if (wanted[i]) s.place = among_constants(s.bytes);
             if (!contents[i].empty()) plan_.kept.emplace_back(contents[i], s.place);
         }
         if (options_.kept != nullptr) find_done_setup(std::move(wanted));

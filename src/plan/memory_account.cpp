@@ -224,13 +224,24 @@ class MemoryAccount {
     }
 
     void check_pieces(std::uint64_t limit) const {
-        for_each_piece([&](std::uint64_t bytes, const auto& name, bool grows) {
+        const auto check = [&](std::uint64_t bytes, const auto& name, bool grows) {
             if (bytes > device_.max_alloc_bytes)
-                fail(ErrorKind::out_of_memory, "'", name(), "' needs ", mib(bytes),
+                fail(ErrorKind::out_of_memory, name(), " needs ", mib(bytes),
                      " in one allocation, the device allows ", mib(device_.max_alloc_bytes),
                      " per allocation and has ", mib(device_.global_bytes),
                      grows ? batch_hint(limit) : "");
+        };
+        for_each_piece([&](std::uint64_t bytes, const auto& name, bool grows) {
+            check(
+                bytes, [&] { return cat("'", name(), "'"); }, grows);
         });
+        for (const Stored& s : schedule_.stored)
+            if (s.alias < 0 && s.place.kind == Place::Kind::block)
+                check(
+                    s.bytes, [&] { return cat("'", name_of_stored(s), "'"); }, false);
+        for (const Block& b : plan_.blocks)
+            check(
+                b.bytes, [&] { return cat("the block of ", b.name); }, false);
     }
 
     std::string batch_hint(std::uint64_t limit) const {
@@ -270,9 +281,8 @@ class MemoryAccount {
 
 bool MemoryMap::fits() const {
     return setup_peak_bytes <= limit_bytes &&
-           std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) {
-               return entry.kind == Entry::Kind::block || entry.bytes <= largest_allocation;
-           });
+           std::all_of(entries.begin(), entries.end(),
+                       [&](const Entry& entry) { return entry.bytes <= largest_allocation; });
 }
 
 void account_for(MemoryPlan& plan, const Traits& device, const Graph& graph,
