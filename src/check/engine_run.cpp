@@ -3,6 +3,7 @@
 #include "check/engine_run.hpp"
 
 #include "base/text.hpp"
+#include "engine/build_launch.hpp"
 #include "engine/disabled.hpp"
 #include "engine/launch.hpp"
 #include "engine/pointwise/job.hpp"
@@ -224,7 +225,7 @@ EngineRun::Memory EngineRun::reordered(const BufferRef& from, const Operand& ope
 }
 
 std::unique_ptr<Launch> EngineRun::build() const {
-    auto launch = way_.engine->build(device_, way_.problem, way_.tuning);
+    auto launch = build_launch(*way_.engine, device_, way_.problem, way_.tuning);
     launch->set_owner(owner_of(*way_.engine));
     if (const std::vector<Scalar> scalars = scalars_of(way_.problem); !scalars.empty())
         launch->set_scalars(scalars);

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "engine/launch.hpp"
 #include "runtime/program_memo.hpp"
+#include "runtime/split_launch.hpp"
 
 #include <algorithm>
 #include <map>
@@ -95,7 +96,9 @@ struct ParsedText {
 
     std::string text, options, hash;
     std::map<std::string, std::vector<KernelParameter>, std::less<>> kernels;
-    bool asks_for_ids = false;  ///< outside of its kernels, or it has sub-groups of a given size
+    /// Outside of its kernels, or by a macro of the runtime's, or it has sub-groups of a given
+    /// size.
+    bool asks_for_ids = false;
     bool can_be_numbered = false;
     std::string defines;             ///< the lines of its options
     std::vector<std::string> names;  ///< what it declares beside kernels and macros
@@ -108,6 +111,7 @@ ParsedText::ParsedText(const ProgramSource& source)
       hash(hash_of(source)),
       kernels(kernel_signatures(text)) {
     asks_for_ids =
+        has_group_offsets(text) ||
         mentions_outside_kernels(text, {"get_group_id", "get_global_id", "get_global_size",
                                         "get_num_groups", "intel_reqd_sub_group_size"});
     if (!mentions(text,

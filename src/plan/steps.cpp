@@ -3,6 +3,7 @@
 #include "plan/steps.hpp"
 
 #include "base/text.hpp"
+#include "engine/build_launch.hpp"
 #include "engine/disabled.hpp"
 #include "graph/operator.hpp"
 #include "plan/engine_failed.hpp"
@@ -122,7 +123,7 @@ std::unique_ptr<Launch> StepBuilder::make_launch(const Step& step, const Work& w
     try {
         std::unique_ptr<Launch> launch =
             work.packed < 0
-                ? work.engine->build(context_, work.problem, work.tuning)
+                ? build_launch(*work.engine, context_, work.problem, work.tuning)
                 : work.engine->build_packing(context_, work.problem, work.tuning, work.packed);
         launch->set_owner(cat("[", step.type, " '", step.name, "'] "));
         return launch;

@@ -38,6 +38,8 @@ Traits host_traits();
 std::uint64_t host_memory();
 /// Lowers `traits` as DLPRIM_TRAITS says. Throws Error(invalid_argument) on an unknown key.
 void lower_traits(Traits& traits);
+/// Lowers a launch_limit() likewise, of which 0 is none. lower_traits() has checked the variable.
+double lower_launch_limit(double seconds);
 
 /// The thread pool that all contexts of the process share.
 HostPool& shared_pool();

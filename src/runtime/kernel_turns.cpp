@@ -11,8 +11,8 @@ namespace {
 
 constexpr int mended_in = 7;
 
-bool is_same(const NDRange& a, const NDRange& b) {
-    return a.dims == b.dims && a.global == b.global && a.local == b.local;
+bool is_same(const PartRange& a, const PartRange& b) {
+    return a.dims == b.dims && a.global == b.global && a.local == b.local && a.offset == b.offset;
 }
 
 bool has_ended(cl_event event) {
@@ -59,7 +59,7 @@ void KernelTurns::leave(cl_command_queue queue) {
     }
 }
 
-void KernelTurns::await_others(OfQueues& launches, cl_command_queue queue, const NDRange& range) {
+void KernelTurns::await_others(OfQueues& launches, cl_command_queue queue, const PartRange& range) {
     for (auto other = launches.begin(); other != launches.end();) {
         Launches& its = other->second;
         if (other->first == queue || (!its.differ && is_same(its.range, range))) {
@@ -73,7 +73,7 @@ void KernelTurns::await_others(OfQueues& launches, cl_command_queue queue, const
     }
 }
 
-cl_int KernelTurns::take(const std::string& kernel, cl_command_queue queue, const NDRange& range,
+cl_int KernelTurns::take(const std::string& kernel, cl_command_queue queue, const PartRange& range,
                          const std::function<cl_int(cl_event*)>& enqueue, cl_event* event) {
     const std::lock_guard lock(mutex_);
     OfQueues& launches = kernels_[kernel];

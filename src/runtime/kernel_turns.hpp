@@ -9,7 +9,7 @@
 #pragma once
 
 #include "runtime/cl.hpp"
-#include "runtime/program.hpp"
+#include "runtime/split_launch.hpp"
 
 #include <atomic>
 #include <functional>
@@ -42,18 +42,18 @@ class KernelTurns {
     /// queue has a launch of the kernel with another range. Until then the calling thread waits,
     /// and so does every other one that calls this. `kernel` is the same text for the same kernel
     /// of the same program, in whatever context. `event` gets the event, unless it is null.
-    cl_int take(const std::string& kernel, cl_command_queue queue, const NDRange& range,
+    cl_int take(const std::string& kernel, cl_command_queue queue, const PartRange& range,
                 const std::function<cl_int(cl_event*)>& enqueue, cl_event* event);
 
   private:
     /// What a queue has launched and nobody has waited for.
     struct Launches {
-        NDRange range;
+        PartRange range;
         bool differ = false;  ///< whether some had other ranges
         cl_event last = nullptr;
     };
     using OfQueues = std::map<cl_command_queue, Launches>;
-    void await_others(OfQueues& launches, cl_command_queue queue, const NDRange& range);
+    void await_others(OfQueues& launches, cl_command_queue queue, const PartRange& range);
 
     std::atomic<bool> several_{false};
     std::mutex mutex_;

@@ -69,7 +69,7 @@ void LaunchThread::push(Kind kind, const Fill& fill_in) {
     pushed_.notify_one();
 }
 
-void LaunchThread::launch(OpenCLKernel& kernel, const NDRange& range) {
+void LaunchThread::launch(OpenCLKernel& kernel, const PartRange& range) {
     kernel.compile();
     push(Kind::launch, [&](Record& record) {
         record.kernel = &kernel;

@@ -10,7 +10,7 @@
 
 #include "runtime/cl.hpp"
 #include "runtime/launches_later.hpp"
-#include "runtime/program.hpp"
+#include "runtime/split_launch.hpp"
 
 #include <dlprim/error.hpp>
 
@@ -39,7 +39,7 @@ class LaunchThread {
 
     /// Records a launch of the kernel with the arguments that were set since its last one. Waits
     /// only where thousands of records are ahead of this one.
-    void launch(OpenCLKernel& kernel, const NDRange& range);
+    void launch(OpenCLKernel& kernel, const PartRange& range);
     void fill(cl_mem to, std::uint64_t offset, std::uint64_t bytes, const void* pattern,
               std::size_t pattern_bytes);
     void copy(cl_mem from, std::uint64_t from_offset, cl_mem to, std::uint64_t to_offset,
@@ -64,7 +64,7 @@ class LaunchThread {
         Kind kind = Kind::flush;
         std::string owner;  ///< the operator's name, for errors
         OpenCLKernel* kernel = nullptr;
-        NDRange range;
+        PartRange range;
         std::vector<std::byte> bytes;  ///< arguments of a kernel, or a pattern
         cl_mem from = nullptr, to = nullptr;
         std::uint64_t from_offset = 0, to_offset = 0, size = 0;

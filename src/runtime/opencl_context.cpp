@@ -18,6 +18,7 @@
 #include "runtime/opencl_transfer.hpp"
 #include "runtime/program_builds.hpp"
 #include "runtime/program_memo.hpp"
+#include "runtime/split_launch.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -83,6 +84,15 @@ bool launches_by_thread(DeviceKind kind) {
     cpu_set_t cores;
     return kind == DeviceKind::gpu && sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
            CPU_COUNT(&cores) >= 4;
+}
+
+/// launch_limit() as far as the driver states one. NVIDIA's tells of a display's watchdog.
+double watchdog_limit(cl_device_id device) {
+    constexpr cl_device_info kernel_exec_timeout = 0x4005;  // CL_DEVICE_KERNEL_EXEC_TIMEOUT_NV
+    cl_bool watched = CL_FALSE;
+    const cl_int code =
+        clGetDeviceInfo(device, kernel_exec_timeout, sizeof(watched), &watched, nullptr);
+    return code == CL_SUCCESS && watched == CL_TRUE ? 0.5 : 0;
 }
 
 class OpenCLContext : public PooledContext {
@@ -239,6 +249,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         clReleaseContext(context_);
         throw;
     }
+    queue_->limit_launches(lower_launch_limit(watchdog_limit(device_)));
     traits_.own_cores = bind_runtime_threads(context_, device_);
     static std::once_flag opened;
     std::call_once(opened, [] {
@@ -300,9 +311,12 @@ std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
 std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
     // The context keeps the program and lives longer.
     const auto make = [&] {
+        ProgramSource text = source;
+        const double limit = queue_->launch_limit();
+        if (limit > 0) text.source = with_group_offsets(source.source);
         // Tries the functions that it calls, on this thread.
-        if (!BuildsLater::wanted()) builds_->key_of(source);
-        return std::make_shared<OpenCLProgram>(*builds_, source, queue_->thread());
+        if (!BuildsLater::wanted()) builds_->key_of(text);
+        return std::make_shared<OpenCLProgram>(*builds_, text, queue_->thread(), limit);
     };
     const std::shared_ptr<OpenCLProgram> program = programs_.of(source, make);
     if (BuildsLater::wanted())

@@ -6,8 +6,10 @@
 #include "base/text.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/program_memo.hpp"
+#include "runtime/split_launch.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace dlprim {
@@ -143,10 +145,12 @@ const std::string& OpenCLKernel::turn() {
     return turn_;
 }
 
-void OpenCLKernel::enqueue(cl_command_queue queue, const NDRange& range, cl_event* event) {
+void OpenCLKernel::enqueue(cl_command_queue queue, const PartRange& range, cl_event* event) {
     const std::size_t* local = range.local[0] == 0 ? nullptr : range.local.data();
+    const bool moved = range.offset != std::array<std::size_t, 3>{};
+    const std::size_t* offset = moved ? range.offset.data() : nullptr;
     const auto enqueue_now = [&](cl_event* made) {
-        return clEnqueueNDRangeKernel(queue, kernel_, static_cast<cl_uint>(range.dims), nullptr,
+        return clEnqueueNDRangeKernel(queue, kernel_, static_cast<cl_uint>(range.dims), offset,
                                       range.global.data(), local, 0, nullptr, made);
     };
     KernelTurns& turns = KernelTurns::of_process();
@@ -157,7 +161,7 @@ void OpenCLKernel::enqueue(cl_command_queue queue, const NDRange& range, cl_even
         cl_check(code, "kernel '", name_, "': enqueueing it (", range_text(range), ")");
 }
 
-void OpenCLKernel::launch(cl_command_queue queue, const NDRange& range, cl_event* event) {
+void OpenCLKernel::launch(cl_command_queue queue, const PartRange& range, cl_event* event) {
     compile();
     set_structs();
     if (!changes_.empty()) {
@@ -174,17 +178,18 @@ void OpenCLKernel::record(std::vector<std::byte>& into) {
     into.swap(changes_);
 }
 
-void OpenCLKernel::launch_recorded(cl_command_queue queue, const NDRange& range,
+void OpenCLKernel::launch_recorded(cl_command_queue queue, const PartRange& range,
                                    const std::vector<std::byte>& arguments) {
     pass_all(arguments);
     enqueue(queue, range, nullptr);
 }
 
 OpenCLProgram::OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source,
-                             LaunchThread* thread)
+                             LaunchThread* thread, double launch_seconds)
     : Program(source),
       builds_(builds),
       thread_(thread),
+      launch_seconds_(can_be_split(source.source) ? launch_seconds : 0),
       parameters_(kernel_signatures(source.source)) {}
 
 OpenCLProgram::~OpenCLProgram() {
@@ -226,7 +231,11 @@ const CompileTarget* OpenCLProgram::ahead_target() const {
 
 std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
     const auto found = kernel_named(parameters_, name, source().name);
-    auto kernel = std::make_unique<OpenCLKernel>(found->first, &found->second, shared_from_this());
+    std::size_t parts = 1;
+    if (launch_seconds_ > 0 && ExpectedSeconds::now() > launch_seconds_)
+        parts = static_cast<std::size_t>(std::ceil(ExpectedSeconds::now() / launch_seconds_));
+    auto kernel =
+        std::make_unique<OpenCLKernel>(found->first, &found->second, shared_from_this(), parts);
     if (compiled()) kernel->compile();
     return kernel;
 }

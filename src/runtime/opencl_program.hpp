@@ -32,8 +32,11 @@ class OpenCLProgram;
 class OpenCLKernel : public Kernel {
   public:
     OpenCLKernel(std::string name, const std::vector<KernelParameter>* parameters,
-                 std::shared_ptr<const OpenCLProgram> program)
-        : name_(std::move(name)), parameters_(parameters), program_(std::move(program)) {}
+                 std::shared_ptr<const OpenCLProgram> program, std::size_t parts)
+        : name_(std::move(name)),
+          parameters_(parameters),
+          program_(std::move(program)),
+          parts_(parts) {}
     ~OpenCLKernel() override;
 
     const std::string& name() const override { return name_; }
@@ -43,13 +46,15 @@ class OpenCLKernel : public Kernel {
     void set(int index, const void* value, std::size_t bytes) override;
     void compile() override;
 
+    /// How many parts a launch of it has (runtime/split_launch.hpp).
+    std::size_t parts() const noexcept { return parts_; }
     /// Launches it at once, compiled if necessary, with the arguments that were set.
-    void launch(cl_command_queue queue, const NDRange& range, cl_event* event);
+    void launch(cl_command_queue queue, const PartRange& range, cl_event* event);
     /// For a launch that is recorded: moves the arguments that were set since the last one to
     /// `into`. The kernel stays until the thread has carried out the record.
     void record(std::vector<std::byte>& into);
     /// On the LaunchThread: such a launch.
-    void launch_recorded(cl_command_queue queue, const NDRange& range,
+    void launch_recorded(cl_command_queue queue, const PartRange& range,
                          const std::vector<std::byte>& arguments);
 
   private:
@@ -69,7 +74,7 @@ class OpenCLKernel : public Kernel {
     void set_structs();
     void pass(int index, const void* value, std::size_t bytes);
     void pass_all(const std::vector<std::byte>& arguments);
-    void enqueue(cl_command_queue queue, const NDRange& range, cl_event* event);
+    void enqueue(cl_command_queue queue, const PartRange& range, cl_event* event);
     /// Its name among the KernelTurns.
     const std::string& turn();
 
@@ -77,6 +82,7 @@ class OpenCLKernel : public Kernel {
     std::string name_;
     const std::vector<KernelParameter>* parameters_;  // lives in program_
     std::shared_ptr<const OpenCLProgram> program_;
+    std::size_t parts_;
     std::vector<Argument> early_;  // arguments that were set before it was compiled
     std::vector<StructArgument> structs_;
     std::vector<std::byte> changes_;  // and those since the last launch, if there is a thread
@@ -92,7 +98,9 @@ class OpenCLProgram : public Program,
   public:
     /// `builds`, which must outlive this object, makes the cl_program. It is not called again after
     /// it has succeeded or thrown Error(build). `thread` may be null, and outlives this object.
-    OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source, LaunchThread* thread);
+    /// `launch_seconds` is the launch_limit().
+    OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source, LaunchThread* thread,
+                  double launch_seconds);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
     /// Throws Error(build), also on every later call.
@@ -112,6 +120,7 @@ class OpenCLProgram : public Program,
   private:
     const OpenCLBuilds& builds_;
     LaunchThread* thread_;
+    double launch_seconds_;
     KernelSignatures parameters_;
     mutable std::once_flag hashed_;
     mutable std::string text_hash_;

@@ -6,6 +6,7 @@
 #include "runtime/counting.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/opencl_program.hpp"
+#include "runtime/split_launch.hpp"
 
 namespace dlprim {
 namespace {
@@ -61,6 +62,11 @@ PutOffCalls* put_off_calls(Queue& queue) {
     return opencl == nullptr ? nullptr : opencl->put_off();
 }
 
+double launch_limit(Queue& queue) {
+    const auto* const opencl = dynamic_cast<OpenCLQueue*>(&queue);
+    return opencl == nullptr ? 0 : opencl->launch_limit();
+}
+
 void settle_calls(Queue& queue) noexcept {
     if (const auto* const opencl = dynamic_cast<OpenCLQueue*>(&queue)) opencl->settle();
 }
@@ -78,18 +84,27 @@ void OpenCLQueue::launch(Kernel& kernel, const NDRange& range) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(range.dims); ++i)
         if (range.global[i] == 0) return;
     auto& its = static_cast<OpenCLKernel&>(kernel);
-    if (LaunchThread* const thread = recorder()) {
-        thread->launch(its, range);
-        count(counters_.launches);
-        return;
+    if (its.parts() == 1) [[likely]]
+        return launch_now(its, range);
+    for (const PartRange& part : split_range(range, its.parts())) {
+        launch_now(its, part);
+        // A watchdog's time may be that of what is handed over together.
+        if (LaunchThread* const thread = recorder())
+            thread->flush();
+        else
+            cl_check(clFlush(current_), "flushing the queue");
     }
+}
+
+void OpenCLQueue::launch_now(OpenCLKernel& kernel, const PartRange& range) {
+    count(counters_.launches);
+    if (LaunchThread* const thread = recorder()) return thread->launch(kernel, range);
     settle();
     cl_event event = nullptr;
     const bool profiling = current_ == profiled_;
-    its.launch(current_, range, profiling ? &event : nullptr);
-    count(counters_.launches);
+    kernel.launch(current_, range, profiling ? &event : nullptr);
     if (profiling) pending_.push_back({label_, event, nullptr});
-    wait_for("running kernel '", its.name(), "'");
+    wait_for("running kernel '", kernel.name(), "'");
 }
 
 void OpenCLQueue::run(const std::function<void(HostPool&)>&) {

@@ -44,6 +44,9 @@ class OpenCLQueue : public Queue {
         if (thread_) thread_->settle();
         if (PutOffCalls* const calls = put_off_.load()) calls->settle();
     }
+    /// launch_limit(). Set before the first program is built.
+    double launch_limit() const noexcept { return launch_limit_; }
+    void limit_launches(double seconds) noexcept { launch_limit_ = seconds; }
     /// Takes turns with others (KernelTurns). Called before the first launch.
     void take_turns();
     /// From now on callers enqueue themselves, because somebody else enqueues to the queue, too.
@@ -97,6 +100,8 @@ class OpenCLQueue : public Queue {
                                                                                      : nullptr;
     }
     cl_command_queue make(cl_command_queue_properties properties) const;
+    /// Launches a range, or a part of it, at once.
+    void launch_now(OpenCLKernel& kernel, const PartRange& range);
     void collect();
     /// Waits for what was enqueued, under wait_for_each(). `what` says what that is.
     template <typename... Parts>
@@ -117,6 +122,7 @@ class OpenCLQueue : public Queue {
     bool shared_ = false;                ///< whether it was
     bool waits_ = false;                 ///< for each command
     bool takes_turns_ = false;
+    double launch_limit_ = 0;
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first
     cl_command_queue current_ = nullptr;

@@ -18,7 +18,7 @@ void lower_traits(Traits& traits) {
         "max_work_group", "local_kib",        "max_alloc_mib", "global_mib",
         "vector_width",   "vector_registers", "compute_units", "fp64",
         "fp16",           "wide_vectors",     "wgmma",         "mma",
-        "matrix_fp16",    "matrix_bf16",      "subgroup_size"};
+        "matrix_fp16",    "matrix_bf16",      "subgroup_size", "launch_ms"};
     for (const std::string& item : split(*text, ',')) {
         const std::size_t equals = item.find('=');
         const std::string key = item.substr(0, equals);
@@ -58,6 +58,7 @@ void lower_traits(Traits& traits) {
                     "DLPRIM_TRAITS: subgroup_size must be 0, 8 or 16");
             lower(traits.subgroup_size, 0);
         }
+        if (key == "launch_ms") require(value >= 1, "DLPRIM_TRAITS: launch_ms must be at least 1");
         if (key == "local_kib") {
             value <<= 10;
             lower(traits.local_bytes, 0);
@@ -73,6 +74,16 @@ void lower_traits(Traits& traits) {
             lower(traits.max_alloc_bytes, 1);
         }
     }
+}
+
+double lower_launch_limit(double seconds) {
+    constexpr std::string_view key = "launch_ms=";
+    for (const std::string& item : split(env("DLPRIM_TRAITS").value_or(""), ',')) {
+        if (!item.starts_with(key)) continue;
+        const double most = leading_number<int>(item.substr(key.size()), 0) * 1e-3;
+        seconds = seconds == 0 ? most : std::min(seconds, most);
+    }
+    return seconds;
 }
 
 }  // namespace dlprim
