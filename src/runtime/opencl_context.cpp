@@ -77,6 +77,10 @@ class OpenCLBuffer : public Buffer {
     LaunchThread* thread_;
 };
 
+/// From this size on, tensors in memory that the host shares are mapped and not copied by the
+/// driver (docs/results/2026-11-29-small-devices.md).
+constexpr std::uint64_t mapped_bytes = 4 << 20;
+
 /// Whether eager calls leave their launches to a thread. A processor's own runtime needs all cores,
 /// and its launches cost little.
 bool launches_by_thread(DeviceKind kind) {
@@ -250,6 +254,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         throw;
     }
     queue_->limit_launches(lower_launch_limit(watchdog_limit(device_)));
+    if (traits_.unified_memory) queue_->map_from(mapped_bytes);
     traits_.own_cores = bind_runtime_threads(context_, device_);
     static std::once_flag opened;
     std::call_once(opened, [] {

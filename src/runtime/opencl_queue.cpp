@@ -4,15 +4,29 @@
 #include "runtime/opencl_queue.hpp"
 
 #include "runtime/counting.hpp"
+#include "runtime/devices.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/opencl_program.hpp"
 #include "runtime/split_launch.hpp"
+
+#include <cstring>
 
 namespace dlprim {
 namespace {
 
 cl_mem memory(const BufferRef& ref) {
     return static_cast<cl_mem>(ref.buffer->handle());
+}
+
+/// A copy by all of the host's threads.
+void copy_bytes(const void* from, void* to, std::uint64_t bytes) {
+    constexpr std::int64_t least = 1 << 20;  // for a thread
+    shared_pool().parallel_for(static_cast<std::int64_t>(bytes), least,
+                               [&](std::int64_t begin, std::int64_t end) {
+                                   std::memcpy(static_cast<std::byte*>(to) + begin,
+                                               static_cast<const std::byte*>(from) + begin,
+                                               static_cast<std::size_t>(end - begin));
+                               });
 }
 
 /// clFinish() of Mesa's rusticl 22.3 returns at once where nothing was enqueued since the last
@@ -127,11 +141,26 @@ void OpenCLQueue::enqueue_otherwise(const std::function<void(void*)>& work) {
     wait_for("running what another library has enqueued");
 }
 
+template <typename Copy>
+void OpenCLQueue::with_mapped(const BufferRef& at, std::uint64_t bytes, cl_map_flags flags,
+                              const Copy& copy) {
+    cl_int code = CL_SUCCESS;
+    void* const mapped = clEnqueueMapBuffer(handle(), memory(at), CL_TRUE, flags,
+                                            at.handle_offset(), bytes, 0, nullptr, nullptr, &code);
+    cl_check(code, "mapping ", bytes, " bytes of the device");
+    copy(static_cast<std::byte*>(mapped));
+    cl_check(clEnqueueUnmapMemObject(current_, memory(at), mapped, 0, nullptr, nullptr),
+             "unmapping ", bytes, " bytes of the device");
+}
+
 void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) {
     if (bytes == 0) return;
     if (blocking) count(counters_.waits);
     wait_for_calls();
     to.buffer->touch();
+    if (blocking && bytes >= map_from_)
+        return with_mapped(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION,
+                           [&](std::byte* mapped) { copy_bytes(from, mapped, bytes); });
     cl_check(clEnqueueWriteBuffer(handle(), memory(to), blocking ? CL_TRUE : CL_FALSE,
                                   to.handle_offset(), bytes, from, 0, nullptr, nullptr),
              "writing ", bytes, " bytes to the device");
@@ -146,10 +175,18 @@ void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, boo
         count(counters_.waits);
         refusals_.enqueue(handle(), look);
     }
-    const cl_int code = clEnqueueReadBuffer(handle(), memory(from), blocking ? CL_TRUE : CL_FALSE,
-                                            from.handle_offset(), bytes, to, 0, nullptr, nullptr);
-    if (code != CL_SUCCESS && look.pending()) clFinish(current_);  // the look is about to go
-    cl_check(code, "reading ", bytes, " bytes from the device");
+    try {
+        if (blocking && bytes >= map_from_)
+            with_mapped(from, bytes, CL_MAP_READ,
+                        [&](const std::byte* mapped) { copy_bytes(mapped, to, bytes); });
+        else
+            cl_check(clEnqueueReadBuffer(handle(), memory(from), blocking ? CL_TRUE : CL_FALSE,
+                                         from.handle_offset(), bytes, to, 0, nullptr, nullptr),
+                     "reading ", bytes, " bytes from the device");
+    } catch (const Error&) {
+        if (look.pending()) clFinish(current_);  // the look is about to go
+        throw;
+    }
     if (blocking) rethrow();
     refusals_.check(current_, look);
 }

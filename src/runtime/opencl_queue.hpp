@@ -44,6 +44,9 @@ class OpenCLQueue : public Queue {
         if (thread_) thread_->settle();
         if (PutOffCalls* const calls = put_off_.load()) calls->settle();
     }
+    /// Blocking reads and writes of at least so many bytes map the memory, which the host shares,
+    /// and copy it by the host's threads. Called before the first of them.
+    void map_from(std::uint64_t bytes) noexcept { map_from_ = bytes; }
     /// launch_limit(). Set before the first program is built.
     double launch_limit() const noexcept { return launch_limit_; }
     void limit_launches(double seconds) noexcept { launch_limit_ = seconds; }
@@ -102,6 +105,10 @@ class OpenCLQueue : public Queue {
     cl_command_queue make(cl_command_queue_properties properties) const;
     /// Launches a range, or a part of it, at once.
     void launch_now(OpenCLKernel& kernel, const PartRange& range);
+    /// Calls `copy` with the host's address of memory, and waits for what was enqueued before.
+    template <typename Copy>
+    void with_mapped(const BufferRef& at, std::uint64_t bytes, cl_map_flags flags,
+                     const Copy& copy);
     void collect();
     /// Waits for what was enqueued, under wait_for_each(). `what` says what that is.
     template <typename... Parts>
@@ -122,6 +129,7 @@ class OpenCLQueue : public Queue {
     bool shared_ = false;                ///< whether it was
     bool waits_ = false;                 ///< for each command
     bool takes_turns_ = false;
+    std::uint64_t map_from_ = ~std::uint64_t{0};
     double launch_limit_ = 0;
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first

@@ -85,5 +85,16 @@ class Allocations(CommandTest):
                         "-i1", "-w1", device, net, DLPRIM_TRAITS="max_alloc_mib=1")
 
 
+class SharedMemory(CommandTest):
+    def test_large_tensors_come_and_go_unchanged(self):
+        """On devices that share the host's memory it is mapped from a few MiB on, at any offset."""
+        for elements in 2 ** 20 - 3, 2 ** 20, 2 ** 21 + 5:
+            net = network({"x": [elements]}, ["y"], operator("Activation", "y", "x", activation="relu"))
+            x = image(elements)
+            for device in DEVICES:
+                y = self.outputs_of(net, device, inputs={"x": x})["y"]
+                np.testing.assert_array_equal(y, np.maximum(x, 0))
+
+
 if __name__ == "__main__":
     main()
