@@ -15,23 +15,23 @@
 //
 // Define     meaning                                                                 example
 // OF_KEYS    see above                                                               0
+// ROWS       rows of a work-group: 64, or 128 where only one fits a compute unit     64
 // INNER      rows of the other side at a time, a divisor of 64                       32
 //
-// Work-group: 128 work-items and 64 rows. Local memory: PLANES * (64 + 2 * INNER) * (2 * DEPTH + 2 * FEATURES + 32) + 16 *
-// INNER bytes.
+// Work-group: 2 * ROWS work-items. Local memory: PLANES * (ROWS + 2 * INNER) * (2 * DEPTH + 2 * FEATURES + 32) + 16 * INNER
+// bytes.
 #include "attention/heads.clh"
 #include "attention/tile.clh"
 
-#define ROWS 64
 #define OUTER_KEYS_BYTES (PLANES * TILE_BYTES(ROWS, DEPTH))
 #define OUTER_BYTES (OUTER_KEYS_BYTES + PLANES * TILE_BYTES(ROWS, FEATURES))
 #define INNER_KEYS_BYTES (PLANES * TILE_BYTES(INNER, DEPTH))
 #define STAGE_BYTES (INNER_KEYS_BYTES + PLANES * TILE_BYTES(INNER, FEATURES))
 
-FETCH(fetch_outer_keys, ROWS, DEPTH)
-FETCH(fetch_outer_values, ROWS, FEATURES)
-FETCH(fetch_inner_keys, INNER, DEPTH)
-FETCH(fetch_inner_values, INNER, FEATURES)
+FETCH(fetch_outer_keys, BLOCK_ROWS, ROWS, DEPTH)
+FETCH(fetch_outer_values, BLOCK_ROWS, ROWS, FEATURES)
+FETCH(fetch_inner_keys, INNER, INNER, DEPTH)
+FETCH(fetch_inner_values, INNER, INNER, FEATURES)
 MULTIPLY_ROWS(multiply_keys, ROWS, INNER, DEPTH, 1, INNER / 16)
 MULTIPLY_ROWS(multiply_values, ROWS, INNER, FEATURES, 1, INNER / 16)
 MULTIPLY_COLUMNS(add_keys, INNER, DEPTH)
@@ -124,7 +124,18 @@ INLINE void fetch_stage(uint to, uint columns, const Side inner, global const fl
     COPY_4_OF(columns + id * 4, (id < INNER ? lse : delta) + min(at, length - 1), at < length ? 4 : 0)
 }
 
-// Which tile of 64 rows a work-group has, of `tiles` of a head. Of causal attention, those that take longest come first.
+// Starts the copy of the work-group's own rows, whose blocks begin with `first` of `blocks`. What lies beyond the last block
+// of a tile reaches no result.
+INLINE void fetch_own(uint to, const Side own, int first, int blocks, int id) {
+    for (int b = 0; b < ROWS / BLOCK_ROWS && first + b < blocks; ++b) {
+        const uint row = b * BLOCK_ROWS;
+        fetch_outer_keys(to + row * ROW_BYTES(DEPTH), own.keys + (long)(first + b) * BLOCK_BYTES(DEPTH), 0, id);
+        fetch_outer_values(to + OUTER_KEYS_BYTES + row * ROW_BYTES(FEATURES),
+                           own.values + (long)(first + b) * BLOCK_BYTES(FEATURES), 0, id);
+    }
+}
+
+// Which tile of ROWS rows a work-group has, of `tiles` of a head. Of causal attention, those that take longest come first.
 INLINE int tile_at(int group, int heads, int tiles) {
     if (!CAUSAL) return group % tiles;
     return OF_KEYS ? group / heads : tiles - 1 - group / heads;
@@ -152,11 +163,12 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
     const Side keys = side_at(planes, k_planes, k_factors, head_start(sizes, head, sizes.k_0, sizes.k_1, sizes.k_2), v_planes,
                               v_factors, head_start(sizes, head, sizes.v_0, sizes.v_1, sizes.v_2));
     const Side own = OF_KEYS ? keys : queries, inner = OF_KEYS ? queries : keys;
-    const float key_factor = own.key_factors[tile] * scale * LOG2_E, value_factor = own.value_factors[tile];
+    const int blocks = (outer_rows + BLOCK_ROWS - 1) / BLOCK_ROWS, block0 = row0 / BLOCK_ROWS;
+    const int block = min(block0 + warp / 4, blocks - 1);  // of the warp's rows
+    const float key_factor = own.key_factors[block] * scale * LOG2_E, value_factor = own.value_factors[block];
 
     const uint outer = (uint)tiles, stages = outer + OUTER_BYTES, columns_at = (uint)columns;
-    fetch_outer_keys(outer, own.keys + (long)tile * BLOCK_BYTES(DEPTH), 0, id);
-    fetch_outer_values(outer + OUTER_KEYS_BYTES, own.values + (long)tile * BLOCK_BYTES(FEATURES), 0, id);
+    fetch_own(outer, own, block0, blocks, id);
     const int begin = OF_KEYS && CAUSAL ? row0 : 0;
     const int end = OF_KEYS ? sizes.length : positions_seen(sizes, row0 + ROWS);
     if (begin < end) fetch_stage(stages, columns_at, inner, lse, delta, sizes.length, begin, id);

@@ -21,18 +21,18 @@
 // Work-group: 128 work-items and 64 rows. Local memory: PLANES * (64 * (2 * DEPTH + 16) + 2 * KEYS * (2 * DEPTH + 2 *
 // FEATURES + 32)) bytes.
 #include "common/storage.clh"
+#define ROWS 64
 #include "attention/heads.clh"
 #include "attention/tile.clh"
 
-#define ROWS 64
 #define QUERIES_BYTES (PLANES * TILE_BYTES(ROWS, DEPTH))
 #define KEYS_BYTES (PLANES * TILE_BYTES(KEYS, DEPTH))
 #define STAGE_BYTES (KEYS_BYTES + PLANES * TILE_BYTES(KEYS, FEATURES))
 #define WEIGHT_BITS 14.0f
 
-FETCH(fetch_queries, ROWS, DEPTH)
-FETCH(fetch_keys, KEYS, DEPTH)
-FETCH(fetch_values, KEYS, FEATURES)
+FETCH(fetch_queries, ROWS, ROWS, DEPTH)
+FETCH(fetch_keys, KEYS, KEYS, DEPTH)
+FETCH(fetch_values, KEYS, KEYS, FEATURES)
 LOAD_FIRST(load_queries, ROWS, DEPTH)
 MULTIPLY_ROWS(multiply_keys, ROWS, KEYS, DEPTH, Q_LOCAL, (Q_LOCAL ? KEYS / 16 : 1))
 MULTIPLY_COLUMNS(multiply_values, KEYS, FEATURES)

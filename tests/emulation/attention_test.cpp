@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs the kernels of attention.matrix and attention.matrix_backward, emulated on the host, and
 // compares them with attention and its gradients in double. It is built once per number of
-// features, mask, and precision: DEPTH, FEATURES, KEYS, Q_LOCAL, INNER, MASK, CAUSAL and PRODUCTS
-// are the kernels' defines.
+// features, mask, and precision: DEPTH, FEATURES, KEYS, Q_LOCAL, INNER, BACKWARD_ROWS, MASK, CAUSAL
+// and PRODUCTS are the kernels' defines.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -16,11 +16,13 @@ namespace forward {
 }
 namespace of_queries {
 #define OF_KEYS 0
+#define ROWS BACKWARD_ROWS
 #include "attention/backward.inc"
 #undef OF_KEYS
 }  // namespace of_queries
 namespace of_keys {
 #define OF_KEYS 1
+#define ROWS BACKWARD_ROWS
 #include "attention/backward.inc"
 #undef OF_KEYS
 }  // namespace of_keys
@@ -173,9 +175,13 @@ static Heads heads_of(const Sizes& s, const Places& at) {
             0,           0,           s.positions, 1};
 }
 
+static int tiles_of(int rows) {
+    return (rows + BACKWARD_ROWS - 1) / BACKWARD_ROWS;
+}
+
 /// The gradients of one side, by kernel `backward` of namespace `of`.
-#define DIFFERENTIATE(of, blocks, d_keys)                                                    \
-    run_kernel((blocks)*s.heads, 1, 128, [&] {                                               \
+#define DIFFERENTIATE(of, rows_of_side, d_keys)                                              \
+    run_kernel(tiles_of(rows_of_side) * s.heads, 1, 2 * BACKWARD_ROWS, [&] {                 \
         of::attention_backward(to, 0, x.mask.data(), 0, rows.data(), 0, delta.data(), 0,     \
                                (d_keys).data(), 0, dv.data(), 0, heads_of<of::Heads>(s, at), \
                                depth, at.k_planes, at.v_planes, at.dy_planes, at.q_factors,  \
@@ -205,8 +211,8 @@ static double run(const Sizes& s) {
     });
     const Floats rows(wanted.lse.begin(), wanted.lse.end()),
         delta(wanted.delta.begin(), wanted.delta.end());
-    DIFFERENTIATE(of_queries, at.q_blocks, dq);
-    DIFFERENTIATE(of_keys, at.k_blocks, dk);
+    DIFFERENTIATE(of_queries, s.length, dq);
+    DIFFERENTIATE(of_keys, s.positions, dk);
     double largest = 0;
     for (const auto& [name, found, exactly] : {std::tuple("y", &y, &wanted.y),
                                                {"lse", &lse, &wanted.lse},

@@ -46,7 +46,7 @@ class Matrix : public Engine {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
         // Measured on an H200, as multiples of its float units' peak.
-        const double pace = (packed.planes == 2 ? 1.9 : 4.0) / (device.wgmma ? 1 : 2);
+        const double pace = (packed.planes == 2 ? 1.6 : 3.5) / (device.wgmma ? 1 : 2);
         // Those of the last round leave compute units idle.
         const double groups = static_cast<double>(packed.q_blocks * heads.count);
         const double slots = 2.0 * std::max(1, device.compute_units);

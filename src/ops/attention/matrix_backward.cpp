@@ -16,8 +16,16 @@ namespace {
 constexpr const char* backward_path = "attention/backward.cl";
 constexpr std::int64_t inner_rows = 32;
 
-std::int64_t backward_local_bytes(const Packed& packed) {
-    return packed.tile_bytes(block_rows) + 2 * packed.tile_bytes(inner_rows) + 16 * inner_rows;
+std::int64_t backward_local_bytes(const Packed& packed, std::int64_t rows) {
+    return packed.tile_bytes(rows) + 2 * packed.tile_bytes(inner_rows) + 16 * inner_rows;
+}
+
+/// Rows of a work-group. With more features only one fits a compute unit, and more warps of it hide
+/// more latency.
+std::int64_t rows_of(const Traits& device, const Packed& packed) {
+    const std::int64_t more = 2 * block_rows;
+    const bool fits = static_cast<bool>(check_local(device, backward_local_bytes(packed, more)));
+    return std::max(packed.depth, packed.features) > 64 && fits ? more : block_rows;
 }
 
 class MatrixBackward : public Engine {
@@ -29,7 +37,8 @@ class MatrixBackward : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_packed(device, problem); !verdict) return verdict;
-        return check_local(device, backward_local_bytes(Packed(problem, heads_of(problem))));
+        return check_local(device,
+                           backward_local_bytes(Packed(problem, heads_of(problem)), block_rows));
     }
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
@@ -41,7 +50,9 @@ class MatrixBackward : public Engine {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
         // Seven products, of which the forward engine computes two.
-        const double pace = (packed.planes == 2 ? 1.7 : 3.5) / (device.wgmma ? 1 : 2);
+        const bool wide = std::max(packed.depth, packed.features) > 64;
+        const double pace =
+            (packed.planes == 2 ? 1.7 : 3.5) * (wide ? 0.8 : 1) / (device.wgmma ? 1 : 2);
         const double groups =
             static_cast<double>(std::min(packed.q_blocks, packed.k_blocks) * heads.count);
         const double slots = 2.0 * std::max(1, device.compute_units);
@@ -71,12 +82,13 @@ class MatrixBackward : public Engine {
     /// Of keys and values, or of queries.
     static KernelCall gradient_call(ContextImpl& context, const Heads& heads, const Packed& packed,
                                     bool of_keys) {
-        KernelCall call(
-            context.build({backward_path, kernel_source(backward_path),
-                           cat(packed.options(), heads_options(heads),
-                               define("OF_KEYS", of_keys ? 1 : 0), define("INNER", inner_rows))}),
-            "attention_backward",
-            group_range((of_keys ? packed.k_blocks : packed.q_blocks) * heads.count, tile_items));
+        const std::int64_t rows = rows_of(context.traits(), packed);
+        const std::int64_t tiles = ceil_div(of_keys ? heads.positions : heads.length, rows);
+        KernelCall call(context.build({backward_path, kernel_source(backward_path),
+                                       cat(packed.options(), heads_options(heads),
+                                           define("OF_KEYS", of_keys ? 1 : 0), define("ROWS", rows),
+                                           define("INNER", inner_rows))}),
+                        "attention_backward", group_range(tiles * heads.count, 2 * rows));
         call.tensor("lse", 3).tensor("delta", 4);
         call.tensor("d_keys", heads.results + (of_keys ? 1 : 0));
         call.tensor("d_values", heads.results + 2);

@@ -41,7 +41,7 @@ Verdict check_packed(const Traits& device, const Problem& problem);
 /// Whether the device has so many bytes of local memory for a work-group.
 Verdict check_local(const Traits& device, std::int64_t bytes);
 
-constexpr std::int64_t block_rows = 64;   ///< of blocks and of work-groups
-constexpr std::int64_t tile_items = 128;  ///< work-items of a work-group
+constexpr std::int64_t block_rows = 64;   ///< of blocks, and of attention.matrix's work-groups
+constexpr std::int64_t tile_items = 128;  ///< work-items of these
 
 }  // namespace dlprim::attention
