@@ -41,8 +41,8 @@ void run_batch(AnyNet& net, AnySolver* solver, bool backward) {
     if (backward) net.backward();
 }
 
-/// Host data for each input of a Net or a PlacedNet: normal numbers for float tensors, zeros for
-/// integers and labels.
+/// Host data for each input of a Net or a PlacedNet: normal numbers for float tensors, any of their
+/// classes for labels and indices, zeros for other integers.
 template <typename AnyNet>
 std::map<std::string, std::vector<std::byte>> make_inputs(AnyNet& net) {
     std::map<std::string, std::vector<std::byte>> inputs;
@@ -52,7 +52,11 @@ std::map<std::string, std::vector<std::byte>> make_inputs(AnyNet& net) {
         const Shape shape = net.input_shape(name);
         const DType dtype = net.input_dtype(name);
         std::vector<float> values(static_cast<std::size_t>(shape.numel()), 0.0f);
-        if (is_float(dtype) && net.label_classes(name) == 0)
+        // Floats hold whole numbers up to 2^24.
+        const std::int64_t classes = std::min<std::int64_t>(net.label_classes(name), 1 << 24);
+        if (classes > 0)
+            for (float& value : values) value = static_cast<float>(random() % classes);
+        else if (is_float(dtype))
             for (float& value : values) value = normal(random);
         std::vector<std::byte> data(values.size() * size_of(dtype));
         convert(values.data(), DType::f32, data.data(), dtype, values.size());

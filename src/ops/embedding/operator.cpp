@@ -132,6 +132,7 @@ void register_embedding(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(std::make_unique<embedding::Forward>());
     operators.add(std::make_unique<embedding::Backward>());
     embedding::add_host_engines(engines);
+    embedding::add_grouped_engine(engines);
     embedding::add_reference_engines(engines);
 }
 

@@ -18,6 +18,7 @@ Verdict check(const Traits& device, const Problem& problem);
 
 // Each function registers the engines of one file.
 void add_host_engines(EngineRegistry& engines);       ///< host.cpp
+void add_grouped_engine(EngineRegistry& engines);     ///< grouped.cpp
 void add_reference_engines(EngineRegistry& engines);  ///< reference.cpp
 
 }  // namespace dlprim::embedding

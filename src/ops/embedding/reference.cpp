@@ -65,7 +65,9 @@ class Backward : public Base {
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const double elements = static_cast<double>(problem.outputs[0].shape.numel() +
                                                     2 * problem.inputs[1].shape.numel());
-        return 4.0 * elements / (std::max(device.gbytes_per_s, 1.0) * 0.3e9) +
+        const double indices = static_cast<double>(problem.inputs[0].shape.numel());
+        return std::max(4.0 * elements / (std::max(device.gbytes_per_s, 1.0) * 0.3e9),
+                        serial_loop_seconds(device, indices)) +
                device.launch_us * 1e-6;
     }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
