@@ -45,6 +45,12 @@ class Fields {
         return value.get<bool>();
     }
     std::string text(const char* name) { return text_in(name, take(name)); }
+    /// "" if the file lacks the field, which it may.
+    std::string text_if_any(const char* name) {
+        taken_.emplace_back(name);
+        const auto found = all_.find(name);
+        return found == all_.end() ? std::string() : text_in(name, *found);
+    }
     std::vector<std::string> texts(const char* name) {
         std::vector<std::string> all;
         for (const json& value : list(name)) all.push_back(text_in(name, value));
@@ -134,6 +140,18 @@ int item_registers(Fields& fields) {
     return static_cast<int>(std::min(of_lane / wanted, of_item));
 }
 
+/// NVIDIA's matrix instructions, which the library tries where the device is here.
+void read_matrix_unit(Fields& fields, Traits& traits) {
+    const std::string unit = fields.text_if_any("matrix_unit");
+    if (unit.empty()) return;
+    if (unit != "wgmma" && unit != "mma")
+        fields.refuse("field 'matrix_unit' must be \"wgmma\" or \"mma\" where it is given");
+    traits.wgmma = unit == "wgmma";
+    traits.mma = unit == "mma";
+    traits.matrix_fp16 = traits.matrix_bf16 = true;
+    traits.mma_local_bytes = fields.count("mma_local_kib", 1, 1024) << 10;
+}
+
 std::string driver_of(Fields& fields) {
     const std::string compiler = fields.text("compiler"), target = fields.text("target");
     if (compiler != "clang" && compiler != "ocloc" && compiler != "none")
@@ -171,6 +189,7 @@ DescribedDevice parse_device(std::string_view text, const std::string& path) {
     traits.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
     traits.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
     traits.subgroup_size = subgroup_size_of(extensions, fields.counts("subgroup_sizes", 1, 128));
+    read_matrix_unit(fields, traits);
     if (fields.flag("exact_division")) device.options = " -cl-fp32-correctly-rounded-divide-sqrt";
     fields.check_all_taken();
     return device;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -131,7 +132,7 @@ std::string changed(const char* field, const nlohmann::json& value) {
 
 }  // namespace
 
-TEST_CASE("The twelve devices are described, each under its own name") {
+TEST_CASE("Thirteen devices are described, each under its own name") {
     std::set<std::string> names;
     for (const fs::path& file : device_files()) {
         INFO(file);
@@ -144,7 +145,7 @@ TEST_CASE("The twelve devices are described, each under its own name") {
         const double lanes = device.traits.gflops * 1e3 / (2 * json["clock_mhz"].get<double>());
         CHECK(std::abs(lanes / 8 - std::round(lanes / 8)) < 0.06);
     }
-    CHECK(names.size() == 12);
+    CHECK(names.size() == 13);
 }
 
 TEST_CASE("Traits of a described device follow from its file") {
@@ -194,6 +195,83 @@ TEST_CASE("A described device plans as its traits say and runs nothing") {
     float back[4] = {};
     tensor.copy_to_host(back, sizeof(back));
     CHECK(back[3] == 4);
+}
+
+/// A layer of a transformer for 8 x 1024 words.
+std::string transformer() {
+    std::string text = R"({"inputs": [{"name": "words", "shape": [8192], "dtype": "int"},
+        {"name": "labels", "shape": [8192], "dtype": "int"}], "outputs": ["loss"], "operators": [
+        {"name": "x", "type": "Embedding", "inputs": ["words"], "outputs": ["x"],
+         "options": {"num_embeddings": 50257, "embedding_dim": 768}},
+        {"name": "n", "type": "LayerNorm", "inputs": ["x"], "outputs": ["n"],
+         "options": {"normalized_shape": [768]}},)";
+    const std::string part_text = R"(
+        {"name": "PART", "type": "InnerProduct", "inputs": ["n"], "outputs": ["PART_rows"],
+         "options": {"outputs": 768}},
+        {"name": "PART_split", "type": "Reshape", "inputs": ["PART_rows"], "outputs": ["PART_split"],
+         "options": {"dims": [8, 1024, 12, 64]}},
+        {"name": "PART_heads", "type": "Transpose", "inputs": ["PART_split"], "outputs": ["PART"],
+         "options": {"dims": [0, 2, 1, 3]}},)";
+    for (const char* part : {"q", "k", "v"}) {
+        std::string own = part_text;
+        for (std::size_t at; (at = own.find("PART")) != std::string::npos;)
+            own.replace(at, 4, part);
+        text += own;
+    }
+    return text + R"(
+        {"name": "attention", "type": "Attention", "inputs": ["q", "k", "v"], "outputs": ["y"],
+         "options": {"is_causal": true}},
+        {"name": "turned", "type": "Transpose", "inputs": ["y"], "outputs": ["t"],
+         "options": {"dims": [0, 2, 1, 3]}},
+        {"name": "joined", "type": "Reshape", "inputs": ["t"], "outputs": ["j"],
+         "options": {"dims": [8192, 768]}},
+        {"name": "wide", "type": "InnerProduct", "inputs": ["j"], "outputs": ["o"],
+         "options": {"outputs": 3072, "activation": "gelu"}},
+        {"name": "logits", "type": "InnerProduct", "inputs": ["o"], "outputs": ["logits"],
+         "options": {"outputs": 50257, "bias": false}},
+        {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["logits", "labels"],
+         "outputs": ["loss"]}]})";
+}
+
+TEST_CASE("No precision leaves networks on an H200 to reference engines") {
+    const Context device = described(fs::path(DLPRIM_DEVICES_DIR) / "h200.json");
+    std::map<std::string, std::string> networks{{"transformer", transformer()}};
+    for (const auto& entry : fs::directory_iterator(DLPRIM_NETS_DIR))
+        networks[entry.path().stem()] = text_of(entry.path());
+    CHECK(networks.size() == 6);
+    for (const auto& [name, text] : networks)
+        for (const Precision precision :
+             {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+            for (const Mode mode : {Mode::inference, Mode::training}) {
+                INFO(name << " in " << name_of(precision)
+                          << (mode == Mode::training ? ", training" : ""));
+                NetOptions options;
+                options.mode = mode;
+                options.precision = precision;
+                Net net = Net::from_json(device, text, options);
+                for (const std::string& note : net.notes()) {
+                    INFO(note);
+                    CHECK(note.find("reference engines") == std::string::npos);
+                }
+            }
+}
+
+TEST_CASE("Products of fp16 read values that are stored in 16 bits") {
+    const Context device = described(fs::path(DLPRIM_DEVICES_DIR) / "h200.json");
+    NetOptions options;
+    options.mode = Mode::inference;
+    options.precision = Precision::fp16;
+    Net net = Net::from_json(device, transformer(), options);
+    int products = 0;
+    for (const NodeReport& node : net.nodes()) {
+        INFO(node.name << " by " << node.engine);
+        if (node.type == "InnerProduct") {
+            CHECK(node.engine == "inner_product.wgmma_half");
+            ++products;
+        }
+        if (node.name == "attention") CHECK(node.engine == "attention.matrix");
+    }
+    CHECK(products == 5);
 }
 
 TEST_CASE(
