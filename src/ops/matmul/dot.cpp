@@ -47,6 +47,10 @@ class Dot : public MatMulEngine {
         if (b_bytes > static_cast<double>(std::max<std::uint64_t>(device.cache_bytes, 1 << 20)))
             seconds = std::max(seconds, b_bytes * static_cast<double>(ceil_div(g.m, rows)) /
                                             (std::max(device.gbytes_per_s, 1.0) * 0.7e9));
+        // Attention's scores of a few tokens take less time than their launch by any engine. They
+        // are left to the engine of longer sequences, so that a new length needs no other program.
+        if (!g.constant_b && g.m > 1 && std::max(g.m, g.n) <= most_rows(device))
+            seconds += device.launch_us * 1e-6;
         return seconds;
     }
 
