@@ -52,17 +52,13 @@ class Checker {
 
     void direction(bool backward) {
         run({.backward = backward}, "");
-        check_.visit_problems([&](const Problem& problem) {
-            for (const Engine* engine :
-                 EngineRegistry::instance().of(problem.op, device_.traits().host)) {
-                if (applies_elsewhere(*engine, problem)) tally_.for_others.insert(engine);
-                if (engine->is_applicable(device_.traits(), problem)) tally_.applied.insert(engine);
-            }
-        });
+        note_engines();
         check_.visit_problems([&](const Problem& problem) { check_layouts(problem); });
         for (const auto& [engine, type] : check_.other_engines())
-            if (tally_.turns.take(one_.type + (backward ? " backward " : " ") + engine, device_))
+            if (tally_.turns.take(one_.type + (backward ? " backward " : " ") + engine, device_)) {
                 run({.backward = backward, .engines = {{type, engine}}}, " by " + engine);
+                note_engines();  // a composite that stays whole for it has gradients of its own
+            }
     }
 
     /// The same call with strided views of all operands. Devices that compile try some of the
@@ -76,6 +72,17 @@ class Checker {
     }
 
   private:
+    /// Notes which engines could compute the problems of the latest call, here or elsewhere.
+    void note_engines() {
+        check_.visit_problems([&](const Problem& problem) {
+            for (const Engine* engine :
+                 EngineRegistry::instance().of(problem.op, device_.traits().host)) {
+                if (applies_elsewhere(*engine, problem)) tally_.for_others.insert(engine);
+                if (engine->is_applicable(device_.traits(), problem)) tally_.applied.insert(engine);
+            }
+        });
+    }
+
     /// Whether a device of another kind would use the engine.
     bool applies_elsewhere(const Engine& engine, const Problem& problem) const {
         if (device_.traits().host) return false;

@@ -25,6 +25,7 @@ class Backward : public InternalOperator<BackwardOptions> {
             operand_shapes(attrs, {inputs[0].shape, inputs[1].shape, inputs[2].shape});
         const Shape batch = batch_shape(shapes);
         std::vector<TensorSpec> made;
+        made.reserve(shapes.size());
         for (const Shape& shape : shapes)
             made.push_back({with_matrix(batch, shape[-2], shape[-1]), inputs[0].dtype});
         return made;

@@ -15,6 +15,7 @@ Composite::Composite(Graph& graph, std::string name, const Attrs& attrs,
       name_(std::move(name)),
       options_(Options::read(attrs, graph.shape(inputs[0]))) {
     std::vector<Shape> given;
+    given.reserve(inputs.size());
     for (const ValueId id : inputs) given.push_back(graph.shape(id));
     shapes_ = operand_shapes(attrs, given);
     for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -44,6 +44,7 @@ inline double masked_score(const Heads& heads, const std::byte* mask, std::int64
                            std::int64_t position, double score) {
     constexpr double excluded = -std::numeric_limits<double>::infinity();
     if (heads.causal && position > row) return excluded;
+    if (mask == nullptr) return score;
     const std::int64_t at = row * heads.mask_row + position * heads.mask_column;
     if (heads.masks == Heads::Mask::floats)
         return score + static_cast<double>(PlainElement<float>::load(mask, at));
