@@ -308,7 +308,7 @@ class Usage(CommandTest):
                 (["extra"], "benchmark", "cpu", "net.json", "w.h5", "extra"),
                 (["CONFIG"], "train"), (["--epochs"], "train", "train.json", "--epochs", "-1"),
                 (["NET"], "flops"), (["--weights"], "flops", "net.json", "--weights", "w.h5"),
-                (["--device"], "tune", "net.json"), (["NET, --prewarm, --import or --export"], "tune", "-d", "cpu"),
+                (["--device"], "tune", "net.json"), (["NET, --prewarm, --import, --export or --share"], "tune", "-d", "cpu"),
                 (["--seconds"], "tune", "net.json", "-d", "cpu", "--seconds", "0")):
             with self.subTest(command=command, arguments=arguments):
                 result = self.refuse(words, command, *arguments, code=2)

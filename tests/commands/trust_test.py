@@ -40,7 +40,7 @@ class Trust(CommandTest):
         shutil.copytree(ROOT / "kernels/conv2d", kernels / "conv2d")
         if self.engine != "conv2d.blocked":
             self.skipTest(f"the fault is not made for {self.engine}")
-        path, good = kernels / "conv2d/blocked_sums.clh", "acc[o * step] = fma(w[o], s, acc[o * step]);"
+        path, good = kernels / "conv2d/blocked_sums.clh", "acc[o * step] = mul_add(w[o], s, acc[o * step]);"
         text = path.read_text()
         self.assertIn(good, text)
         path.write_text(text.replace(good, good.replace("s,", "s * 1.001f,")))

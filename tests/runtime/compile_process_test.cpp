@@ -405,8 +405,8 @@ TEST_CASE("a launch that ends the compiler's process ends no other") {
         if (context.info().platform == "Portable Computing Language") continue;
         const CacheFolder folder;
         const fs::path fragile =
-            script(folder, cat("FRAGILE_LAUNCH=1 LD_PRELOAD=", DLPRIM_FRAGILE_COMPILER, " exec ",
-                               executable.string()));
+            script(folder, cat("DLPRIM_TEST_FRAGILE_LAUNCH=1 LD_PRELOAD=", DLPRIM_FRAGILE_COMPILER,
+                               " exec ", executable.string()));
         const Variable program("DLPRIM_COMPILE_PROGRAM", fragile);
         // The second context finds what the first one has kept.
         for (int time = 0; time < 2; ++time) {

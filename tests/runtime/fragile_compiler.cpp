@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A library for LD_PRELOAD that makes any OpenCL driver's compiler end its process over a prefetch,
-// as Mesa's translator to SPIR-V does. With FRAGILE_LAUNCH set, launches of kernels named "trial"
-// and "deadly" end it, too, as zink's do.
+// as Mesa's translator to SPIR-V does. With DLPRIM_TEST_FRAGILE_LAUNCH set, launches of kernels
+// named "trial" and "deadly" end it, too, as zink's do.
 #include <CL/cl.h>
 #include <dlfcn.h>
 
@@ -28,7 +28,7 @@ extern "C" cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kerne
                                          const std::size_t* global, const std::size_t* local,
                                          cl_uint count, const cl_event* events, cl_event* event) {
     char name[64] = {};
-    if (std::getenv("FRAGILE_LAUNCH") != nullptr &&
+    if (std::getenv("DLPRIM_TEST_FRAGILE_LAUNCH") != nullptr &&
         clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof(name) - 1, name, nullptr) ==
             CL_SUCCESS &&
         (std::strcmp(name, "trial") == 0 || std::strcmp(name, "deadly") == 0))
