@@ -23,6 +23,8 @@ import sys
 import tempfile
 from typing import Any
 
+import common
+
 SIZES = [
     "8,16,1024,64",
     "2,16,4096,64",
@@ -64,38 +66,12 @@ def network(shape: list[int], causal: bool, training: bool) -> dict[str, Any]:
     }
 
 
-def dlprim_ms(
-    arguments: argparse.Namespace, net: pathlib.Path, batch: int, precision: str, folder: pathlib.Path
-) -> tuple[float, str]:
+def dlprim_ms(arguments: argparse.Namespace, net: pathlib.Path, batch: int, precision: str) -> tuple[float, str]:
     """The median of a batch, and the engines of its nodes."""
-    result = folder / "result.json"
-    engine = ["--engine", f"Attention={arguments.engine}"] if arguments.engine else []
-    done = subprocess.run(
-        [
-            arguments.command,
-            arguments.device,
-            str(net),
-            "-B",
-            str(batch),
-            "-i",
-            "20",
-            "-w",
-            "5",
-            "-t",
-            *(["-b"] if arguments.training else []),
-            "--precision",
-            precision,
-            "--json",
-            str(result),
-            *engine,
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip() or done.stdout.strip())
-    record = json.loads(result.read_text())
-    engines = dict.fromkeys(node.get("engine", "") for node in record.get("nodes", []))
+    more = ["-t", "--precision", precision, *(["-b"] if arguments.training else [])]
+    more += ["--engine", f"Attention={arguments.engine}"] if arguments.engine else []
+    record = common.dlprim_result(arguments.command, arguments.device, net, batch, False, 20, 5, more)
+    engines = dict.fromkeys(node["engine"] for node in record.get("nodes", []))
     return float(record["ms_per_batch"]["median"]), " ".join(filter(None, engines))
 
 
@@ -197,7 +173,7 @@ def main() -> int:
                     try:
                         for _ in range(arguments.rounds):
                             theirs.append(torch_ms(shape, causal, precision, arguments.training))
-                            ms, engines = dlprim_ms(arguments, net, shape[0], precision, folder)
+                            ms, engines = dlprim_ms(arguments, net, shape[0], precision)
                             ours.append(ms)
                         if arguments.errors:
                             found = "{:.1e}, {:.1e}".format(*errors(arguments, shape, causal, precision, folder))

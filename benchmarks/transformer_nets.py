@@ -18,12 +18,12 @@ import dataclasses
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from typing import Any
+
+import common
 
 Operators = list[dict[str, Any]]
 
@@ -112,35 +112,10 @@ class Network:
         return {"inputs": inputs, "outputs": ["loss" if training else logits], "operators": self.operators}
 
 
-def dlprim_ms(
-    arguments: argparse.Namespace, net: pathlib.Path, rows: int, precision: str, folder: pathlib.Path
-) -> tuple[float, float]:
+def dlprim_ms(arguments: argparse.Namespace, net: pathlib.Path, rows: int, precision: str) -> tuple[float, float]:
     """The median of a batch, and the plan's peak in GiB."""
-    result = folder / "result.json"
-    step = ["-a"] if arguments.training else []
-    done = subprocess.run(
-        [
-            arguments.command,
-            arguments.device,
-            str(net),
-            "-B",
-            str(rows),
-            "-i",
-            "10",
-            "-w",
-            "3",
-            *step,
-            "--precision",
-            precision,
-            "--json",
-            str(result),
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip() or done.stdout.strip())
-    record = json.loads(result.read_text())
+    more = ["--precision", precision]
+    record = common.dlprim_result(arguments.command, arguments.device, net, rows, arguments.training, 10, 3, more)
     return float(record["ms_per_batch"]["median"]), record["planned_peak_bytes"] / 2**30
 
 
@@ -210,16 +185,12 @@ def torch_run(name: str, work: Work, precision: str, training: bool, compiled: b
 def torch_ms(run: Callable[[], None]) -> float:
     import torch
 
-    for _ in range(3):
-        run()
-    times = []
-    for _ in range(10):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
+    def batch() -> None:
         run()
         torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
+
+    torch.cuda.synchronize()
+    return float(common.median_ms(batch, 10, 3))
 
 
 def measure(arguments: argparse.Namespace, name: str, precision: str, folder: pathlib.Path) -> str:
@@ -240,7 +211,7 @@ def measure(arguments: argparse.Namespace, name: str, precision: str, folder: pa
             times.append(torch_ms(peer))
         peer_gib = torch.cuda.max_memory_allocated() / 2**30
         torch.cuda.empty_cache()
-        ms, gib = dlprim_ms(arguments, net, work.batch * work.length, precision, folder)
+        ms, gib = dlprim_ms(arguments, net, work.batch * work.length, precision)
         ours.append(ms)
     best, mine = min(statistics.median(times) for times in theirs), statistics.median(ours)
     each = "; ".join(f"{statistics.median(times):.2f}" for times in theirs)

@@ -91,9 +91,8 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             if (!own) store[block.name] = blocks_.back();
         }
         if (block.name == "scalars") scalar_block_ = static_cast<int>(i);
-        if (block.name == "constants") constants_ = static_cast<int>(i);
     }
-    for (const auto& [value, offset] : plan_->literals) {
+    for (const ValueId value : plan_->literals) {
         const std::vector<std::byte>& data = plan_->graph.value(value).data;
         device.queue().write(resolve(plan_->places[static_cast<std::size_t>(value)]), data.data(),
                              data.size(), true);
@@ -249,7 +248,7 @@ void Executor::take_scratch() {
 }
 
 void Executor::forget_constants() {
-    if (!brief_scratch_ || constants_ < 0 || !plan_->literals.empty()) return;
+    if (!brief_scratch_ || own_constants(*plan_).empty() || !plan_->literals.empty()) return;
     brief_constants_ = true;
     for (const std::size_t index : own_constants(*plan_)) blocks_[index].reset();
 }

@@ -201,7 +201,6 @@ class Executor {
     const bool brief_scratch_;
     SharedSlabs* const shared_slabs_;
     bool brief_constants_ = false;
-    int constants_ = -1;  ///< the block of that name
     std::vector<std::shared_ptr<Buffer>> slabs_, blocks_;
     struct Binding {
         std::shared_ptr<Buffer> buffer;

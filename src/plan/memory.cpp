@@ -161,7 +161,7 @@ class MemoryPlanner {
                 }
                 case Role::constant:
                     place = among_constants(bytes);
-                    plan_.literals.emplace_back(id, place.offset);
+                    plan_.literals.push_back(id);
                     break;
                 case Role::state:
                     place = in_block("states", bytes);

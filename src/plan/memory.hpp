@@ -16,7 +16,7 @@ struct MemoryPlan {
     std::vector<std::uint64_t> slabs;
     std::vector<Block> blocks;
     std::vector<External> externals;
-    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< with their offsets in "constants"
+    std::vector<ValueId> literals;  ///< which lie in blocks "constants"
     std::vector<char> setup_found;                            ///< as in Plan
     std::vector<std::pair<std::string, Place>> kept;          ///< as in Plan
     std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;       ///< as in Plan

@@ -3,7 +3,6 @@
 // because its input may come from an untrusted file.
 #include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
-#include "engine/pointwise/parsed.hpp"
 #include "engine/pointwise/program.hpp"
 
 #include <algorithm>

@@ -65,6 +65,10 @@ struct Program {
 /// Throws Error(invalid_argument) with the column and what was expected there. The input is not
 /// trusted: nesting deeper than 200 and programs of more than 10,000 nodes are errors.
 Program parse(std::string_view code);
+/// The same program without a copy. Programs of one text share expressions, which do not change.
+std::shared_ptr<const Program> parsed(std::string_view code);
+/// That of parsed() with all expressions simplified.
+std::shared_ptr<const Program> parsed_simple(std::string_view code);
 /// Text that parse() converts to an equal program.
 std::string print(const Program& program);
 std::string print(const ExprPtr& expr);

@@ -4,7 +4,7 @@
 
 #include "engine/pointwise/job.hpp"
 #include "engine/pointwise/merge.hpp"
-#include "engine/pointwise/parsed.hpp"
+#include "engine/pointwise/program.hpp"
 #include "graph/operator.hpp"
 
 #include <dlprim/error.hpp>

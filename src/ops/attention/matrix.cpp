@@ -7,7 +7,7 @@
 #include "ops/attention/packed.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 namespace dlprim::attention {
 
@@ -20,40 +20,17 @@ std::int64_t keys_of(const Packed& packed) {
     return std::max(packed.depth, packed.features) > 64 ? 32 : 64;
 }
 
-std::int64_t matrix_local_bytes(const Packed& packed) {
-    return packed.planes * block_rows * (2 * packed.depth + 16) +
-           2 * packed.tile_bytes(keys_of(packed));
-}
-
-class Matrix : public Engine {
+class Matrix : public PackedEngine {
   public:
     std::string_view name() const override { return "attention.matrix"; }
     std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
-    bool computes_in(Precision) const override { return true; }
-
-    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (Verdict verdict = check_packed(device, problem); !verdict) return verdict;
-        return check_local(device, matrix_local_bytes(Packed(problem, heads_of(problem))));
-    }
-
-    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
-                                  const Tuning&) const override {
-        return static_cast<std::uint64_t>(Packed(problem, heads_of(problem)).bytes);
-    }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
-        // Measured on an H200, as multiples of its float units' peak.
-        const double pace = (packed.planes == 2 ? 1.6 : 3.5) / (device.wgmma ? 1 : 2);
-        // Those of the last round leave compute units idle.
-        const double groups = static_cast<double>(packed.q_blocks * heads.count);
-        const double slots = 2.0 * std::max(1, device.compute_units);
-        const double busy = groups / (std::ceil(groups / slots) * slots);
-        return roofline_seconds(device, problem, heads.flops() * packed.waste(heads, heads.length),
-                                pace * busy) +
-               packed.seconds(device);
+        return packed_seconds(device, problem, packed,
+                              heads.flops() * packed.waste(heads, heads.length),
+                              packed.q_blocks * heads.count, packed.planes == 2 ? 1.6 : 3.5);
     }
 
     std::vector<std::string> sources() const override { return {"attention/pack.cl", matrix_path}; }
@@ -75,6 +52,12 @@ class Matrix : public Engine {
         launch->add(packed.pack_call(context, problem, heads));
         launch->add(std::move(call));
         return launch;
+    }
+
+  protected:
+    std::int64_t local_bytes(const Packed& packed) const override {
+        return packed.planes * block_rows * (2 * packed.depth + 16) +
+               2 * packed.tile_bytes(keys_of(packed));
     }
 };
 

@@ -7,7 +7,6 @@
 #include "ops/attention/packed.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dlprim::attention {
 
@@ -28,39 +27,21 @@ std::int64_t rows_of(const Traits& device, const Packed& packed) {
     return std::max(packed.depth, packed.features) > 64 && fits ? more : block_rows;
 }
 
-class MatrixBackward : public Engine {
+class MatrixBackward : public PackedEngine {
   public:
     std::string_view name() const override { return "attention.matrix_backward"; }
     std::string_view op() const override { return backward_type; }
-    bool on_host() const override { return false; }
-    bool computes_in(Precision) const override { return true; }
-
-    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (Verdict verdict = check_packed(device, problem); !verdict) return verdict;
-        return check_local(device,
-                           backward_local_bytes(Packed(problem, heads_of(problem)), block_rows));
-    }
-
-    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
-                                  const Tuning&) const override {
-        return static_cast<std::uint64_t>(Packed(problem, heads_of(problem)).bytes);
-    }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
         // Seven products, of which the forward engine computes two.
         const bool wide = std::max(packed.depth, packed.features) > 64;
-        const double pace =
-            (packed.planes == 2 ? 1.7 : 3.5) * (wide ? 0.8 : 1) / (device.wgmma ? 1 : 2);
-        const double groups =
-            static_cast<double>(std::min(packed.q_blocks, packed.k_blocks) * heads.count);
-        const double slots = 2.0 * std::max(1, device.compute_units);
-        const double busy = groups / (std::ceil(groups / slots) * slots);
-        return roofline_seconds(device, problem,
-                                3.5 * heads.flops() * packed.waste(heads, heads.positions),
-                                pace * busy) +
-               packed.seconds(device) + device.launch_us * 1e-6;
+        return packed_seconds(device, problem, packed,
+                              3.5 * heads.flops() * packed.waste(heads, heads.positions),
+                              std::min(packed.q_blocks, packed.k_blocks) * heads.count,
+                              (packed.planes == 2 ? 1.7 : 3.5) * (wide ? 0.8 : 1)) +
+               device.launch_us * 1e-6;
     }
 
     std::vector<std::string> sources() const override {
@@ -76,6 +57,11 @@ class MatrixBackward : public Engine {
         launch->add(gradient_call(context, heads, packed, false));
         launch->add(gradient_call(context, heads, packed, true));
         return launch;
+    }
+
+  protected:
+    std::int64_t local_bytes(const Packed& packed) const override {
+        return backward_local_bytes(packed, block_rows);
     }
 
   private:

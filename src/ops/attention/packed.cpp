@@ -9,6 +9,7 @@
 #include "engine/storage.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dlprim::attention {
 
@@ -114,7 +115,7 @@ double Packed::waste(const Heads& heads, std::int64_t rows) const {
            static_cast<double>(ceil_div(rows, block_rows) * block_rows) / static_cast<double>(rows);
 }
 
-Verdict check_packed(const Traits& device, const Problem& problem) {
+Verdict PackedEngine::is_applicable(const Traits& device, const Problem& problem) const {
     if (!device.mma && !device.wgmma)
         return Verdict::no("it needs matrix instructions of a warp, which the device lacks");
     if (!device.matrix_fp16)
@@ -126,7 +127,18 @@ Verdict check_packed(const Traits& device, const Problem& problem) {
     const DType dtype = problem.inputs[0].dtype;
     if (problem.inputs[1].dtype != dtype || problem.inputs[2].dtype != dtype)
         return Verdict::no("it needs queries, keys and values of one type");
-    return Verdict::yes();
+    return check_local(device, local_bytes(Packed(problem, heads_of(problem))));
+}
+
+double PackedEngine::packed_seconds(const Traits& device, const Problem& problem,
+                                    const Packed& packed, double flops, std::int64_t groups,
+                                    double pace) {
+    // Those of the last round leave compute units idle.
+    const double slots = 2.0 * std::max(1, device.compute_units);
+    const double count = static_cast<double>(groups);
+    const double busy = count / (std::ceil(count / slots) * slots);
+    return roofline_seconds(device, problem, flops, pace / (device.wgmma ? 1 : 2) * busy) +
+           packed.seconds(device);
 }
 
 Verdict check_local(const Traits& device, std::int64_t bytes) {

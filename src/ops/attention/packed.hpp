@@ -36,10 +36,28 @@ struct Packed {
     double waste(const Heads& heads, std::int64_t rows) const;
 };
 
-/// What attention's engines for matrix units need.
-Verdict check_packed(const Traits& device, const Problem& problem);
 /// Whether the device has so many bytes of local memory for a work-group.
 Verdict check_local(const Traits& device, std::int64_t bytes);
+
+/// What attention's engines for matrix units have in common: operands as blocks in the workspace.
+class PackedEngine : public Engine {
+  public:
+    bool on_host() const override { return false; }
+    bool computes_in(Precision) const override { return true; }
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override;
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning&) const override {
+        return static_cast<std::uint64_t>(Packed(problem, heads_of(problem)).bytes);
+    }
+
+  protected:
+    /// Bytes of a work-group's local memory at least.
+    virtual std::int64_t local_bytes(const Packed& packed) const = 0;
+    /// Seconds of `flops` operations in `groups` work-groups, with packing. `pace` is a multiple of
+    /// the peak of a device's float units, measured on an H200.
+    static double packed_seconds(const Traits& device, const Problem& problem, const Packed& packed,
+                                 double flops, std::int64_t groups, double pace);
+};
 
 constexpr std::int64_t block_rows = 64;   ///< of blocks, and of attention.matrix's work-groups
 constexpr std::int64_t tile_items = 128;  ///< work-items of these

@@ -5,7 +5,6 @@
 // blocked or channels_last. In that case smaller operands (scalars, per-channel and per-image
 // values, results of reductions) stay plain.
 #include "base/text.hpp"
-#include "engine/pointwise/parsed.hpp"
 #include "ops/pointwise/operator.hpp"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include "ops/pointwise/operator.hpp"
 
 #include "base/text.hpp"
-#include "engine/pointwise/parsed.hpp"
 
 #include <algorithm>
 #include <memory>
