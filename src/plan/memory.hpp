@@ -16,10 +16,10 @@ struct MemoryPlan {
     std::vector<std::uint64_t> slabs;
     std::vector<Block> blocks;
     std::vector<External> externals;
-    std::vector<ValueId> literals;  ///< which lie in blocks "constants"
-    std::vector<char> setup_found;                            ///< as in Plan
-    std::vector<std::pair<std::string, Place>> kept;          ///< as in Plan
-    std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;       ///< as in Plan
+    std::vector<ValueId> literals;                       ///< which lie in blocks "constants"
+    std::vector<char> setup_found;                       ///< as in Plan
+    std::vector<std::pair<std::string, Place>> kept;     ///< as in Plan
+    std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;  ///< as in Plan
     std::uint64_t slab_bytes = 0;
     std::string report;
     MemoryMap map;

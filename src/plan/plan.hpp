@@ -106,9 +106,9 @@ struct Plan {
     std::vector<Place> places;         ///< by ValueId: place of the plain form
     std::vector<std::uint64_t> slabs;  ///< bytes of each scratch slab
     std::vector<Block> blocks;
-    std::vector<External> externals;                          ///< by Place::index
-    std::vector<ValueId> literals;  ///< which lie in blocks "constants"
-    std::vector<Step> setup;  ///< run after parameters change: packing, constant folding
+    std::vector<External> externals;  ///< by Place::index
+    std::vector<ValueId> literals;    ///< which lie in blocks "constants"
+    std::vector<Step> setup;          ///< run after parameters change: packing, constant folding
     /// By step of setup: whether all that it makes was found in PlanOptions::kept. Such a step runs
     /// only after parameters have changed. Empty: none.
     std::vector<char> setup_found;
