@@ -4,24 +4,30 @@
 #include "collective/processes/transport_plugin.h"
 
 #include <gloo/allreduce.h>
+#include <gloo/context.h>
 #include <gloo/math.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
+#include <gloo/transport/address.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/pair.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
 #include <pthread.h>
 #include <signal.h>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -60,14 +66,16 @@ class WithoutSigpipe {
     sigset_t pipe_{}, before_{};
 };
 
-class Store : public gloo::rendezvous::Store {
+/// What the processes of a run tell each other while they connect. A wait for what a process has to
+/// say ends when one is lost.
+class Words {
   public:
-    explicit Store(const dlprim_transport_start& start) : start_(start) {}
-    void set(const std::string& key, const std::vector<char>& data) override {
+    explicit Words(const dlprim_transport_start& start) : start_(start) {}
+    void set(const std::string& key, const std::vector<char>& data) const {
         if (start_.set(start_.store, key.c_str(), data.data(), data.size()) != 0)
             throw std::runtime_error("the addresses cannot be shared");
     }
-    std::vector<char> get(const std::string& key) override {
+    std::vector<char> get(const std::string& key) const {
         std::vector<char> data(1 << 16);
         std::size_t bytes = 0;
         if (start_.get(start_.store, key.c_str(), data.data(), data.size(), &bytes) != 0)
@@ -75,20 +83,88 @@ class Store : public gloo::rendezvous::Store {
         data.resize(bytes);
         return data;
     }
-    void wait(const std::vector<std::string>& keys) override {
-        for (const std::string& key : keys) get(key);
-    }
-    void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
-        wait(keys);
-    }
 
   private:
     const dlprim_transport_start& start_;
 };
 
+/// Calls `give_up` when a process of the run is lost, until it is destroyed.
+class Guard {
+  public:
+    Guard(const Words& words, int rank, std::function<void()> give_up)
+        : words_(words), key_("connected " + std::to_string(rank)) {
+        thread_ = std::thread([this, give_up = std::move(give_up)] {
+            try {
+                words_.get(key_);
+            } catch (const std::exception&) {
+                give_up();
+            }
+        });
+    }
+    ~Guard() {
+        try {
+            words_.set(key_, {'1'});
+        } catch (const std::exception&) {
+            // The thread ends by itself when the time for a start is over.
+        }
+        thread_.join();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+  private:
+    const Words& words_;
+    const std::string key_;
+    std::thread thread_;
+};
+
+/// Every process connected with every other. Gloo's own connectFullMesh() waits five times the
+/// timeout for a process that is lost after it has shared its addresses.
+class Mesh : public gloo::Context {
+  public:
+    Mesh(const dlprim_transport_start& start, std::shared_ptr<gloo::transport::Device> device)
+        : gloo::Context(start.rank, start.size) {
+        setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * start.seconds)));
+        device_ = std::move(device);
+        transportContext_ = device_->createContext(rank, size);
+        transportContext_->setTimeout(getTimeout());
+        const Words words(start);
+        std::vector<char> own;
+        for (const int other : others()) {
+            const auto address = transportContext_->createPair(other)->address().bytes();
+            own.insert(own.end(), address.begin(), address.end());
+        }
+        std::atomic<bool> lost = false;
+        const Guard guard(words, rank, [&] {
+            lost = true;
+            for (const int other : others()) getPair(other)->close();
+        });
+        words.set(std::to_string(rank), own);
+        for (const int other : others()) {
+            getPair(other)->connect(part_of(words.get(std::to_string(other)), other));
+            if (lost) throw std::runtime_error("another process was lost");
+        }
+    }
+
+  private:
+    std::vector<int> others() const {
+        std::vector<int> all;
+        for (int other = 0; other < size; ++other)
+            if (other != rank) all.push_back(other);
+        return all;
+    }
+    /// Of the addresses of `other`, which has one for each process but itself, the one for this.
+    std::vector<char> part_of(const std::vector<char>& all, int other) const {
+        const std::size_t bytes = all.size() / static_cast<std::size_t>(size - 1);
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(bytes) *
+                                             static_cast<std::ptrdiff_t>(rank - (rank > other));
+        return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
+    }
+};
+
 class Transport {
   public:
-    explicit Transport(std::shared_ptr<gloo::rendezvous::Context> context)
+    explicit Transport(std::shared_ptr<gloo::Context> context)
         : context_(std::move(context)), exchanges_(context_->nextSlot()) {}
 
     int size() const { return context_->size; }
@@ -192,7 +268,7 @@ class Transport {
         present_->abortWaitSend();
     }
 
-    std::shared_ptr<gloo::rendezvous::Context> context_;
+    std::shared_ptr<gloo::Context> context_;
     const std::uint64_t exchanges_;  ///< the slot of exchange()
     std::mutex mutex_;
     gloo::transport::UnboundBuffer* present_ = nullptr;
@@ -226,13 +302,8 @@ void* open(const dlprim_transport_start* start, dlprim_message message) {
             how.iface = interface;
         else if (start->address[0] != 0)
             how.hostname = start->address;
-        auto device = gloo::transport::tcp::CreateDevice(how);
-        auto context = std::make_shared<gloo::rendezvous::Context>(start->rank, start->size);
-        context->setTimeout(
-            std::chrono::milliseconds(static_cast<std::int64_t>(1000 * start->seconds)));
-        Store store(*start);
-        context->connectFullMesh(store, device);
-        return new Transport(std::move(context));
+        return new Transport(
+            std::make_shared<Mesh>(*start, gloo::transport::tcp::CreateDevice(how)));
     } catch (const std::exception& error) {
         say(message, error.what());
         return nullptr;

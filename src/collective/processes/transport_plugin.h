@@ -45,8 +45,9 @@ struct dlprim_transport_start {
     int rank, size;
     double seconds;      /* for open() */
     const char* address; /* of this host, by which others reach it; empty if not known */
-    /* A store that all processes share, where they put their addresses. get() waits. Both return 0,
-       or another value after a failure; get() writes up to `room` bytes, and their number. */
+    /* A store that all processes share, where they put their addresses. get() waits until the key
+       is set, a process is lost, or the time is over; it writes up to `room` bytes, and their
+       number. Both return 0, or another value after a failure, and may be called by any thread. */
     void* store;
     int (*set)(void* store, const char* key, const void* data, size_t bytes);
     int (*get)(void* store, const char* key, void* data, size_t room, size_t* bytes);
