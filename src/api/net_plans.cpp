@@ -88,6 +88,7 @@ PlanOptions NetImpl::options_of_plans(bool apart) const {
         plan_options.recompute_to_fit = options_.backward;
     }
     plan_options.chains = !apart;
+    plan_options.report = !among_many_;  // nobody can ask such a net for it
     plan_options.check_engines = EngineChecks::problems;
     plan_options.kept = kept_;
     plan_options.identity = [this](const Value& parameter) {

@@ -61,22 +61,70 @@ struct Printer {
          std::visit(Printer{}, value), "'");
 }
 
+/// Where the item of this name is, or belongs.
+template <typename Items>
+auto place_of(Items& items, std::string_view name) {
+    // Schemas add options in order, so the place is often the end.
+    if (items.empty() || items.back().first < name) return items.end();
+    return std::lower_bound(
+        items.begin(), items.end(), name,
+        [](const Attrs::Item& item, std::string_view n) { return item.first < n; });
+}
+
 }  // namespace
 
+Attrs::Attrs(std::initializer_list<Item> items) {
+    if (items.size() == 0) return;
+    items_ = std::make_shared<std::vector<Item>>();
+    items_->reserve(items.size());
+    for (const auto& [name, value] : items)
+        if (!has(name)) set(name, value);
+}
+
+std::vector<Attrs::Item>& Attrs::own_items() {
+    if (!items_)
+        items_ = std::make_shared<std::vector<Item>>();
+    else if (items_.use_count() > 1)
+        items_ = std::make_shared<std::vector<Item>>(*items_);
+    return *items_;
+}
+
+const std::vector<Attrs::Item>& Attrs::items() const {
+    static const std::vector<Item> none;
+    return items_ ? *items_ : none;
+}
+
 Attrs& Attrs::set(std::string_view name, Attr value) {
-    items_.insert_or_assign(std::string(name), std::move(value));
+    std::vector<Item>& items = own_items();
+    const auto place = place_of(items, name);
+    if (place != items.end() && place->first == name)
+        place->second = std::move(value);
+    else
+        items.emplace(place, std::string(name), std::move(value));
     return *this;
 }
 
 void Attrs::erase(std::string_view name) {
-    const auto found = items_.find(name);
-    if (found != items_.end()) items_.erase(found);
+    if (!has(name)) return;
+    std::vector<Item>& items = own_items();
+    items.erase(place_of(items, name));
+}
+
+const Attr* Attrs::find(std::string_view name) const {
+    if (!items_) return nullptr;
+    for (const auto& [known, value] : *items_)
+        if (known.size() == name.size() && known == name) return &value;
+    return nullptr;
 }
 
 const Attr& Attrs::at(std::string_view name) const {
-    const auto found = items_.find(name);
-    require(found != items_.end(), "option '", name, "' is missing");
-    return found->second;
+    const Attr* const found = find(name);
+    if (found == nullptr) fail(ErrorKind::invalid_argument, "option '", name, "' is missing");
+    return *found;
+}
+
+bool Attrs::operator==(const Attrs& other) const {
+    return items_ == other.items_ || items() == other.items();
 }
 
 bool Attrs::boolean(std::string_view name) const {
@@ -147,7 +195,7 @@ Strings Attrs::texts(std::string_view name) const {
 
 std::string Attrs::str() const {
     std::string text;
-    for (const auto& [name, value] : items_) {
+    for (const auto& [name, value] : items()) {
         if (!text.empty()) text += ' ';
         text += name;
         text += '=';
@@ -223,12 +271,13 @@ Attr value_of(const OptionSpec& option, const Attrs& given) {
 
 void Schema::add(Attr value, const ops::OptionText& text) {
     const auto kind = static_cast<OptionKind>(value.index());
+    defaults_.set(text.name, value);
     options_.push_back({kind, std::move(value), text});
 }
 
 Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
     const std::string_view gap = where.empty() || where.back() == ' ' ? "" : " ";
-    Attrs result, renamed;
+    Attrs result = defaults_, renamed;
     const bool renames =
         std::any_of(options_.begin(), options_.end(), [&](const OptionSpec& option) {
             return !option.text.other_name.empty() && as_written.has(option.text.other_name);
@@ -237,11 +286,11 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
     const Attrs& given = renames ? renamed : as_written;
     for (const auto& [kind, value, text] : options_) {
         if (text.other_name.empty()) continue;
-        const auto other = as_written.items().find(text.other_name);
-        if (other == as_written.items().end()) continue;
+        const Attr* const other = as_written.find(text.other_name);
+        if (other == nullptr) continue;
         require(!as_written.has(text.name), where, gap, "options '", text.name, "' and '",
                 text.other_name, "' are the same option; give it once");
-        renamed.set(text.name, other->second);
+        renamed.set(text.name, *other);
         renamed.erase(text.other_name);
     }
     for (const auto& [name, value] : given.items()) {
@@ -258,12 +307,13 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
     for (const OptionSpec& option : options_) {
         const std::string_view name = option.text.name;
         if (!given.has(name)) {
-            require(!option.text.is_required, where, gap, "option '", name, "' is missing");
-            result.set(name, option.value);
+            if (option.text.is_required)
+                fail(ErrorKind::invalid_argument, where, gap, "option '", name, "' is missing");
             continue;
         }
         try {
-            result.set(name, value_of(option, given));
+            Attr value = value_of(option, given);
+            if (value != option.value) result.set(name, std::move(value));
         } catch (const Error& error) {
             fail(error.kind(), where, gap, error.what());
         }

@@ -9,7 +9,8 @@
 #include <dlprim/option_table.hpp>
 
 #include <cstdint>
-#include <map>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,15 +24,24 @@ using Doubles = std::vector<double>;
 using Strings = std::vector<std::string>;
 using Attr = std::variant<bool, std::int64_t, double, std::string, Ints, Doubles, Strings>;
 
+/// Nodes, problems and descriptions hand their attributes on all the time. So copies share the
+/// items, and the first change of one of them makes items of its own.
 class Attrs {
   public:
-    Attrs() = default;
-    Attrs(std::initializer_list<std::pair<const std::string, Attr>> items) : items_(items) {}
+    using Item = std::pair<std::string, Attr>;
 
-    bool has(std::string_view name) const { return items_.find(name) != items_.end(); }
+    Attrs() = default;
+    Attrs(std::initializer_list<Item> items);
+
+    bool has(std::string_view name) const { return find(name) != nullptr; }
     Attrs& set(std::string_view name, Attr value);
     void erase(std::string_view name);
-    const std::map<std::string, Attr, std::less<>>& items() const { return items_; }
+    /// Sorted by name.
+    const std::vector<Item>& items() const;
+    /// The value of this name, or nullptr. It stays until the attributes change.
+    const Attr* find(std::string_view name) const;
+    /// The same; throws Error(invalid_argument) where there is none.
+    const Attr& at(std::string_view name) const;
 
     // Readers throw Error(invalid_argument), which names the option, when it is absent or of
     // another kind. integer() accepts a double without a fraction, boolean() accepts 0 and 1,
@@ -46,11 +56,12 @@ class Attrs {
 
     /// Canonical one-line form, the same for equal attributes: "bias=1 kernel=3,3".
     std::string str() const;
-    bool operator==(const Attrs&) const = default;
+    bool operator==(const Attrs& other) const;
 
   private:
-    const Attr& at(std::string_view name) const;
-    std::map<std::string, Attr, std::less<>> items_;
+    std::vector<Item>& own_items();  ///< that no other attributes share
+
+    std::shared_ptr<std::vector<Item>> items_;  ///< null: there are none
 };
 
 enum class OptionKind { boolean, integer, number, text, integers, numbers, texts };
@@ -86,6 +97,7 @@ class Schema {
 
   private:
     std::vector<OptionSpec> options_;
+    Attrs defaults_;
     std::string_view takes_, group_;
 };
 

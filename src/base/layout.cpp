@@ -28,11 +28,11 @@ std::string Layout::str() const {
 Shape physical_shape(const Shape& logical, const Layout& layout) {
     if (layout.kind != Layout::Kind::channels_last && layout.kind != Layout::Kind::blocked)
         return logical;
-    require(logical.rank() == 4, "layout ", layout.str(), " is for shapes of 4 dimensions, not ",
-            logical.str());
+    require(logical.rank() == 4, "layout ", layout, " is for shapes of 4 dimensions, not ",
+            logical);
     if (layout.kind == Layout::Kind::channels_last)
         return {logical[0], logical[2], logical[3], logical[1]};
-    require(layout.block > 0, "layout ", layout.str(), " needs a positive block size");
+    require(layout.block > 0, "layout ", layout, " needs a positive block size");
     const std::int64_t blocks =
         logical[1] / layout.block + (logical[1] % layout.block != 0 ? 1 : 0);
     return {logical[0], blocks, logical[2], logical[3], layout.block};
@@ -46,7 +46,7 @@ std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& lay
 std::vector<std::int64_t> logical_strides(const Shape& logical, const Layout& layout) {
     if (layout.is_strided()) return layout.strides;
     if (layout.is_plain()) return logical.strides();
-    require(layout.kind == Layout::Kind::channels_last, "layout ", layout.str(),
+    require(layout.kind == Layout::Kind::channels_last, "layout ", layout,
             " has no strides by logical dimension");
     const std::vector<std::int64_t> s = physical_shape(logical, layout).strides();
     return {s[0], s[3], s[1], s[2]};

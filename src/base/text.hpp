@@ -24,7 +24,8 @@ namespace dlprim {
 
 /// Text that grows by `<<`. Numbers are written as std::ostream writes them in the classic locale:
 /// integers in full, float and double with up to six significant digits (as by "%g"), bool as 0 or
-/// 1.
+/// 1. What has a str(), such as a Shape, is written as that says: in an argument of require() it
+/// makes no text unless the text is needed.
 class TextWriter {
   public:
     template <typename T>
@@ -33,6 +34,8 @@ class TextWriter {
             text_ += std::string_view(value);
         else if constexpr (std::is_same_v<T, char>)
             text_ += value;
+        else if constexpr (requires { std::string(value.str()); })
+            text_ += value.str();
         else if constexpr (std::is_floating_point_v<T>)
             put(static_cast<double>(value));
         else if constexpr (std::is_signed_v<T> ||

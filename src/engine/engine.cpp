@@ -142,27 +142,38 @@ EngineRegistry& EngineRegistry::instance() {
 }
 
 void EngineRegistry::add(std::unique_ptr<Engine> engine) {
+    const Engine& added = *engine;
     engines_.push_back(std::move(engine));
+    by_name_.try_emplace(added.name(), &added);
+    index(added.op(), added.on_host());
 }
 
 void EngineRegistry::add_first(std::unique_ptr<Engine> engine) {
+    const Engine& added = *engine;
     engines_.insert(engines_.begin(), std::move(engine));
+    by_name_[added.name()] = &added;
+    index(added.op(), added.on_host());
 }
 
-std::vector<const Engine*> EngineRegistry::of(std::string_view op, bool on_host) const {
-    std::vector<const Engine*> found;
+void EngineRegistry::index(std::string_view op, bool on_host) {
+    std::vector<const Engine*>& found = by_op_[op][on_host ? 1 : 0];
+    found.clear();
     for (const auto& engine : engines_)
         if (engine->op() == op && engine->on_host() == on_host) found.push_back(engine.get());
     // The folder of another operator may register engines of this one (inner_product.*_planes).
     std::stable_partition(found.begin(), found.end(),
                           [](const Engine* engine) { return !is_reference(*engine); });
-    return found;
+}
+
+const std::vector<const Engine*>& EngineRegistry::of(std::string_view op, bool on_host) const {
+    static const std::vector<const Engine*> none;
+    const auto found = by_op_.find(op);
+    return found == by_op_.end() ? none : found->second[on_host ? 1 : 0];
 }
 
 const Engine* EngineRegistry::find(std::string_view name) const {
-    for (const auto& engine : engines_)
-        if (engine->name() == name) return engine.get();
-    return nullptr;
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::vector<std::string> EngineRegistry::names() const {

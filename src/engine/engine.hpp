@@ -8,10 +8,12 @@
 #include "engine/launch.hpp"
 #include "engine/problem.hpp"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace dlprim {
@@ -157,12 +159,17 @@ class EngineRegistry {
     static EngineRegistry& instance();
     void add(std::unique_ptr<Engine> engine);
     void add_first(std::unique_ptr<Engine> engine);
-    std::vector<const Engine*> of(std::string_view op, bool on_host) const;
+    const std::vector<const Engine*>& of(std::string_view op, bool on_host) const;
     const Engine* find(std::string_view name) const;
     std::vector<std::string> names() const;
 
   private:
+    void index(std::string_view op, bool on_host);
+
     std::vector<std::unique_ptr<Engine>> engines_;
+    /// By operator type: engines of OpenCL devices, and of the host.
+    std::unordered_map<std::string_view, std::array<std::vector<const Engine*>, 2>> by_op_;
+    std::unordered_map<std::string_view, const Engine*> by_name_;
 };
 
 }  // namespace dlprim

@@ -10,8 +10,7 @@ namespace dlprim {
 
 int dimension_of(std::int64_t given, const Shape& x) {
     const std::int64_t rank = std::max(x.rank(), 1);
-    require(given >= -rank && given < rank, "dim ", given, " is not a dimension of input ",
-            x.str());
+    require(given >= -rank && given < rank, "dim ", given, " is not a dimension of input ", x);
     return static_cast<int>(given < 0 ? given + rank : given);
 }
 

@@ -246,6 +246,7 @@ std::shared_ptr<PlannedCall> make_conversion(const Deferred& from) {
     PlanOptions options;
     options.input_layouts[id] = from.layout();
     options.check_engines = EngineChecks::kinds;
+    options.report = false;
     return std::make_shared<PlannedCall>(std::move(graph), std::move(options));
 }
 

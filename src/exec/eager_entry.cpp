@@ -241,6 +241,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     options.bind_params_from = 0;
     options.engines = call.how.engines;
     options.check_engines = EngineChecks::kinds;
+    options.report = false;
     options.free_outputs = !has_out(call);
     for (std::size_t i = 0; i < values.size(); ++i)
         if (Layout layout = layout_of(operands[i]); !layout.is_plain() && !writes(*entry, i))

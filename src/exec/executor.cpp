@@ -327,7 +327,7 @@ void Executor::set_up() {
         prepare_run();
     } catch (const Error& error) {
         if (running_ != nullptr && blames_values(error)) throw named(*running_, error);
-        if (running_ != nullptr && !running_->disable_key.empty())
+        if (running_ != nullptr && !running_->disable_key().empty())
             launch_failed(*running_, Part::forward, error);
         throw;
     }
@@ -434,7 +434,7 @@ void Executor::run(Part part, const AfterStep& after) {
             throw named(*running_, error);
         }
         if (proven) throw;
-        if (running_ != nullptr && !running_->disable_key.empty() && (whole || !states_changed_))
+        if (running_ != nullptr && !running_->disable_key().empty() && (whole || !states_changed_))
             launch_failed(*running_, part, error);
         throw;
     }
@@ -470,7 +470,7 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     const Error whole(error.kind(),
                       cat("[", step.type, " '", step.name, "'] ", engine, error.what()));
     if (part <= Part::backward) restore_states();
-    if (!disable(Access::impl(context_), step.disable_key, error.what())) throw whole;
+    if (!disable(Access::impl(context_), step.disable_key(), error.what())) throw whole;
     throw EngineFailure(whole, part, part == Part::backward);
 }
 

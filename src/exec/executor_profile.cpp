@@ -95,7 +95,7 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings, const Progr
         queue.set_profiling(true);
         enqueue_labelled(part, progress);
     } catch (const Error& error) {
-        if (running_ != nullptr && !running_->disable_key.empty())
+        if (running_ != nullptr && !running_->disable_key().empty())
             launch_failed(*running_, part, error);
         throw;
     }

@@ -104,9 +104,9 @@ class Builder {
                 shape = found->second;
             else if (batch > 0 && shape.rank() > 0)
                 shape = shape.with(0, batch);
-            for (std::int64_t dim : shape.dims())
-                require(dim >= 1, "input '", input.name, "' has shape ", shape.str(),
-                        "; a declared dimension is at least 1");
+            if (shape.empty())
+                fail(ErrorKind::invalid_argument, "input '", input.name, "' has shape ",
+                     shape.str(), "; a declared dimension is at least 1");
             value.spec = {shape, input.dtype};
             const ValueId id = graph_.add_value(std::move(value));
             graph_.inputs.push_back(id);
@@ -114,8 +114,9 @@ class Builder {
             names.push_back(input.name);
         }
         for (const auto& [name, shape] : shapes)
-            require(std::find(names.begin(), names.end(), name) != names.end(),
-                    "the network has no input '", name, "'", did_you_mean(name, names));
+            if (std::find(names.begin(), names.end(), name) == names.end())
+                fail(ErrorKind::invalid_argument, "the network has no input '", name, "'",
+                     did_you_mean(name, names));
     }
 
     void add_operator(const Op& op) {
@@ -126,8 +127,8 @@ class Builder {
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }
-        const Attrs attrs =
-            OperatorRegistry::instance().complete(op.type, op.options, where(op)).attrs;
+        const auto of_op = [&] { return where(op); };
+        const Attrs attrs = OperatorRegistry::instance().complete(op.type, op.options, of_op).attrs;
         std::vector<ValueId> inputs;
         std::vector<TensorSpec> specs;
         for (const std::string& name : op.inputs) {
@@ -197,8 +198,8 @@ class Builder {
         for (std::size_t i = 0; i < params.size(); ++i) {
             const TensorSpec& given = graph_.spec(inputs[own + i]);
             require(given == params[i].spec, where(op), "input '", op.inputs[own + i], "' is ",
-                    name_of(given.dtype), " ", given.shape.str(), ", as parameter ", i,
-                    " it must be ", name_of(params[i].spec.dtype), " ", params[i].spec.shape.str());
+                    name_of(given.dtype), " ", given.shape, ", as parameter ", i, " it must be ",
+                    name_of(params[i].spec.dtype), " ", params[i].spec.shape);
         }
     }
 
@@ -216,8 +217,7 @@ class Builder {
     ValueId add_param(const Op& op, const std::string& name, const ParamSpec& param) {
         if (auto found = params_.find(name); found != params_.end()) {
             require(graph_.spec(found->second) == param.spec, where(op), "shares parameter '", name,
-                    "' of shape ", graph_.shape(found->second).str(), " but needs ",
-                    param.spec.shape.str());
+                    "' of shape ", graph_.shape(found->second), " but needs ", param.spec.shape);
             if (op.frozen) graph_.value(found->second).trainable = false;
             return found->second;
         }

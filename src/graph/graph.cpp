@@ -79,7 +79,7 @@ ValueId Graph::block_part(std::string_view name, std::int64_t begin, std::int64_
 
 ValueId Graph::constant(std::string_view name, const Shape& shape, const std::vector<float>& data) {
     require(static_cast<std::int64_t>(data.size()) == shape.numel(), "constant '", name,
-            "' of shape ", shape.str(), " got ", data.size(), " elements");
+            "' of shape ", shape, " got ", data.size(), " elements");
     Value value;
     value.name = std::string(name);
     value.spec = {shape, DType::f32};
@@ -98,7 +98,7 @@ std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
     Node node;
     node.name = std::string(name);
     if (int& count = names_[node.name]; count++ > 0) node.name = cat(name, "#", count);
-    const std::string where = cat("[", type, " '", node.name, "'] ");
+    const auto where = [&] { return cat("[", type, " '", node.name, "'] "); };
     node.part = part;
     node.precision = precision;
     CompleteType complete = OperatorRegistry::instance().complete(type, attrs, where);
@@ -108,12 +108,13 @@ std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
     node.alias_attrs = std::move(complete.alias_attrs);
     node.inputs = std::move(node_inputs);
     std::vector<TensorSpec> specs;
+    specs.reserve(node.inputs.size());
     for (ValueId id : node.inputs) specs.push_back(spec(id));
     std::vector<TensorSpec> made;
     try {
         made = node.op->infer(node.attrs, specs);
     } catch (const Error& error) {
-        throw Error(error.kind(), where + error.what());
+        throw Error(error.kind(), where() + error.what());
     }
     const auto producer = static_cast<NodeId>(nodes.size());
     for (std::size_t i = 0; i < made.size(); ++i) {

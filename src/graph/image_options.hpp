@@ -15,7 +15,7 @@ namespace dlprim {
 /// The number of dimensions of images [N, C, ...]. Throws Error(invalid_argument) unless there are
 /// one to three.
 inline int dims_of_images(const Shape& x) {
-    require(x.rank() >= 3 && x.rank() <= 5, "input ", x.str(),
+    require(x.rank() >= 3 && x.rank() <= 5, "input ", x,
             " is not [N, C, ...] with one to three dimensions of images");
     return x.rank() - 2;
 }

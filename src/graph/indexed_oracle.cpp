@@ -53,7 +53,7 @@ std::size_t IndexedDefinition::front() const {
 std::int64_t IndexedDefinition::index(const Ints& at, int dimension) const {
     const auto value = static_cast<std::int64_t>(indices_.data[flat(indices_.shape, at)]);
     require(value >= (from_end_ ? -data_[dimension] : 0) && value < data_[dimension], "index ",
-            value, " is outside of dimension ", dimension, " of data ", data_.str());
+            value, " is outside of dimension ", dimension, " of data ", data_);
     return value < 0 ? value + data_[dimension] : value;
 }
 

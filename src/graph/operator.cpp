@@ -73,20 +73,24 @@ OperatorRegistry& OperatorRegistry::instance() {
 }
 
 void OperatorRegistry::add(std::unique_ptr<Operator> op) {
+    by_type_.try_emplace(op->type(), op.get());
     operators_.push_back(std::move(op));
 }
 
+void OperatorRegistry::add(const TypeAlias& alias) {
+    aliases_.push_back(alias);
+    by_alias_.try_emplace(alias.name, &aliases_.back());
+}
+
 const TypeAlias* OperatorRegistry::find_alias(std::string_view name) const {
-    const auto found = std::find_if(aliases_.begin(), aliases_.end(),
-                                    [&](const TypeAlias& alias) { return alias.name == name; });
-    return found == aliases_.end() ? nullptr : &*found;
+    const auto found = by_alias_.find(name);
+    return found == by_alias_.end() ? nullptr : found->second;
 }
 
 const Operator* OperatorRegistry::find(std::string_view type) const {
     if (const TypeAlias* const alias = find_alias(type)) type = alias->type;
-    for (const auto& op : operators_)
-        if (op->type() == type) return op.get();
-    return nullptr;
+    const auto found = by_type_.find(type);
+    return found == by_type_.end() ? nullptr : found->second;
 }
 
 const Operator& OperatorRegistry::get(std::string_view type) const {

@@ -9,11 +9,16 @@
 
 #include "graph/graph.hpp"
 
+#include <dlprim/error.hpp>
+
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 namespace dlprim {
@@ -194,7 +199,7 @@ class OperatorRegistry {
   public:
     static OperatorRegistry& instance();  ///< with every operator registered
     void add(std::unique_ptr<Operator> op);
-    void add(const TypeAlias& alias) { aliases_.push_back(alias); }
+    void add(const TypeAlias& alias);
     /// The operator of a type or of an alias. Throws Error(invalid_argument), with the nearest
     /// type, if it is unknown.
     const Operator& get(std::string_view type) const;
@@ -206,6 +211,17 @@ class OperatorRegistry {
     /// `where` if the options are wrong.
     CompleteType complete(std::string_view type, const Attrs& options,
                           std::string_view where) const;
+    /// The same, where the prefix is made only for an error.
+    template <typename MakeWhere>
+    requires std::is_invocable_r_v<std::string, MakeWhere> CompleteType
+    complete(std::string_view type, const Attrs& options, const MakeWhere& where)
+    const {
+        try {
+            return complete(type, options, std::string_view());
+        } catch (const Error&) {
+            return complete(type, options, std::string_view(where()));
+        }
+    }
     /// The operators' types, without aliases.
     std::vector<std::string> types(bool internal = false) const;
     /// What a user may write, for hints: types, and aliases that have options of their own.
@@ -214,7 +230,9 @@ class OperatorRegistry {
   private:
     const TypeAlias* find_alias(std::string_view name) const;
     std::vector<std::unique_ptr<Operator>> operators_;
-    std::vector<TypeAlias> aliases_;
+    std::deque<TypeAlias> aliases_;
+    std::unordered_map<std::string_view, const Operator*> by_type_;
+    std::unordered_map<std::string_view, const TypeAlias*> by_alias_;
 };
 
 /// Whether a type or alias `what` names the node: an alias names the nodes that the user wrote with

@@ -64,8 +64,8 @@ void CompileStage::finish(const Entry& entry, const std::vector<std::exception_p
             if (errors[program]) std::rethrow_exception(errors[program]);
         step.launch->compile();
     } catch (const Error& error) {
-        if (step.disable_key.empty() || error.kind() == ErrorKind::out_of_memory) throw;
-        throw EngineFailed(error, step.disable_key);
+        if (step.disable_key().empty() || error.kind() == ErrorKind::out_of_memory) throw;
+        throw EngineFailed(error, step.disable_key());
     }
 }
 

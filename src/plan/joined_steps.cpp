@@ -96,7 +96,7 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
     Step& step = built.step;
     step.type = members[0]->type;
     step.part = members[0]->part;
-    step.disable_key = joined_steps_key;
+    step.joined = true;
     step.written_dtype = members[0]->written_dtype;
     std::vector<PlacedCall> calls;
     for (const Step* member : members) {

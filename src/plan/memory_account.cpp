@@ -25,7 +25,7 @@ class MemoryAccount {
     void run() {
         add_up();
         find_largest();
-        write_report();
+        if (options_.report) write_report();
         if (options_.over_limit || plan_.setup_peak_bytes > limit()) draw_map();
         if (!options_.over_limit) check();
     }

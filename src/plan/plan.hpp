@@ -43,9 +43,11 @@ struct Step {
     std::string name;  ///< for profiles: the node's name, or "reorder <value>"
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
-    const Engine* engine = nullptr;  ///< nullptr for copies and joined packings
+    const Engine* engine = nullptr;          ///< nullptr for copies and joined packings
+    std::shared_ptr<const Problem> problem;  ///< of the engine; null for copies and joined steps
+    bool joined = false;                     ///< several steps (plan/joined_steps.hpp)
     /// Key to disable the engine, or the joining of steps, if a launch fails. Empty for copies.
-    std::string disable_key;
+    std::string disable_key() const;
     std::vector<std::string> fused;
     std::shared_ptr<Launch> launch;  ///< of steps of the same work, on CPUs and the host
     std::vector<Place> operands;     ///< places of operands, resolved by the executor once

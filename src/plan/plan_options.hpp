@@ -43,6 +43,7 @@ struct PlanOptions {
     double narrow_cost = 1;  ///< how slow its nodes may be then, relative to the estimate in float
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     bool over_limit = false;  ///< whether a plan that does not fit is made, too, to look at it
+    bool report = true;       ///< whether to write Plan::memory, for people
     std::function<void(std::string_view what, int done, int total)>
         progress;             ///< compiling, tuning
     double tune_seconds = 0;  ///< if positive: measure unknown problems for about that long

@@ -28,6 +28,11 @@ class CopyLaunch : public Launch {
 
 }  // namespace
 
+std::string Step::disable_key() const {
+    if (joined) return joined_steps_key;
+    return problem ? dlprim::disable_key(*engine, *problem) : std::string();
+}
+
 Step StepBuilder::build(const Item& item) {
     Step step;
     step.name = item.name;
@@ -104,7 +109,7 @@ void StepBuilder::find_launch(Step& step, const Work& work) {
         if (made.engine != work.engine || made.packed != work.packed || made.tuning != work.tuning)
             continue;
         step.launch = made.launch;
-        step.disable_key = made.disable_key;
+        step.problem = made.problem;
         return;
     }
     if (uses_ != nullptr && work.packed < 0)
@@ -113,10 +118,10 @@ void StepBuilder::find_launch(Step& step, const Work& work) {
                           work.tuning,
                           cat("[", step.type, " '", step.name, "'] "),
                           {}});
-    step.disable_key = disable_key(*work.engine, work.problem);
+    step.problem = std::make_shared<const Problem>(work.problem);
     if (with_launches_) step.launch = make_launch(step, work);
     if (!step.launch || may_share(*step.launch))
-        known.push_back({work.engine, work.tuning, work.packed, step.launch, step.disable_key});
+        known.push_back({work.engine, work.tuning, work.packed, step.launch, step.problem});
 }
 
 std::unique_ptr<Launch> StepBuilder::make_launch(const Step& step, const Work& work) const {
@@ -129,7 +134,7 @@ std::unique_ptr<Launch> StepBuilder::make_launch(const Step& step, const Work& w
         return launch;
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::out_of_memory) throw;
-        throw EngineFailed(error, step.disable_key);
+        throw EngineFailed(error, step.disable_key());
     }
 }
 

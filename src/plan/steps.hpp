@@ -45,7 +45,7 @@ class StepBuilder {
         Tuning tuning;
         int packed;
         std::shared_ptr<Launch> launch;
-        std::string disable_key;
+        std::shared_ptr<const Problem> problem;
     };
     const Stored& stored(int id) const { return schedule_.stored[static_cast<std::size_t>(id)]; }
     std::uint64_t bytes_of(int id) const { return stored(id).bytes; }

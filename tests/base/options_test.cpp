@@ -46,8 +46,8 @@ TEST_CASE("a schema completes and converts") {
     const Attrs attrs = schema.complete(
         {{"kernel", 3.0}, {"bias", std::int64_t{0}}, {"fwd_algo", std::int64_t{7}}}, "x");
     CHECK(attrs.str() == "bias=0 dtype= eps=0 kernel=3 mode=max stride=1");
-    CHECK(std::holds_alternative<double>(attrs.items().at("eps")));
-    CHECK(std::holds_alternative<Ints>(attrs.items().at("stride")));
+    CHECK(std::holds_alternative<double>(attrs.at("eps")));
+    CHECK(std::holds_alternative<Ints>(attrs.at("stride")));
     CHECK(attrs.ints("kernel") == Ints{3});
     CHECK_FALSE(attrs.has("fwd_algo"));
     CHECK(schema.complete(attrs, "x") == attrs);

@@ -63,7 +63,7 @@ TEST_CASE("a network is read as it is written", "[json]") {
     CHECK(conv.engine == "conv2d.reference");
     CHECK(conv.precision == Precision::tf32);
     CHECK_FALSE(net.operators[1].precision.has_value());
-    const auto& options = conv.options.items();
+    const Attrs& options = conv.options;
     CHECK(std::get<std::int64_t>(options.at("channels_out")) == 16);
     CHECK(std::get<Ints>(options.at("kernel")) == Ints{3, 3});
     CHECK(std::get<std::int64_t>(options.at("bias")) == 0);

@@ -18,7 +18,7 @@ Indexing::Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, 
     const std::int64_t rank = data.rank(), given = attrs.integer("dim");
     if (mode == Mode::rows || mode == Mode::elements) {
         require(given >= -rank && given < rank, "dim ", given, " is not a dimension of data ",
-                data.str());
+                data);
         dim = static_cast<int>(given < 0 ? given + rank : given);
         sizes = {data[dim]};
     }
@@ -32,8 +32,8 @@ Indexing::Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, 
         name_dims(data, indices, attrs.ints("dims"));
     if (digits.empty()) add_digit(1, 0);
     for (std::size_t k = 0; k < sizes.size(); ++k)
-        require(sizes[k] > 0 || parts == 0 || slice == 0, "data ", data.str(),
-                " has no elements that indices ", indices.str(), " could name");
+        require(sizes[k] > 0 || parts == 0 || slice == 0, "data ", data,
+                " has no elements that indices ", indices, " could name");
 }
 
 /// Coordinates that step through memory together count as one.
@@ -64,12 +64,12 @@ void Indexing::name_rows(const Shape& data, const Shape& indices) {
 }
 
 void Indexing::name_elements(const Shape& data, const Shape& indices) {
-    require(indices.rank() == data.rank(), "indices ", indices.str(), " of ", indices.rank(),
-            " dimensions do not name elements of data ", data.str());
+    require(indices.rank() == data.rank(), "indices ", indices, " of ", indices.rank(),
+            " dimensions do not name elements of data ", data);
     const Ints steps = data.strides();
     for (int i = 0; i < data.rank(); ++i) {
-        require(i == dim || indices[i] <= data[i], "indices ", indices.str(),
-                " are larger than data ", data.str(), " in dimension ", i);
+        require(i == dim || indices[i] <= data[i], "indices ", indices, " are larger than data ",
+                data, " in dimension ", i);
         add_digit(indices[i], i == dim ? 0 : steps[static_cast<std::size_t>(i)]);
     }
     values = indices;
@@ -80,14 +80,14 @@ void Indexing::name_elements(const Shape& data, const Shape& indices) {
 
 void Indexing::name_tuples(const Shape& data, const Shape& indices, std::int64_t given) {
     require(indices.rank() >= 1 && given >= 0 && given < indices.rank() && given <= data.rank(),
-            "batch_dims is ", given, " for indices ", indices.str(), " and data ", data.str());
+            "batch_dims is ", given, " for indices ", indices, " and data ", data);
     const int batch = static_cast<int>(given);
     const std::int64_t count = indices[-1];
-    require(count >= 1 && count <= data.rank() - batch, "the tuples of indices ", indices.str(),
-            " have ", count, " entries for the ", data.rank() - batch, " dimensions of data ",
-            data.str(), " behind batch_dims ", batch);
+    require(count >= 1 && count <= data.rank() - batch, "the tuples of indices ", indices, " have ",
+            count, " entries for the ", data.rank() - batch, " dimensions of data ", data,
+            " behind batch_dims ", batch);
     for (int i = 0; i < batch; ++i)
-        require(indices[i] == data[i], "indices ", indices.str(), " and data ", data.str(),
+        require(indices[i] == data[i], "indices ", indices, " and data ", data,
                 " differ in dimension ", i, ", which batch_dims says is common");
     const int end = batch + static_cast<int>(count);
     for (int i = batch; i < end; ++i) {
@@ -108,13 +108,13 @@ void Indexing::name_tuples(const Shape& data, const Shape& indices, std::int64_t
 void Indexing::name_dims(const Shape& data, const Shape& indices, const Ints& dims) {
     const int rank = data.rank();
     require(indices.rank() >= 1 && !dims.empty() && indices[-1] == std::ssize(dims), "dims has ",
-            dims.size(), " entries, the last dimension of indices ", indices.str(),
+            dims.size(), " entries, the last dimension of indices ", indices,
             " must have as many, and at least one");
     std::vector<bool> is_indexed(static_cast<std::size_t>(rank), false);
     const int end = static_cast<int>(dims.back()) + 1;
     for (std::size_t k = 0; k < dims.size(); ++k) {
         require(dims[k] >= 0 && dims[k] < rank && (k == 0 || dims[k] > dims[k - 1]), "dims entry ",
-                k, " is ", dims[k], ": they are dimensions of data ", data.str(),
+                k, " is ", dims[k], ": they are dimensions of data ", data,
                 " in rising order, counted from 0");
         const int d = static_cast<int>(dims[k]);
         is_indexed[static_cast<std::size_t>(d)] = true;

@@ -22,8 +22,9 @@ void check_params(const std::vector<ParamSpec>& wanted, const std::vector<Ref>& 
             given.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const TensorSpec &want = wanted[i].spec, &have = given[i]->spec;
-        require(want == have, "parameter ", i, " is ", name_of(have.dtype), " ", have.shape.str(),
-                ", it must be ", name_of(want.dtype), " ", want.shape.str());
+        if (want != have)
+            fail(ErrorKind::invalid_argument, "parameter ", i, " is ", name_of(have.dtype), " ",
+                 have.shape.str(), ", it must be ", name_of(want.dtype), " ", want.shape.str());
     }
 }
 
@@ -178,7 +179,7 @@ Ref Builder::add_unfolded(std::string_view type, const std::vector<Ref>& inputs,
 std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inputs,
                               const Attrs& options, const std::vector<Ref>& params, bool folds) {
     BuiltOperator made{std::string(type), operator_names_.unused(at_), options, inputs, params, {}};
-    const std::string where = cat("[", type, " '", made.name, "'] ");
+    const auto where = [&] { return cat("[", type, " '", made.name, "'] "); };
     const auto [op, complete, alias, own] =
         OperatorRegistry::instance().complete(type, options, where);
     std::vector<TensorSpec> specs, outputs;
@@ -195,7 +196,7 @@ std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inp
         check_params(op.params(complete, {specs.data(), inputs.size()}), params);
         outputs = op.infer(complete, specs);
     } catch (const Error& error) {
-        throw Error(error.kind(), where + error.what());
+        throw Error(error.kind(), where() + error.what());
     }
     if (std::all_of(outputs.begin(), outputs.end(),
                     [](const TensorSpec& output) { return output.shape.empty(); }))
@@ -204,8 +205,9 @@ std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inp
         std::vector<HostValue> folded = fold(op, complete, known, outputs);
         if (!folded.empty()) return known_results(outputs, std::move(folded));
     }
-    require(empty == nullptr, where, "a tensor of shape ", empty ? empty->str() : "",
-            " has no elements; such tensors are read only where they are constant and give sizes");
+    if (empty != nullptr)
+        fail(ErrorKind::invalid_argument, where(), "a tensor of shape ", empty->str(),
+             " has no elements; such tensors are read only where they are constant and give sizes");
     for (const TensorSpec& output : outputs) {
         BuiltValue& value = make(output);
         value.producer = static_cast<int>(made_.size());

@@ -17,7 +17,7 @@ const AnyValue& Call::tensor_of_any_rank(int i) const {
     check(has(i), "input ", i, " is missing");
     const AnyValue& value = inputs_[static_cast<std::size_t>(i)];
     if (value.elements() == nullptr)
-        check(false, "input ", i, " is ", value.str(), "; it must be a tensor");
+        check(false, "input ", i, " is ", value, "; it must be a tensor");
     return value;
 }
 
@@ -32,7 +32,7 @@ Ref Call::in(int i) const {
 const AnyValue::Sequence& Call::sequence(int i) const {
     check(has(i), "input ", i, " is missing");
     const AnyValue& value = inputs_[static_cast<std::size_t>(i)];
-    check(value.sequence() != nullptr, "input ", i, " is ", value.str(), "; it must be a sequence");
+    check(value.sequence() != nullptr, "input ", i, " is ", value, "; it must be a sequence");
     return *value.sequence();
 }
 
@@ -56,7 +56,7 @@ std::vector<double> Call::known_numbers(int i, std::string_view what) const {
 
 std::int64_t Call::known_integer(int i, std::string_view what) const {
     const Ints values = known_integers(i, what);
-    check(values.size() == 1, what, " has shape ", shape(i).str(), "; it must be one element");
+    check(values.size() == 1, what, " has shape ", shape(i), "; it must be one element");
     return values[0];
 }
 

@@ -73,7 +73,7 @@ Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string
     const std::vector<Dimension>& declared = *info.shape;
     if (given != shapes.end())
         require(given->second.rank() == static_cast<int>(declared.size()), where, "is declared as ",
-                shape_text(declared), ", got ", given->second.str());
+                shape_text(declared), ", got ", given->second);
     std::vector<std::int64_t> sizes;
     for (std::size_t i = 0; i < declared.size(); ++i) {
         const Dimension& dim = declared[i];
@@ -115,24 +115,26 @@ void Importer::make_declared_inputs(const std::map<std::string, Shape>& shapes,
 }
 
 void Importer::check_fed(const ValueInfo& info, const Fed& fed) {
-    const auto where = where_input(info);
     if (info.kind == ValueInfo::Kind::other)
-        fail(ErrorKind::unsupported, where, "is of type ", info.type,
+        fail(ErrorKind::unsupported, where_input(info), "is of type ", info.type,
              ", which this library does not support");
     const bool is_nothing = std::holds_alternative<std::monostate>(fed.data);
-    const std::string declared = info.str();
     const bool fits = is_nothing                              ? info.optional
                       : info.kind == ValueInfo::Kind::tensor  ? fed.tensor() != nullptr
                       : info.kind == ValueInfo::Kind::strings ? fed.strings() != nullptr
                                                               : fed.sequence() != nullptr;
-    require(fits && (!fed.tensor() || fed.tensor()->dtype == *info.dtype), where, "is declared as ",
-            declared, ", got ", fed.str());
+    const auto check = [&](bool agrees) {
+        if (!agrees)
+            fail(ErrorKind::invalid_argument, where_input(info), "is declared as ", info, ", got ",
+                 fed);
+    };
+    check(fits && (!fed.tensor() || fed.tensor()->dtype == *info.dtype));
     if (!info.shape || is_nothing) return;
     const Shape& shape = fed.tensor() ? fed.tensor()->shape : fed.strings()->shape;
     bool agrees = shape.rank() == static_cast<int>(info.shape->size());
     for (int i = 0; agrees && i < shape.rank(); ++i)
         agrees = (*info.shape)[static_cast<std::size_t>(i)].size.value_or(shape[i]) == shape[i];
-    require(agrees, where, "is declared as ", declared, ", got ", fed.str());
+    check(agrees);
     for (int i = 0; i < shape.rank(); ++i)
         bind_symbol(info, (*info.shape)[static_cast<std::size_t>(i)], shape[i]);
 }

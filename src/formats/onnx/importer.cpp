@@ -327,9 +327,9 @@ std::vector<AnyValue> Importer::run_graph(const Graph& graph, const std::vector<
 void Importer::check_declared(const ValueInfo& info, const AnyValue& value) const {
     const Ref tensor = value.elements();
     if (!tensor || tensor->strings || info.optional) return;
-    const auto where = cat("'", model_.source, "': tensor '", info.name, "' ");
+    const auto where = [&] { return cat("'", model_.source, "': tensor '", info.name, "' "); };
     if (info.dtype && *info.dtype != tensor->spec.dtype)
-        fail(ErrorKind::format, where, "is declared as ", name_of(*info.dtype), " and is ",
+        fail(ErrorKind::format, where(), "is declared as ", name_of(*info.dtype), " and is ",
              name_of(tensor->spec.dtype));
     if (!info.shape || !checks_shapes_) return;
     const Ints dims = value.dims();
@@ -338,7 +338,7 @@ void Importer::check_declared(const ValueInfo& info, const AnyValue& value) cons
                                        return declared.size.value_or(size) == size;
                                    });
     if (!agrees)
-        fail(ErrorKind::format, where, "is declared as ", shape_text(*info.shape), " and is ",
+        fail(ErrorKind::format, where(), "is declared as ", shape_text(*info.shape), " and is ",
              sizes_text(dims));
 }
 

@@ -157,9 +157,8 @@ class Differentiator {
                               : given.rank() == x.rank() && part.dim < x.rank() &&
                                     given == x.with(part.dim, given[part.dim]) && part.begin >= 0 &&
                                     part.begin + given[part.dim] <= x[part.dim];
-        require(fits, "[", node.type(), " '", node.name, "'] made a gradient of shape ",
-                given.str(), " for ", whole ? "" : "a part of ", "input ", i, " of shape ",
-                x.str());
+        require(fits, "[", node.type(), " '", node.name, "'] made a gradient of shape ", given,
+                " for ", whole ? "" : "a part of ", "input ", i, " of shape ", x);
     }
 
     Graph& graph_;

@@ -60,14 +60,14 @@ const Maker& maker_of(Part made) {
 void check_shapes(const Conv2dOptions& options, const Shape& x, const Shape& weight,
                   const Shape& dy) {
     require(x.rank() == 4 && weight.rank() == 4 && dy.rank() == 4,
-            "input, weight and output gradient must have 4 dimensions, not ", x.str(), ", ",
-            weight.str(), " and ", dy.str());
+            "input, weight and output gradient must have 4 dimensions, not ", x, ", ", weight,
+            " and ", dy);
     const Shape wanted{x[0], weight[0], options.output_size(x[2], 0), options.output_size(x[3], 1)};
-    require(dy == wanted, "output gradient is ", dy.str(), ", input ", x.str(), " and weight ",
-            weight.str(), " need ", wanted.str());
+    require(dy == wanted, "output gradient is ", dy, ", input ", x, " and weight ", weight,
+            " need ", wanted);
     require(weight[1] * options.groups == x[1] && weight[0] % options.groups == 0 &&
                 weight[2] == options.kernel[0] && weight[3] == options.kernel[1],
-            "weight ", weight.str(), " does not fit input ", x.str(), " in ", options.groups,
+            "weight ", weight, " does not fit input ", x, " in ", options.groups,
             " groups and kernel [", options.kernel[0], ", ", options.kernel[1], "]");
 }
 
@@ -126,7 +126,7 @@ void linear_gradients(GradientContext& context, Part made) {
         }
         Attrs attrs;
         for (const char* name : {"groups", "kernel", "stride", "pad", "dilate"})
-            attrs.set(name, node.attrs.items().find(name)->second);
+            attrs.set(name, node.attrs.at(name));
         if (wanted == Part::output)
             attrs.set("channels_out", shape[1]).set("bias", false);
         else

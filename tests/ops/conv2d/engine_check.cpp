@@ -13,7 +13,7 @@ namespace {
 Attrs gradient_attrs(const Attrs& attrs, const char* name, const Shape& shape) {
     Attrs kept;
     for (const char* option : {"groups", "kernel", "stride", "pad", "dilate"})
-        kept.set(option, attrs.items().find(option)->second);
+        kept.set(option, attrs.at(option));
     return kept.set(name, shape.to_vector());
 }
 

@@ -95,7 +95,7 @@ std::vector<Product> convolution(const std::string& name, const Shape& x, const 
     const auto gradient = [&](const char* shape_name, const Shape& shape) {
         Attrs kept;
         for (const char* option : {"groups", "kernel", "stride", "pad", "dilate"})
-            kept.set(option, attrs.items().find(option)->second);
+            kept.set(option, attrs.at(option));
         return kept.set(shape_name, shape.to_vector());
     };
     const auto forward = [&op, attrs](const HostArray& a, const HostArray& b) {
