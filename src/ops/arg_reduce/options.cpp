@@ -36,8 +36,8 @@ Options::Options(const Attrs& attrs, const Shape& x)
       dim(dim_of(attrs, x)),
       lines(dim < 0 ? AxisLines(x.numel()) : AxisLines(x, dim)),
       result(result_of(x, dim, keep_dim)) {
-    require(lines.length > 0, "input ", x.str(), " has no elements to choose the ",
-            attrs.text("method"), " of");
+    require(lines.length > 0, "input ", x, " has no elements to choose the ", attrs.text("method"),
+            " of");
 }
 
 }  // namespace dlprim::arg_reduce

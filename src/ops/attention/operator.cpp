@@ -30,18 +30,18 @@ Shape in_groups(const Shape& x, std::int64_t groups, std::int64_t heads_a_group)
 std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& given) {
     if (!attrs.boolean("enable_gqa")) return given;
     const Shape &q = given[0], &k = given[1], &v = given[2];
-    require(q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3, "q ", q.str(), ", k ", k.str(),
-            " and v ", v.str(), " must have a dimension of heads for enable_gqa");
+    require(q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3, "q ", q, ", k ", k, " and v ", v,
+            " must have a dimension of heads for enable_gqa");
     const std::int64_t heads = q[-3], groups = k[-3];
-    require(v[-3] == groups && groups >= 1 && heads % groups == 0, "q ", q.str(), " has ", heads,
-            " heads, which is not a multiple of the heads of k ", k.str(), " and v ", v.str());
+    require(v[-3] == groups && groups >= 1 && heads % groups == 0, "q ", q, " has ", heads,
+            " heads, which is not a multiple of the heads of k ", k, " and v ", v);
     std::vector<Shape> shapes{in_groups(q, groups, heads / groups), in_groups(k, groups, 1),
                               in_groups(v, groups, 1)};
     if (given.size() > 3) {
         Shape mask = given[3];
         if (mask.rank() >= 3) {
-            require(mask[-3] == 1 || mask[-3] == heads, "the mask ", mask.str(), " is of ",
-                    mask[-3], " heads, q ", q.str(), " has ", heads);
+            require(mask[-3] == 1 || mask[-3] == heads, "the mask ", mask, " is of ", mask[-3],
+                    " heads, q ", q, " has ", heads);
             mask = mask[-3] == 1 ? in_groups(mask, 1, 1) : in_groups(mask, groups, heads / groups);
         }
         shapes.push_back(mask);
@@ -78,20 +78,18 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
                 "inputs must be of one float type, and a mask of that or of bool; got ",
                 name_of(inputs[0].dtype), " and ", name_of(input.dtype));
     }
-    require(given[0].rank() >= 2 && given[1].rank() >= 2 && given[2].rank() >= 2, "q ",
-            given[0].str(), ", k ", given[1].str(), " and v ", given[2].str(),
-            " must have at least two dimensions");
+    require(given[0].rank() >= 2 && given[1].rank() >= 2 && given[2].rank() >= 2, "q ", given[0],
+            ", k ", given[1], " and v ", given[2], " must have at least two dimensions");
     const Options options = Options::read(attrs, given[0]);
     const std::vector<Shape> shapes = operand_shapes(attrs, given);
     const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
-    require(q[-1] == k[-1], "q ", given[0].str(), " and k ", given[1].str(),
-            " differ in their last dimension");
-    require(k[-2] == v[-2], "k ", given[1].str(), " and v ", given[2].str(),
+    require(q[-1] == k[-1], "q ", given[0], " and k ", given[1], " differ in their last dimension");
+    require(k[-2] == v[-2], "k ", given[1], " and v ", given[2],
             " differ in their number of positions");
     const Shape scores = scores_shape(q, k);
     if (inputs.size() == 4)
-        require(broadcast(scores, shapes[3]) == scores, "the mask ", given[3].str(),
-                " does not broadcast to the scores ", scores.str());
+        require(broadcast(scores, shapes[3]) == scores, "the mask ", given[3],
+                " does not broadcast to the scores ", scores);
     std::vector<std::int64_t> dims = with_matrix(batch_shape(shapes), q[-2], v[-1]).to_vector();
     if (options.enable_gqa) {  // merge groups and heads per group into heads again
         dims[dims.size() - 4] *= dims[dims.size() - 3];

@@ -20,13 +20,11 @@ class BatchNormBackward final : public DeclaredOperator<ops::BatchNormBackward> 
 
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         const Shape& x = inputs[1].shape;
-        require(x.rank() >= 2, "input of shape ", x.str(),
-                " has no channels: [N, C, ...] is needed");
-        require(inputs[0].shape == x, "dy has shape ", inputs[0].shape.str(), ", x has ", x.str());
+        require(x.rank() >= 2, "input of shape ", x, " has no channels: [N, C, ...] is needed");
+        require(inputs[0].shape == x, "dy has shape ", inputs[0].shape, ", x has ", x);
         for (std::size_t i = 2; i < inputs.size(); ++i)
-            require(inputs[i].shape == Shape{x[1]}, "operand ", i, " has shape ",
-                    inputs[i].shape.str(), ", the input of shape ", x.str(), " needs ",
-                    Shape{x[1]}.str());
+            require(inputs[i].shape == Shape{x[1]}, "operand ", i, " has shape ", inputs[i].shape,
+                    ", the input of shape ", x, " needs ", Shape{x[1]});
         const TensorSpec channel{Shape{x[1]}, inputs.back().dtype};
         return {inputs[1], channel, channel};
     }

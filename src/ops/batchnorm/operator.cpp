@@ -10,11 +10,11 @@ namespace dlprim::batchnorm {
 namespace {
 
 std::int64_t channels_of(const ops::BatchNorm& options, const TensorSpec& x) {
-    require(x.shape.rank() >= 2, "input of shape ", x.shape.str(),
+    require(x.shape.rank() >= 2, "input of shape ", x.shape,
             " has no channels: [N, C, ...] is needed");
     require(is_float(x.dtype), "input has dtype ", name_of(x.dtype), ", a float type is needed");
-    require(options.features == -1 || options.features == x.shape[1], "input of shape ",
-            x.shape.str(), " has ", x.shape[1], " channels, features is ", options.features);
+    require(options.features == -1 || options.features == x.shape[1], "input of shape ", x.shape,
+            " has ", x.shape[1], " channels, features is ", options.features);
     return x.shape[1];
 }
 
@@ -81,8 +81,8 @@ std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
             " are needed");
     for (std::size_t i = 1; i < inputs.size(); ++i)
         require(inputs[i].shape == Shape{channels}, "parameter ", i - 1, " has shape ",
-                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
-                Shape{channels}.str());
+                inputs[i].shape, ", the input of shape ", inputs[0].shape, " needs ",
+                Shape{channels});
     if (!options.return_statistics) return {inputs[0]};
     const TensorSpec statistic{Shape{channels}, statistic_type(inputs[0].dtype)};
     return {inputs[0], statistic, statistic};
@@ -96,7 +96,7 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     const std::int64_t count = channels == 0 ? 0 : shape.numel() / channels;
     const int shards = options.sync ? graph.shards : 1;
     require(count * shards > 1, "[BatchNorm '", node.name,
-            "'] training needs more than one value per channel, the input is ", shape.str(),
+            "'] training needs more than one value per channel, the input is ", shape,
             "; a larger batch or frozen: true helps");
     std::vector<ValueId> inputs{node.inputs[0], latest(graph, node.inputs[1]),
                                 latest(graph, node.inputs[2])};

@@ -41,13 +41,13 @@ struct Options {
         : spec{Shape(attrs.ints("shape")), parse_dtype(attrs.text("dtype"))},
           values(attrs.numbers("values")),
           integers(attrs.ints("integers")) {
-        require(!spec.shape.empty(), "shape ", spec.shape.str(),
+        require(!spec.shape.empty(), "shape ", spec.shape,
                 " has a dimension of 0; sizes are at least 1");
-        require(spec.shape.numel() <= largest, "a constant of shape ", spec.shape.str(),
+        require(spec.shape.numel() <= largest, "a constant of shape ", spec.shape,
                 " is larger than ", largest, " elements; a Parameter may be");
         require(values.empty() || integers.empty(), "values and integers are both given");
         const auto given = static_cast<std::int64_t>(std::max(values.size(), integers.size()));
-        require(given == 1 || given == spec.shape.numel(), "a constant of shape ", spec.shape.str(),
+        require(given == 1 || given == spec.shape.numel(), "a constant of shape ", spec.shape,
                 " has ", spec.shape.numel(), " elements, ", given,
                 " values are given; one value stands for all");
     }

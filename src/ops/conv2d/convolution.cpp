@@ -166,8 +166,8 @@ class Convolution : public DeclaredOperator<Options> {
             const bool fits =
                 given.dtype == dtype || (has_16_bits(dtype) && given.dtype == DType::f32);
             require(given.shape == spec.shape && fits, i == 0 ? "weight" : "bias", " is ",
-                    name_of(given.dtype), " ", given.shape.str(), ", input ", shape.str(),
-                    " needs ", name_of(spec.dtype), " ", spec.shape.str());
+                    name_of(given.dtype), " ", given.shape, ", input ", shape, " needs ",
+                    name_of(spec.dtype), " ", spec.shape);
         }
         return {{g.output(), dtype}};
     }

@@ -16,15 +16,14 @@ Sizes::Sizes(const Attrs& attrs, const Shape& x, bool is_transposed)
     out = attrs.integer("channels_out");
     groups = attrs.integer("groups");
     bias = attrs.boolean("bias");
-    require(in >= 1, "input ", x.str(), " has no channels");
+    require(in >= 1, "input ", x, " has no channels");
     const std::int64_t wanted = attrs.integer("channels_in");
-    require(wanted < 0 || wanted == in, "input ", x.str(), " has ", in,
-            " channels, channels_in says ", wanted);
+    require(wanted < 0 || wanted == in, "input ", x, " has ", in, " channels, channels_in says ",
+            wanted);
     require(in % groups == 0 && out % groups == 0, in, " input and ", out,
             " output channels do not divide into ", groups, " groups");
     for (int i = 0; i < dims; ++i) {
-        require(!transposed || x[2 + i] < (std::int64_t{1} << 31), "input ", x.str(),
-                " is too large");
+        require(!transposed || x[2 + i] < (std::int64_t{1} << 31), "input ", x, " is too large");
         Axis& axis = axes[axes.size() - static_cast<std::size_t>(dims - i)];
         (transposed ? axis.small : axis.large) = x[2 + i];
     }

@@ -38,8 +38,8 @@ class Forward : public DeclaredOperator<ops::Embedding> {
         const Options options = Options::read(attrs);
         require(inputs.size() == 2, "takes indices and a weight, got ", inputs.size(), " tensors");
         const Shape wanted{options.num_embeddings, options.embedding_dim};
-        require(inputs[1].shape == wanted, "weight is ", inputs[1].shape.str(),
-                ", the options need ", wanted.str());
+        require(inputs[1].shape == wanted, "weight is ", inputs[1].shape, ", the options need ",
+                wanted);
         std::vector<std::int64_t> dims = inputs[0].shape.to_vector();
         dims.push_back(options.embedding_dim);
         return {{Shape(dims), inputs[1].dtype}};

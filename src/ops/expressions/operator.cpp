@@ -17,7 +17,7 @@ Shape whole_shape(const Row& row, std::span<const TensorSpec> inputs) {
 void check_count(const Row& row, std::int64_t count, const Shape& x) {
     const std::int64_t channels = x.rank() >= 2 ? x[1] : 1;
     require(count == 1 || (count == channels && x.rank() >= 2), row.parameter->count, " is ", count,
-            ", the input of shape ", x.str(), " needs 1 or its number of channels");
+            ", the input of shape ", x, " needs 1 or its number of channels");
 }
 
 bool sums(const Row& row, const Attrs& attrs) {
@@ -43,7 +43,7 @@ void ExpressionOperator::check_shapes(std::span<const TensorSpec> inputs) const 
     require(inputs[1].dtype == dtype, "inputs have dtypes ", name_of(dtype), " and ",
             name_of(inputs[1].dtype), "; a Cast makes them the same");
     require(!row_.same_shape || inputs[0].shape == inputs[1].shape, "inputs have shapes ",
-            inputs[0].shape.str(), " and ", inputs[1].shape.str(), ", they should be the same");
+            inputs[0].shape, " and ", inputs[1].shape, ", they should be the same");
 }
 
 std::vector<TensorSpec> ExpressionOperator::infer(const Attrs& attrs,
@@ -58,8 +58,8 @@ std::vector<TensorSpec> ExpressionOperator::infer(const Attrs& attrs,
         const std::string& name = row_.parameter->name;
         require(inputs.size() == 2, "has ", inputs.size() - 1, " parameters, one ", name,
                 " is needed");
-        require(inputs[1].shape == Shape{count}, name, " has shape ", inputs[1].shape.str(), ", ",
-                row_.parameter->count, " needs ", Shape{count}.str());
+        require(inputs[1].shape == Shape{count}, name, " has shape ", inputs[1].shape, ", ",
+                row_.parameter->count, " needs ", Shape{count});
     }
     const Shape whole = whole_shape(row_, inputs);
     return {{sums(row_, attrs) ? Shape{1} : whole, inputs[0].dtype}};

@@ -26,10 +26,10 @@ class Forward : public DeclaredOperator<ops::GridSample> {
                                   std::span<const TensorSpec> inputs) const override {
         const Options options(attrs);
         const TensorSpec &x = inputs[0], &grid = inputs[1];
-        require(x.shape.rank() == 4, "images ", x.shape.str(), " are not [N, C, H, W]");
+        require(x.shape.rank() == 4, "images ", x.shape, " are not [N, C, H, W]");
         require(grid.shape.rank() == 4 && grid.shape[3] == 2 && grid.shape[0] == x.shape[0],
-                "places ", grid.shape.str(), " are not [N, h, w, 2] for images ", x.shape.str());
-        require(x.shape[2] > 0 && x.shape[3] > 0, "images ", x.shape.str(), " have no elements");
+                "places ", grid.shape, " are not [N, h, w, 2] for images ", x.shape);
+        require(x.shape[2] > 0 && x.shape[3] > 0, "images ", x.shape, " have no elements");
         require(is_float(x.dtype) && grid.dtype == x.dtype,
                 "images and places must be of one float type, got ", name_of(x.dtype), " and ",
                 name_of(grid.dtype));

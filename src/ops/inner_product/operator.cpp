@@ -37,10 +37,10 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
                                   std::span<const TensorSpec> inputs) const override {
         const Options options = Options::read(attrs);
         const Shape& x = inputs[0].shape;
-        require(x.rank() >= 2, "input must be [N, ...], at least of two dimensions, got ", x.str());
+        require(x.rank() >= 2, "input must be [N, ...], at least of two dimensions, got ", x);
         const std::int64_t features = options.rows(x)[1];
-        require(options.inputs <= 0 || options.inputs == features, "input ", x.str(), " has ",
-                features, " features, option inputs says ", options.inputs);
+        require(options.inputs <= 0 || options.inputs == features, "input ", x, " has ", features,
+                " features, option inputs says ", options.inputs);
         const double bound = features > 0 ? 1 / std::sqrt(static_cast<double>(features)) : 0;
         ParamSpec weight{{Shape{options.outputs, features}, inputs[0].dtype}, Init::uniform(bound)};
         weight.init.fan_in = features;

@@ -19,7 +19,7 @@ struct Options : ops::InnerProduct {
     int first_feature(const Shape& x) const {
         const std::int64_t first = axis < 0 ? axis + x.rank() : axis;
         require(first >= 1 && first < x.rank(), "axis ", axis,
-                " is no dimension behind the first of input ", x.str());
+                " is no dimension behind the first of input ", x);
         return static_cast<int>(first);
     }
     /// The input as a matrix, with a row for each vector of features.

@@ -32,8 +32,8 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
             options.alpha, "; a product of integers needs a whole number");
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     if (options.bias)
-        require(inputs[2].shape == Shape{s.n}, "bias is ", inputs[2].shape.str(),
-                ", the product has ", s.n, " columns: it must be [", s.n, "]");
+        require(inputs[2].shape == Shape{s.n}, "bias is ", inputs[2].shape, ", the product has ",
+                s.n, " columns: it must be [", s.n, "]");
     return {{s.output, a.dtype}};
 }
 

@@ -46,8 +46,8 @@ class MatMulAdd : public DeclaredOperator<ops::MatMulAdd> {
         } catch (const Error&) {
             whole = Shape{};
         }
-        require(whole == product.shape, "the third input is ", c.str(), ", the product ",
-                product.shape.str(), "; it must be the same or broadcast to it");
+        require(whole == product.shape, "the third input is ", c, ", the product ", product.shape,
+                "; it must be the same or broadcast to it");
         return {product};
     }
 

@@ -41,13 +41,11 @@ class NLLLossBackward final : public DeclaredOperator<ops::NLLLossBackward> {
         require(is_float(inputs[0].dtype), "dy has dtype ", name_of(inputs[0].dtype),
                 ", a float type is needed");
         require(inputs[0].shape.numel() == options.output().numel(), "dy has shape ",
-                inputs[0].shape.str(), ", labels of shape ", inputs[1].shape.str(), " need ",
-                options.output().str());
-        require(inputs[2].shape.numel() == 1, "the total weight has shape ", inputs[2].shape.str(),
+                inputs[0].shape, ", labels of shape ", inputs[1].shape, " need ", options.output());
+        require(inputs[2].shape.numel() == 1, "the total weight has shape ", inputs[2].shape,
                 ", it is one number");
         require(inputs.size() < 4 || inputs[3].shape == Shape{shape[1]},
-                "the classes' weights have shape ", inputs.back().shape.str(), ", classes is ",
-                shape[1]);
+                "the classes' weights have shape ", inputs.back().shape, ", classes is ", shape[1]);
         return {{shape, inputs[0].dtype}};
     }
 

@@ -15,12 +15,12 @@ std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&,
 void check_operands(const Options& options, const Shape& shape, std::span<const TensorSpec> inputs,
                     std::size_t first) {
     const Shape& label = inputs[first].shape;
-    require(label == options.label || label == options.label_kept, "labels have shape ",
-            label.str(), ", the input of shape ", shape.str(), " needs ", options.label.str());
+    require(label == options.label || label == options.label_kept, "labels have shape ", label,
+            ", the input of shape ", shape, " needs ", options.label);
     if (inputs.size() <= first + 1) return;
     const Shape& weight = inputs[first + 1].shape;
-    require(weight == Shape{shape[1]}, "the classes' weights have shape ", weight.str(),
-            ", the input of shape ", shape.str(), " needs ", Shape{shape[1]}.str());
+    require(weight == Shape{shape[1]}, "the classes' weights have shape ", weight,
+            ", the input of shape ", shape, " needs ", Shape{shape[1]});
 }
 
 std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs,

@@ -29,7 +29,7 @@ struct Options {
         : reduce(chosen<Reduce, &ops::NLLLoss::reduce>(attrs)),
           ignore_index(attrs.integer("ignore_index")),
           return_weight(attrs.boolean("return_weight")) {
-        require(input.rank() >= 2, "input of shape ", input.str(),
+        require(input.rank() >= 2, "input of shape ", input,
                 " has no classes: [N, C, ...] is needed");
         Ints dims = input.to_vector();
         dims[1] = 1;

@@ -29,7 +29,7 @@ class NormalizeRows final : public InternalOperator<NormalizeRowsOptions> {
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
-        require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape.str(),
+        require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape,
                 " is not a matrix");
         const TensorSpec column{Shape{inputs[0].shape[0], 1}, inputs[0].dtype};
         if (attrs.boolean("return_mean")) return {inputs[0], column, column};

@@ -40,8 +40,8 @@ class Norm final : public DeclaredOperator<Options> {
                 rows.parameters, " are needed");
         for (std::size_t i = 1; i < inputs.size(); ++i)
             require(inputs[i].shape == rows.weight, "parameter ", i - 1, " has shape ",
-                    inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(),
-                    " needs ", rows.weight.str());
+                    inputs[i].shape, ", the input of shape ", inputs[0].shape, " needs ",
+                    rows.weight);
         if (!attrs.boolean("return_statistics")) return {inputs[0]};
         const TensorSpec statistic{rows.statistic,
                                    inputs[0].dtype == DType::f64 ? DType::f64 : DType::f32};
@@ -93,12 +93,12 @@ class NormBackward final : public DeclaredOperator<Options> {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Rows rows = rows_of(attrs, inputs[1].shape);
-        require(inputs[0].shape == inputs[1].shape, "dy has shape ", inputs[0].shape.str(),
-                ", x has ", inputs[1].shape.str());
+        require(inputs[0].shape == inputs[1].shape, "dy has shape ", inputs[0].shape, ", x has ",
+                inputs[1].shape);
         for (std::size_t i = 2; i < inputs.size(); ++i) {
             const Shape& wanted = i == 4 ? rows.weight : rows.statistic;
-            require(inputs[i].shape == wanted, "operand ", i, " has shape ", inputs[i].shape.str(),
-                    ", x of shape ", inputs[1].shape.str(), " needs ", wanted.str());
+            require(inputs[i].shape == wanted, "operand ", i, " has shape ", inputs[i].shape,
+                    ", x of shape ", inputs[1].shape, " needs ", wanted);
         }
         const TensorSpec weight{rows.weight, inputs.back().dtype};
         return {inputs[1], weight, weight};

@@ -26,12 +26,11 @@ Rows layer_rows(const Attrs& attrs, const Shape& input) {
     const std::int64_t trailing =
         given.empty() ? attrs.integer("dims") : static_cast<std::int64_t>(given.size());
     require(trailing >= 1 && trailing <= rank, "normalises ", trailing,
-            " trailing dimensions, the input of shape ", input.str(), " has ", rank);
+            " trailing dimensions, the input of shape ", input, " has ", rank);
     const int first = rank - static_cast<int>(trailing);
     rows.weight = Shape(input.dims().subspan(static_cast<std::size_t>(first)));
-    require(given.empty() || Shape(given) == rows.weight, "normalized_shape is ",
-            Shape(given).str(), ", the input of shape ", input.str(), " ends in ",
-            rows.weight.str());
+    require(given.empty() || Shape(given) == rows.weight, "normalized_shape is ", Shape(given),
+            ", the input of shape ", input, " ends in ", rows.weight);
     Ints dims = input.to_vector();
     std::fill(dims.begin() + first, dims.end(), 1);
     rows.statistic = Shape(dims);
@@ -47,17 +46,16 @@ Rows layer_rows(const Attrs& attrs, const Shape& input) {
 
 Rows group_rows(const Attrs& attrs, const Shape& input) {
     Rows rows;
-    require(input.rank() >= 2, "input of shape ", input.str(),
-            " has no channels: [N, C, ...] is needed");
+    require(input.rank() >= 2, "input of shape ", input, " has no channels: [N, C, ...] is needed");
     const std::int64_t channels = input[1], groups = attrs.integer("num_groups");
     if (attrs.has("eps")) {
         rows.eps = attrs.number("eps");
         rows.parameters = attrs.boolean("affine") ? 2 : 0;
         const std::int64_t declared = attrs.integer("num_channels");
-        require(declared == -1 || declared == channels, "input of shape ", input.str(), " has ",
-                channels, " channels, num_channels is ", declared);
+        require(declared == -1 || declared == channels, "input of shape ", input, " has ", channels,
+                " channels, num_channels is ", declared);
     }
-    require(channels % groups == 0, "num_groups is ", groups, ", the input of shape ", input.str(),
+    require(channels % groups == 0, "num_groups is ", groups, ", the input of shape ", input,
             " has ", channels, " channels; a divisor is needed");
     rows.groups = groups;
     rows.plane = input.product(2, input.rank());

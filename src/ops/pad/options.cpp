@@ -19,7 +19,7 @@ Options::Options(const Attrs& attrs, const Shape& input)
     const auto rank = static_cast<std::size_t>(input.rank());
     constexpr std::int64_t most = std::int64_t{1} << 40;
     require(pads.size() % 2 == 0 && pads.size() <= 2 * rank, "pads has ", pads.size(),
-            " entries; it needs two for each padded dimension of input ", input.str(),
+            " entries; it needs two for each padded dimension of input ", input,
             ", the last dimension first");
     before.assign(rank, 0);
     after.assign(rank, 0);
@@ -29,19 +29,19 @@ Options::Options(const Attrs& attrs, const Shape& input)
         after[d] = pads[2 * i + 1];
         const std::int64_t size = input[static_cast<int>(d)];
         require(before[d] > -most && before[d] < most && after[d] > -most && after[d] < most,
-                "pads ", before[d], " and ", after[d], " of dimension ", d, " of input ",
-                input.str(), " are too large");
+                "pads ", before[d], " and ", after[d], " of dimension ", d, " of input ", input,
+                " are too large");
         require(size + before[d] + after[d] >= 1, "pads ", before[d], " and ", after[d],
-                " leave nothing of dimension ", d, " of input ", input.str());
+                " leave nothing of dimension ", d, " of input ", input);
         require(mode == PaddedCopy::Mode::constant || (before[d] > -size && after[d] > -size),
                 "pads ", before[d], " and ", after[d], " crop all of dimension ", d, " of input ",
-                input.str(), ", so that mode ", name, " has nothing to repeat");
+                input, ", so that mode ", name, " has nothing to repeat");
         require(mode != PaddedCopy::Mode::reflect || (before[d] < size && after[d] < size), "pads ",
                 before[d], " and ", after[d], " are not below the size of dimension ", d,
-                " of input ", input.str(), "; mode reflect needs them to be");
+                " of input ", input, "; mode reflect needs them to be");
         require(mode != PaddedCopy::Mode::circular || (before[d] <= size && after[d] <= size),
                 "pads ", before[d], " and ", after[d], " are above the size of dimension ", d,
-                " of input ", input.str(), "; mode circular can wrap around only once");
+                " of input ", input, "; mode circular can wrap around only once");
     }
     require(mode == PaddedCopy::Mode::constant || pads.size() <= 6 || is_rotation(), "pads has ",
             pads.size(), " entries; mode ", name, " pads at most the last three dimensions");

@@ -15,8 +15,7 @@ class Parameter : public DeclaredOperator<ops::Parameter> {
     int max_inputs() const override { return 0; }
     std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {
         const Shape shape(attrs.ints("shape"));
-        require(!shape.empty(), "shape ", shape.str(),
-                " has a dimension of 0; sizes are at least 1");
+        require(!shape.empty(), "shape ", shape, " has a dimension of 0; sizes are at least 1");
         const DType dtype = parse_dtype(attrs.text("dtype"));
         return {{{shape, dtype},
                  Init::constant(attrs.number("value")),

@@ -176,7 +176,7 @@ FloatTypes PoolingBackward::float_types(const Attrs& attrs) const {
 Shape PoolingBackward::input_shape(const Attrs& attrs, const Shape& dy) {
     const Ints sizes = attrs.ints("sizes");
     require(static_cast<int>(sizes.size()) == dy.rank() - 2, "sizes has ", sizes.size(),
-            " entries, dy of shape ", dy.str(), " needs one for each dimension of images");
+            " entries, dy of shape ", dy, " needs one for each dimension of images");
     Shape x = dy;
     for (std::size_t i = 0; i < sizes.size(); ++i) x = x.with(static_cast<int>(i) + 2, sizes[i]);
     return x;
@@ -187,12 +187,11 @@ std::vector<TensorSpec> PoolingBackward::infer(const Attrs& attrs,
     const auto [dy, dtype] = inputs[0];
     const Shape x = input_shape(attrs, dy);
     const Windows windows(attrs, x);
-    require(dy == windows.output, "dy has shape ", dy.str(), ", an input of shape ", x.str(),
-            " gives ", windows.output.str());
+    require(dy == windows.output, "dy has shape ", dy, ", an input of shape ", x, " gives ",
+            windows.output);
     if (windows.average) return {{x, dtype}};
     require(inputs.size() == 2, "of a maximum takes dy and the positions");
-    require(inputs[1].shape == dy, "the positions have shape ", inputs[1].shape.str(), ", dy has ",
-            dy.str());
+    require(inputs[1].shape == dy, "the positions have shape ", inputs[1].shape, ", dy has ", dy);
     const DType given = inputs[1].dtype;
     if (windows.positions == Positions::window)
         require(given == windows.index_type(windows.positions), "positions in these windows are ",

@@ -59,9 +59,9 @@ Windows::Windows(const Attrs& attrs, const Shape& x)
     for (std::size_t i = 0; i < static_cast<std::size_t>(dims); ++i) {
         Axis& axis = axes[first + i];
         axis.in = x[static_cast<int>(i) + 2];
-        require(axis.in <= std::numeric_limits<std::int32_t>::max(), "input ", x.str(),
+        require(axis.in <= std::numeric_limits<std::int32_t>::max(), "input ", x,
                 " has a dimension above 2^31 - 1");
-        require(axis.in > 0 || global, "input ", x.str(), " has images without elements");
+        require(axis.in > 0 || global, "input ", x, " has images without elements");
         axis.out = wanted[i] < 0 ? axis.in : wanted[i];
     }
     if (window) read_fixed(attrs, x);
@@ -88,7 +88,7 @@ void Windows::read_fixed(const Attrs& attrs, const Shape& x) {
         for (const std::int64_t p : {a.pad, a.pad_end})
             require(p < span, "pad ", p, " must be less than the window, ", span);
         const std::int64_t room = a.in + a.pad + a.pad_end - span;
-        require(room >= 0, "a window of ", span, " does not fit padded input ", x.str());
+        require(room >= 0, "a window of ", span, " does not fit padded input ", x);
         a.out = (room + (ceil_mode ? a.stride - 1 : 0)) / a.stride + 1;
         // With ceil_mode, the last window must start inside the input or the padding before it.
         if (ceil_mode && (a.out - 1) * a.stride >= a.in + a.pad) --a.out;

@@ -28,7 +28,7 @@ std::vector<ParamSpec> Recurrent::params(const Attrs& attrs,
     const Options o = Options::read(attrs);
     const Shape& x = inputs[0].shape;
     require(x.rank() == 3,
-            "input must be [T, N, features], or [N, T, features] with batch_first, got ", x.str());
+            "input must be [T, N, features], or [N, T, features] with batch_first, got ", x);
     const DType dtype = inputs[0].dtype;
     const std::int64_t rows = gates() * o.hidden_size;
     const double bound = 1 / std::sqrt(static_cast<double>(o.hidden_size));
@@ -57,21 +57,21 @@ std::vector<TensorSpec> Recurrent::infer(const Attrs& attrs,
     const Shape& x = inputs[0].shape;
     require(is_float(inputs[0].dtype), "input must be of a float type, got ",
             name_of(inputs[0].dtype));
-    require(x[0] >= 1 && x[1] >= 1, "input ", x.str(), " is empty");
+    require(x[0] >= 1 && x[1] >= 1, "input ", x, " is empty");
     const std::int64_t steps = x[o.batch_first ? 1 : 0];
-    require(steps <= most_steps / o.runs(), "input ", x.str(), " has ", steps, " steps for ",
-            o.runs(), o.runs() == 1 ? " run" : " runs", " over them, at most ", most_steps,
+    require(steps <= most_steps / o.runs(), "input ", x, " has ", steps, " steps for ", o.runs(),
+            o.runs() == 1 ? " run" : " runs", " over them, at most ", most_steps,
             " steps of all runs together are supported");
     const Shape state{o.runs(), x[o.batch_first ? 0 : 1], o.hidden_size};
     require(tensors == 1 || tensors == 1 + static_cast<std::size_t>(states()),
             "takes an input alone or with ", states() == 2 ? "h0 and c0" : "h0", ", got ", tensors,
             " tensors");
     for (std::size_t i = 1; i < tensors; ++i)
-        require(inputs[i].shape == state, i == 1 ? "h0" : "c0", " is ", inputs[i].shape.str(),
-                ", it must be ", state.str());
+        require(inputs[i].shape == state, i == 1 ? "h0" : "c0", " is ", inputs[i].shape,
+                ", it must be ", state);
     for (std::size_t i = 0; i < wanted.size(); ++i)
         require(inputs[tensors + i].shape == wanted[i].spec.shape, "parameter ", i, " is ",
-                inputs[tensors + i].shape.str(), ", it must be ", wanted[i].spec.shape.str());
+                inputs[tensors + i].shape.str(), ", it must be ", wanted[i].spec.shape);
     std::vector<TensorSpec> made{{x.with(2, o.directions() * o.hidden_size), inputs[0].dtype}};
     for (int i = 0; i < states(); ++i) made.push_back({state, inputs[0].dtype});
     return made;

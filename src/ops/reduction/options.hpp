@@ -32,12 +32,12 @@ struct Options {
             std::int64_t start = attrs.integer("start_axis");
             if (start < 0) start += rank;
             require(start >= 0 && start <= rank, "start_axis ", attrs.integer("start_axis"),
-                    " is outside the input of shape ", input.str());
+                    " is outside the input of shape ", input);
             for (std::int64_t i = start; i < rank; ++i) axes.push_back(i);
         }
         for (auto& axis : axes) {
             require(axis >= -rank && axis < rank, "dims holds ", axis, ", the input of shape ",
-                    input.str(), " has ", rank, " dimensions");
+                    input, " has ", rank, " dimensions");
             if (axis < 0) axis += rank;
         }
         std::sort(axes.begin(), axes.end());

@@ -53,7 +53,7 @@ Shape Options::output_shape(const Shape& x) const {
     std::vector<std::int64_t> sizes{x[0], x[1]};
     for (std::size_t i = 0; i < dims; ++i) {
         const std::int64_t in = x[2 + static_cast<int>(i)];
-        require(in >= 1 && in < (std::int64_t{1} << 31), "input ", x.str(),
+        require(in >= 1 && in < (std::int64_t{1} << 31), "input ", x,
                 " has images without elements");
         if (!output.empty()) {
             sizes.push_back(output[output.size() == 1 ? 0 : i]);
@@ -62,7 +62,7 @@ Shape Options::output_shape(const Shape& x) const {
         const double size =
             std::floor(static_cast<double>(in) * scales[scales.size() == 1 ? 0 : i]);
         require(size >= 1 && size < 2147483648.0, "the scales make an image of size ", size,
-                " from input ", x.str());
+                " from input ", x);
         sizes.push_back(static_cast<std::int64_t>(size));
     }
     return Shape(sizes);

@@ -34,9 +34,8 @@ class Scatter : public DeclaredOperator<ops::Scatter, IndexedOperator>, public D
         require(reduction == Reduction::none || !is_narrow(data.dtype), "elements of ",
                 name_of(data.dtype), " are moved only, not combined by ", attrs.text("reduction"));
         const Indexing indexing(attrs, data.shape, indices.shape, indices.dtype);
-        require(indexing.values == updates.shape, "updates have shape ", updates.shape.str(),
-                ", data ", data.shape.str(), " and indices ", indices.shape.str(), " need ",
-                indexing.values.str());
+        require(indexing.values == updates.shape, "updates have shape ", updates.shape, ", data ",
+                data.shape, " and indices ", indices.shape, " need ", indexing.values);
         return {data};
     }
     IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {

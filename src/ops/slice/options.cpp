@@ -9,7 +9,7 @@ namespace dlprim::slice {
 Options::Options(const Attrs& attrs, const Shape& input) {
     const std::int64_t rank = input.rank();
     const std::int64_t d = attrs.integer("dim");
-    require(d >= -rank && d < rank, "dim ", d, " is not a dimension of input ", input.str());
+    require(d >= -rank && d < rank, "dim ", d, " is not a dimension of input ", input);
     dim = static_cast<int>(d < 0 ? d + rank : d);
     const std::int64_t size = input[dim];
     begin = attrs.integer("begin");
@@ -21,7 +21,7 @@ Options::Options(const Attrs& attrs, const Shape& input) {
         end += size;
     require(begin >= 0 && begin < end && end <= size, "begin ", attrs.integer("begin"), " and end ",
             attrs.integer("end"), " leave nothing, or more than there is, of dimension ", dim,
-            " of input ", input.str());
+            " of input ", input);
 }
 
 std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) {

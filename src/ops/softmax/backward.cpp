@@ -16,8 +16,8 @@ class SoftmaxBackward final : public Softmax {
     int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
-        require(inputs[0].shape == inputs[1].shape, "dy has shape ", inputs[0].shape.str(),
-                ", the result has ", inputs[1].shape.str());
+        require(inputs[0].shape == inputs[1].shape, "dy has shape ", inputs[0].shape,
+                ", the result has ", inputs[1].shape);
         return Softmax::infer(attrs, inputs);
     }
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {

@@ -17,7 +17,7 @@ struct Options {
         const std::int64_t given = attrs.integer("axis");
         const int rank = input.rank();
         require(given >= -rank && given < rank, "axis ", given, " is outside the input of shape ",
-                input.str());
+                input);
         axis = static_cast<int>(given < 0 ? given + rank : given);
     }
 };

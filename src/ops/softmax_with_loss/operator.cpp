@@ -64,15 +64,15 @@ class SoftmaxWithLoss : public DeclaredOperator<ops::SoftmaxWithLoss> {
         const Shape &x = inputs[0].shape, &label = inputs[1].shape;
         require(is_float(inputs[0].dtype), "logits have dtype ", name_of(inputs[0].dtype),
                 ", a float type is needed");
-        require(x.rank() >= 2, "logits have shape ", x.str(),
+        require(x.rank() >= 2, "logits have shape ", x,
                 ", [batch, classes] or [batch, classes, height, width] is needed");
         Ints dims = x.to_vector();
         dims[1] = 1;
         const Shape kept(dims);
         dims.erase(dims.begin() + 1);
         const Shape needed(dims);
-        require(label == needed || label == kept, "labels have shape ", label.str(),
-                ", the logits of shape ", x.str(), " need ", needed.str());
+        require(label == needed || label == kept, "labels have shape ", label,
+                ", the logits of shape ", x, " need ", needed);
         return {{Shape{1}, inputs[0].dtype}};
     }
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {

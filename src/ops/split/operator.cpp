@@ -15,11 +15,11 @@ struct Options {
     Options(const Attrs& attrs, const Shape& x) {
         const std::int64_t given = attrs.integer("dim");
         parts = attrs.integer("parts");
-        require(given >= -x.rank() && given < x.rank(), "option dim is ", given, ", the input ",
-                x.str(), " has ", x.rank(), " dimensions");
+        require(given >= -x.rank() && given < x.rank(), "option dim is ", given, ", the input ", x,
+                " has ", x.rank(), " dimensions");
         dim = static_cast<int>(given < 0 ? given + x.rank() : given);
-        require(x[dim] % parts == 0, "dimension ", dim, " of ", x.str(), " cannot be cut in ",
-                parts, " equal parts");
+        require(x[dim] % parts == 0, "dimension ", dim, " of ", x, " cannot be cut in ", parts,
+                " equal parts");
         piece = x[dim] / parts;
     }
 };

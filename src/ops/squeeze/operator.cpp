@@ -22,8 +22,8 @@ Shape Squeeze::view(const Attrs& attrs, const Shape& input) const {
     std::vector<bool> drop(static_cast<std::size_t>(input.rank()),
                            attrs.boolean("all") || dims.empty());
     for (const std::int64_t d : dims) {
-        require(d >= -input.rank() && d < input.rank(), "dims has ", d, ", which input ",
-                input.str(), " does not have");
+        require(d >= -input.rank() && d < input.rank(), "dims has ", d, ", which input ", input,
+                " does not have");
         drop[static_cast<std::size_t>(d < 0 ? d + input.rank() : d)] = true;
     }
     Ints sizes;

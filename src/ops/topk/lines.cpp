@@ -12,7 +12,7 @@ Lines::Lines(const Attrs& attrs, const Shape& x)
       largest(attrs.boolean("largest")),
       result(x) {
     const int dim = dimension_of(attrs.integer("dim"), x);
-    require(k >= 0 && k <= length, "k is ", k, ", dimension ", dim, " of input ", x.str(), " has ",
+    require(k >= 0 && k <= length, "k is ", k, ", dimension ", dim, " of input ", x, " has ",
             length, " elements");
     if (x.rank() == 0)
         require(k == 1, "k is ", k, ", a scalar has one element");

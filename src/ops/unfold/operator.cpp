@@ -96,7 +96,7 @@ class Fold : public DeclaredOperator<ops::Fold> {
 }  // namespace
 
 Windows windows_of_images(const Attrs& attrs, const Shape& images) {
-    require(images.rank() == 4, "images ", images.str(), " are not [N, C, H, W]");
+    require(images.rank() == 4, "images ", images, " are not [N, C, H, W]");
     Windows windows = windows_of(attrs, {images[2], images[3]});
     windows.n = images[0];
     windows.c = images[1];
@@ -104,14 +104,13 @@ Windows windows_of_images(const Attrs& attrs, const Shape& images) {
 }
 
 Windows windows_of_columns(const Attrs& attrs, const Shape& columns) {
-    require(columns.rank() == 3, "columns ", columns.str(),
-            " are not [N, C kernel kernel, windows]");
+    require(columns.rank() == 3, "columns ", columns, " are not [N, C kernel kernel, windows]");
     Windows windows = windows_of(attrs, pair_of(attrs, "output"));
     windows.n = columns[0];
     windows.c = columns[1] / windows.taps();
-    require(windows.columns() == columns, "columns ", columns.str(), " are not [N, C ",
-            windows.taps(), ", ", windows.windows(), "], as images of ", windows.axes[0].size,
-            " x ", windows.axes[1].size, " pixels have ", windows.windows(), " windows of ",
+    require(windows.columns() == columns, "columns ", columns, " are not [N, C ", windows.taps(),
+            ", ", windows.windows(), "], as images of ", windows.axes[0].size, " x ",
+            windows.axes[1].size, " pixels have ", windows.windows(), " windows of ",
             windows.taps());
     return windows;
 }
