@@ -976,13 +976,24 @@ struct Attention {
         "add, of bool true where a position "
         "takes part";
     double scale = 0;
-    bool is_causal = false, enable_gqa = false;
+    bool is_causal = false, lower_right = false;
+    std::int64_t sliding_window = -1;
+    double softcap = 0;
+    bool enable_gqa = false;
     double dropout_p = 0;
     std::int64_t stream = -1;
     static constexpr auto fields() {
         return option_table(
             option<&Attention::scale>("factor of q k^T; 0: 1 / sqrt(features)"),
             option<&Attention::is_causal>("whether position i attends only to positions up to i"),
+            option<&Attention::lower_right>(
+                "whether the last query stands at the last position and not the first one at the "
+                "first, for is_causal and sliding_window"),
+            option<&Attention::sliding_window>(
+                "w: position i attends only to positions above i - w; -1: to all"),
+            option<&Attention::softcap>(
+                "c: scores s become c tanh(s / c) before the mask; 0: they stay")
+                .at_least(0),
             option<&Attention::enable_gqa>(
                 "whether several query heads share one head of keys and values"),
             option<&Attention::dropout_p>("share of the weights that become 0 in training")

@@ -69,17 +69,18 @@ INLINE void differentiate(float* s, float* dp, const Heads sizes, global const M
     for (int i = 0; i < INNER / 2; ++i) {
         const int r = i >> 1 & 1, own = row + 8 * r, column = (i >> 2) * 8 + (lane & 3) * 2 + (i & 1);
 #if OF_KEYS
-        const float score = masked(sizes, mask, inner0 + column, own, s[i] * factor);
+        const int query = inner0 + column, position = own;
         // Beyond the last query there are zeros, which a mask may be added to.
-        const float base = inner0 + column < sizes.length ? base_of_row(column_lse[column]) : INFINITY;
+        const float base = query < sizes.length ? base_of_row(column_lse[column]) : INFINITY;
         const float delta = column_delta[column];
 #else
-        const float score = masked(sizes, mask, own, inner0 + column, s[i] * factor);
+        const int query = own, position = inner0 + column;
         const float base = bases[r], delta = deltas[r];
 #endif
-        const float p = power_of_2(score - base);
+        const float score = capped(sizes, s[i] * factor);
+        const float p = power_of_2(masked(sizes, mask, query, position, score) - base);
         s[i] = p;
-        dp[i] = p * fma(dp[i], value_factor, -delta);
+        dp[i] = p * fma(dp[i], value_factor, -delta) * slope_of_cap(sizes, score);
     }
 }
 
@@ -169,8 +170,8 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
 
     const uint outer = (uint)tiles, stages = outer + OUTER_BYTES, columns_at = (uint)columns;
     fetch_own(outer, own, block0, blocks, id);
-    const int begin = OF_KEYS && CAUSAL ? row0 : 0;
-    const int end = OF_KEYS ? sizes.length : positions_seen(sizes, row0 + ROWS);
+    const int begin = OF_KEYS ? queries_begin(sizes, row0, INNER) : positions_begin(sizes, row0, INNER);
+    const int end = OF_KEYS ? queries_end(sizes, row0 + ROWS) : positions_end(sizes, row0 + ROWS);
     if (begin < end) fetch_stage(stages, columns_at, inner, lse, delta, sizes.length, begin, id);
     COPY_COMMIT
     const int row = row0 + warp * 16 + (lane >> 2);
@@ -211,6 +212,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
         add_values(made_values, halves, keep, value_factors, BY_COLUMNS_AT(inner_values, FEATURES, lane));
 #endif
     }
+    COPY_WAIT_BUT(0)  // rows may see nothing at all
     put_keys(d_keys + d_keys_offset + (long)head * outer_rows * depth, made_keys, row, outer_rows, depth, scale, lane);
 #if OF_KEYS
     put_values(d_values + d_values_offset + (long)head * outer_rows * sizes.features, made_values, row, outer_rows,

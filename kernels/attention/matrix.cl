@@ -44,14 +44,15 @@ INLINE void fetch_stage(uint to, global const uchar* k, global const uchar* v, i
     fetch_values(to + KEYS_BYTES, v + block * BLOCK_BYTES(FEATURES), key0 % BLOCK_ROWS, id);
 }
 
-// Puts masks onto the scores of KEYS positions from key0 on, if there are any. Returns the factor that scores still want.
+// Puts the soft cap and masks onto the scores of KEYS positions from key0 on, if there are any. Returns the factor that scores
+// still want.
 INLINE float mask_scores(float* s, const Heads sizes, global const MASK_T* mask, int row, int key0, float factor, int lane) {
     const int first = row - (lane >> 2);  // of the warp's rows
-    if (!MASK && key0 + KEYS <= sizes.positions && !(CAUSAL && key0 + KEYS - 1 > first)) return factor;
+    if (!MASK && !SOFTCAP && sees_all(sizes, first, first + 16, key0, key0 + KEYS)) return factor;
 #pragma unroll
     for (int i = 0; i < KEYS / 2; ++i) {
         const int column = key0 + (i >> 2) * 8 + (lane & 3) * 2 + (i & 1);
-        s[i] = masked(sizes, mask, row + (i & 2) * 4, column, s[i] * factor);
+        s[i] = masked(sizes, mask, row + (i & 2) * 4, column, capped(sizes, s[i] * factor));
     }
     return 1;
 }
@@ -104,20 +105,21 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
 
     const uint queries = (uint)tiles, stages = queries + QUERIES_BYTES;
     fetch_queries(queries, q_from, 0, id);
-    fetch_stage(stages, k_from, v_from, 0, id);
+    const int begin = positions_begin(sizes, row0, KEYS), end = positions_end(sizes, row0 + ROWS);
+    if (begin < end) fetch_stage(stages, k_from, v_from, begin, id);
     COPY_COMMIT
-    const int row = row0 + warp * 16 + (lane >> 2), end = positions_seen(sizes, row0 + ROWS);
+    const int row = row0 + warp * 16 + (lane >> 2);
     const uint q_at = FIRST_AT(queries, DEPTH, warp, lane);
     uint q[PLANES][DEPTH / 16][4];
     float made[FEATURES / 2], most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < FEATURES / 2; ++i) made[i] = 0;
-    for (int key0 = 0, stage = 0; key0 < end; key0 += KEYS, stage ^= 1) {
+    for (int key0 = begin, stage = 0; key0 < end; key0 += KEYS, stage ^= 1) {
         COPY_WAIT_BUT(0)
         barrier(CLK_LOCAL_MEM_FENCE);
         if (key0 + KEYS < end) fetch_stage(stages + (stage ^ 1) * STAGE_BYTES, k_from, v_from, key0 + KEYS, id);
         COPY_COMMIT
-        if (!Q_LOCAL && key0 == 0) load_queries(q, q_at);
+        if (!Q_LOCAL && key0 == begin) load_queries(q, q_at);
         const uint keys = stages + stage * STAGE_BYTES;
         float s[KEYS / 2], shrink[2];
         uint weights[PLANES][KEYS / 4];
@@ -129,6 +131,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
         const float value_factors[2] = {v_factor[key0 / BLOCK_ROWS], v_factor[key0 / BLOCK_ROWS]};
         multiply_values(made, weights, shrink, value_factors, BY_COLUMNS_AT(keys + KEYS_BYTES, FEATURES, lane));
     }
+    COPY_WAIT_BUT(0)  // queries may see no position at all
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         const float total = quad_sum(sum[r]), over = total == 0 ? 0.0f : 1 / total;

@@ -60,8 +60,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
         most[i] = -INFINITY;
     }
     for (int i = 0; i < RM * FM; ++i) made[i] = 0;
-    const int end = positions_seen(sizes, row0 + ROWS);
-    for (int key0 = 0; key0 < end; key0 += KEYS) {
+    const int end = positions_end(sizes, row0 + ROWS);
+    for (int key0 = positions_begin(sizes, row0, 1); key0 < end; key0 += KEYS) {
         barrier(CLK_LOCAL_MEM_FENCE);
         load_rows(keys, ROW_STEP, k, key0, sizes.positions, depth, KEYS, DEPTH, id);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -77,7 +77,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
             float largest = -INFINITY;
             for (int j = 0; j < KM; ++j) {
                 scores[i * KM + j] = masked(sizes, mask, row0 + first + i, key0 + column + j * COLUMNS,
-                                            scores[i * KM + j] * scale);
+                                            capped(sizes, scores[i * KM + j] * scale));
                 largest = fmax(largest, scores[i * KM + j]);
             }
             maxima[(first + i) * (COLUMNS + 1) + column] = largest;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs the kernels of attention.matrix and attention.matrix_backward, emulated on the host, and
 // compares them with attention and its gradients in double. It is built once per number of
-// features, mask, and precision: DEPTH, FEATURES, KEYS, Q_LOCAL, INNER, BACKWARD_ROWS, MASK, CAUSAL
-// and PRODUCTS are the kernels' defines.
+// features, mask, and precision: DEPTH, FEATURES, KEYS, Q_LOCAL, INNER, BACKWARD_ROWS, MASK,
+// CAUSAL, WINDOW, LOWER_RIGHT, SOFTCAP and PRODUCTS are the kernels' defines.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -30,6 +30,8 @@ namespace of_keys {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 constexpr int depth = REAL_DEPTH, features = REAL_FEATURES, planes = PRODUCTS == 3 ? 2 : 1;
+constexpr int window = 45;
+constexpr double softcap = 3;
 #if MASK == 2
 using Mask = uchar;
 #else
@@ -89,7 +91,8 @@ static Results exact(const Sizes& s, const Data& x, double scale) {
                  Doubles(at(s.heads * s.positions, features, 0))};
     for (int row = 0; row < s.heads * s.length; ++row) {
         const int head = row / s.length, own = row % s.length, key0 = head / 2 * s.positions;
-        Doubles p(static_cast<std::size_t>(s.positions)), dp(p.size());
+        const int place = LOWER_RIGHT ? own + s.positions - s.length : own;
+        Doubles p(static_cast<std::size_t>(s.positions)), dp(p.size()), slopes(p.size(), 1);
         double most = -INFINITY, sum = 0;
         for (int j = 0; j < s.positions; ++j) {
             double score = 0;
@@ -97,9 +100,16 @@ static Results exact(const Sizes& s, const Data& x, double scale) {
                 score += static_cast<double>(x.q[at(row, depth, d)]) *
                          static_cast<double>(x.k[at(key0 + j, depth, d)]);
             score *= scale;
+            if (SOFTCAP) {
+                const double bent = std::tanh(score / softcap);
+                slopes[static_cast<std::size_t>(j)] = 1 - bent * bent;
+                score = softcap * bent;
+            }
             [[maybe_unused]] const Mask mask = x.mask[at(own, s.positions, j)];
             if (MASK == 1) score += static_cast<double>(mask);
-            if ((MASK == 2 && mask == 0) || (CAUSAL && j > own)) score = -INFINITY;
+            if ((MASK == 2 && mask == 0) || (CAUSAL && j > place) ||
+                (WINDOW && j <= place - window))
+                score = -INFINITY;
             p[static_cast<std::size_t>(j)] = score;
             most = std::max(most, score);
         }
@@ -120,8 +130,9 @@ static Results exact(const Sizes& s, const Data& x, double scale) {
         }
         made.delta[static_cast<std::size_t>(row)] = delta;
         for (int j = 0; j < s.positions; ++j) {
-            const double ds =
-                p[static_cast<std::size_t>(j)] * (dp[static_cast<std::size_t>(j)] - delta) * scale;
+            const double ds = p[static_cast<std::size_t>(j)] *
+                              (dp[static_cast<std::size_t>(j)] - delta) * scale *
+                              slopes[static_cast<std::size_t>(j)];
             for (int d = 0; d < depth; ++d) {
                 made.dq[at(row, depth, d)] += ds * static_cast<double>(x.k[at(key0 + j, depth, d)]);
                 made.dk[at(head * s.positions + j, depth, d)] +=
@@ -168,11 +179,17 @@ struct Places {
 template <class Heads>
 static Heads heads_of(const Sizes& s, const Places& at) {
     // The last digit counts the heads of a pair.
-    return {s.length,    s.positions, features,    s.heads,
-            s.heads / 2, 2,           0,           2 * at.q_blocks,
-            at.q_blocks, 0,           at.k_blocks, 0,
-            0,           at.k_blocks, 0,           0,
-            0,           0,           s.positions, 1};
+    return {s.length,    s.positions,
+            features,    s.heads,
+            s.heads / 2, 2,
+            window,      static_cast<float>(softcap * 1.4426950408889634),
+            0,           2 * at.q_blocks,
+            at.q_blocks, 0,
+            at.k_blocks, 0,
+            0,           at.k_blocks,
+            0,           0,
+            0,           0,
+            s.positions, 1};
 }
 
 static int tiles_of(int rows) {
@@ -229,8 +246,11 @@ static double run(const Sizes& s) {
 int main() {
     const double bound = PRODUCTS == 3 ? 2e-6 : 3e-3;
     int failed = 0;
-    // Tiles that are not full, several of them, fewer positions than queries and more.
-    for (const Sizes& s : {Sizes{2, 70, 90}, Sizes{4, 5, 3}, Sizes{2, 130, 40}})
+    // Tiles that are not full, several of them, fewer positions than queries and more. Beyond a
+    // window there are tiles to skip.
+    std::vector<Sizes> all{{2, 70, 90}, {4, 5, 3}, {2, 130, 40}};
+    if (WINDOW) all.push_back({2, 200, 210});
+    for (const Sizes& s : all)
         for (int order = 0; order < ORDERS; ++order) {
             const char* const when = set_order(order);
             const bool bad = !(run(s) <= bound);

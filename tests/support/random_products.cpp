@@ -56,6 +56,9 @@ void attention(Draft& draft) {
         draft.options["is_causal"] = true;
     else if (dice.coin())
         draft.input({q, k});
+    draft.maybe("lower_right", dice.coin());
+    draft.maybe("sliding_window", dice.pick(1, 9));
+    draft.maybe("softcap", dice.number(0.5, 3));
 }
 
 void recurrent(Draft& draft, int states) {

@@ -647,8 +647,8 @@ MOVEMENT = [
 
 SEQUENCES = [
     row(
-        "attention(query, key, value, attn_mask=None, *, dropout_p, is_causal, scale=None, enable_gqa, training, seed, "
-        "step, stream=None, precision, engine)",
+        "attention(query, key, value, attn_mask=None, *, dropout_p, is_causal, scale=None, enable_gqa, lower_right, "
+        "sliding_window=None, softcap, training, seed, step, stream=None, precision, engine)",
         "Attention",
         """softmax(scale query key^T + attn_mask) value, as torch.nn.functional.scaled_dot_product_attention.
 
@@ -657,6 +657,10 @@ SEQUENCES = [
         scale: the default is 1 / sqrt(D).
         is_causal: position i attends only to positions up to i.
         enable_gqa: several heads of the query (dimension -3) share one head of key and value.
+        lower_right: for is_causal and sliding_window, the last query stands at the last position, as where keys are
+            cached (PyTorch's causal_lower_right), and not the first one at the first.
+        sliding_window: w: position i attends only to positions above i - w, as in Hugging Face's models.
+        softcap: c: scores s become c tanh(s / c) before the mask. 0: they stay.
         dropout_p: in training, the share of weights that become 0 (PyTorch's function also drops outside training).
         stream: as of `dropout`.
         """,

@@ -44,7 +44,8 @@ class Backward : public InternalOperator<BackwardOptions> {
         if (node.inputs.size() > 6) inputs.push_back(node.inputs[6]);
         Composite parts(graph, node.name, node.attrs, inputs);
         const ValueId dy = node.inputs[5];
-        const auto [weights, scores] = parts.gradients(node.inputs[3], node.inputs[4], dy);
+        const auto [weights, capped] = parts.gradients(node.inputs[3], node.inputs[4], dy);
+        const ValueId scores = parts.through_softcap(capped);
         const Attrs scaled{{"alpha", parts.options().scale}};
         const ValueId rows = parts.in_groups("dy", dy, graph.shape(parts.operand(2))[-1]);
         outputs = {

@@ -20,34 +20,57 @@ Composite::Composite(Graph& graph, std::string name, const Attrs& attrs,
     shapes_ = operand_shapes(attrs, given);
     for (std::size_t i = 0; i < inputs.size(); ++i)
         operands_.push_back(graph.reshape(cat(name_, "/grouped", i), inputs[i], shapes_[i]));
+    sight_ = Sight::of(options_, shapes_[0][-2], shapes_[1][-2]);
 }
 
 bool Composite::chooses() const {
     return operands_.size() > 3 && graph_.spec(operands_[3]).dtype == DType::boolean;
 }
 
+std::string Composite::unseen() const {
+    const std::string later =
+        sight_.causal ? cat("index(-1) - index(-2) > ", sight_.offset) : std::string();
+    if (sight_.window == 0) return later;
+    return cat("index(-1) - index(-2) <= ", sight_.offset - sight_.window,
+               later.empty() ? "" : " || ", later);
+}
+
 ValueId Composite::scores() {
-    const ValueId scores = graph_.add1("MatMul", name_ + "/scores", {operands_[0], operands_[1]},
-                                       Attrs{{"transpose_b", true}, {"alpha", options_.scale}});
-    const int rank = graph_.shape(scores).rank();
-    const bool mask = operands_.size() > 3;
-    if (!mask && !options_.is_causal) return scores;
+    products_ = graph_.add1("MatMul", name_ + "/scores", {operands_[0], operands_[1]},
+                            Attrs{{"transpose_b", true}, {"alpha", options_.scale}});
+    const bool mask = operands_.size() > 3, capped = options_.softcap > 0;
+    const std::string hidden = unseen();
+    if (!mask && !capped && hidden.empty()) return products_;
     // The lowest float is used instead of -inf, because differences of infinities are NaN.
-    std::string score = chooses() ? "select(x1, x0, -3.4e38)"
-                        : mask    ? "max(x0 + x1, -3.4e38)"
-                                  : "x0";
-    if (options_.is_causal)
-        score = cat("select(index(", rank - 1, ") > index(", rank - 2, "), -3.4e38, ", score, ")");
-    std::vector<ValueId> inputs{scores};
+    std::string score = capped ? "p0 * tanh(x0 / p0)" : "x0";
+    if (mask)
+        score = chooses() ? cat("select(x1, ", score, ", -3.4e38)")
+                          : cat("max(", score, " + x1, -3.4e38)");
+    if (!hidden.empty()) score = cat("select(", hidden, ", -3.4e38, ", score, ")");
+    std::vector<ValueId> inputs{products_};
     if (mask) inputs.push_back(operands_[3]);
-    return graph_.pointwise1(name_ + "/mask", "y0 = " + score, inputs);
+    return graph_.pointwise1(
+        name_ + "/mask", "y0 = " + score, inputs,
+        capped ? std::vector<double>{options_.softcap} : std::vector<double>{});
 }
 
 ValueId Composite::left(ValueId weights) {
-    if (operands_.size() < 4) return weights;
+    const bool mask = operands_.size() > 3;
+    const std::string hidden = unseen();
+    if (!mask && !sight_.has_empty_rows()) return weights;
+    std::vector<ValueId> inputs{weights};
+    if (mask) inputs.push_back(operands_[3]);
+    const std::string masked = chooses() ? "!x1" : mask ? "x1 < -3.4e38" : "";
     return graph_.pointwise1(
-        name_ + "/left", chooses() ? "y0 = select(x1, x0, 0)" : "y0 = select(x1 < -3.4e38, 0, x0)",
-        {weights, operands_[3]});
+        name_ + "/left",
+        cat("y0 = select(", masked, mask && !hidden.empty() ? " || " : "", hidden, ", 0, x0)"),
+        inputs);
+}
+
+ValueId Composite::through_softcap(ValueId gradient) {
+    if (options_.softcap == 0) return gradient;
+    return graph_.pointwise1(name_ + "/softcap", "t = tanh(x1 / p0); y0 = x0 * (1 - t * t)",
+                             {gradient, products_}, {options_.softcap});
 }
 
 // Shapes are copies, since nodes that are added move those of the graph.

@@ -19,8 +19,8 @@ class Composite {
 
     /// Scaled scores [..., L, S], with masks. Positions that are left out have the lowest float.
     ValueId scores();
-    /// `weights` with zeros where a bool mask leaves positions out: rows that it excludes as a
-    /// whole are 0, as in PyTorch.
+    /// `weights` with zeros where positions are left out: rows that are excluded as a whole are 0,
+    /// as in PyTorch.
     ValueId left(ValueId weights);
     /// weights v, in the shape of the heads.
     ValueId values(ValueId weights, Shape made);
@@ -32,6 +32,8 @@ class Composite {
         ValueId weights, scores;
     };
     Gradients gradients(ValueId lse, ValueId delta, ValueId dy);
+    /// The gradient of scale q k^T of that of the scores, which a soft cap bends.
+    ValueId through_softcap(ValueId gradient);
 
     /// An operand in the shape in which it is broadcast; dy, lse and delta likewise.
     ValueId operand(std::size_t i) const { return operands_[i]; }
@@ -40,12 +42,16 @@ class Composite {
 
   private:
     bool chooses() const;
+    /// The condition by which the last two indices of scores are left out; empty: none are.
+    std::string unseen() const;
 
     Graph& graph_;
     std::string name_;
     Options options_;
     std::vector<Shape> shapes_;
     std::vector<ValueId> operands_;
+    Sight sight_;
+    ValueId products_ = no_value;  ///< scale q k^T
 };
 
 }  // namespace dlprim::attention

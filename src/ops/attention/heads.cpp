@@ -6,7 +6,6 @@
 #include "engine/kernel_options.hpp"
 #include "engine/storage.hpp"
 #include "ops/attention/operator.hpp"
-#include "ops/attention/options.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -56,10 +55,7 @@ std::vector<Dim> batch_dims(const std::vector<Shape>& shapes) {
 }  // namespace
 
 double Heads::flops() const {
-    const auto l = static_cast<double>(length), s = static_cast<double>(positions);
-    double scores = l * s;
-    if (causal) scores = l <= s ? l * (l + 1) / 2 : s * (s + 1) / 2 + (l - s) * s;
-    return 2 * scores * static_cast<double>(depth + features) * static_cast<double>(count);
+    return 2 * sight.pairs() * static_cast<double>(depth + features) * static_cast<double>(count);
 }
 
 Heads heads_of(const Problem& problem) {
@@ -75,8 +71,9 @@ Heads heads_of(const Problem& problem) {
     heads.positions = shapes[1][-2];
     heads.depth = shapes[0][-1];
     heads.features = shapes[2][-1];
-    heads.causal = options.is_causal;
+    heads.sight = Sight::of(options, heads.length, heads.positions);
     heads.scale = options.scale;
+    heads.softcap = options.softcap;
     heads.results = static_cast<int>(problem.inputs.size());
     heads.workspace = heads.results + static_cast<int>(problem.outputs.size());
     if (masked) {
@@ -131,7 +128,11 @@ Verdict check_heads(const Problem& problem, std::int64_t most_features, bool nar
 }
 
 std::string heads_options(const Heads& heads) {
-    return define("MASK", static_cast<int>(heads.masks)) + define("CAUSAL", heads.causal ? 1 : 0);
+    return cat(define("MASK", static_cast<int>(heads.masks)),
+               define("CAUSAL", heads.sight.causal ? 1 : 0),
+               define("WINDOW", heads.sight.window > 0 ? 1 : 0),
+               define("LOWER_RIGHT", heads.sight.offset != 0 ? 1 : 0),
+               define("SOFTCAP", heads.softcap > 0 ? 1 : 0));
 }
 
 KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
@@ -144,7 +145,9 @@ KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
                 {"features", heads.features},
                 {"heads", heads.count},
                 {"digit_1", heads.digits[1]},
-                {"digit_2", heads.digits[2]}});
+                {"digit_2", heads.digits[2]},
+                {"window", heads.sight.window}});
+    call.scalar("softcap", static_cast<float>(heads.softcap * log2_e));
     struct Names {
         const char* names[3];
         const Heads::Strides& strides;

@@ -5,6 +5,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/launch.hpp"
+#include "ops/attention/options.hpp"
 
 #include <array>
 #include <cstdint>
@@ -37,8 +38,9 @@ struct Heads {
     Strides q{}, k{}, v{}, mask{};
     std::int64_t mask_row = 0, mask_column = 0;  ///< 0: the mask is the same for all rows (columns)
     Mask masks = Mask::none;
-    bool causal = false;
+    Sight sight;
     double scale = 1;
+    double softcap = 0;  ///< 0: none
     bool fits = true;  ///< false: the heads need more than three digits; nothing above is complete
 
     /// Operand numbers of a launch.
@@ -46,7 +48,7 @@ struct Heads {
     int results = 3;        ///< the first output
     int workspace = 5;
 
-    /// Operations of both products. Causal ones skip what lies above the diagonal.
+    /// Operations of both products for the positions that queries see.
     double flops() const;
 };
 

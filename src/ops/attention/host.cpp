@@ -20,22 +20,23 @@ struct Operands {
     float *y, *lse;
 };
 
-/// Computes row `row` of a head, whose operands are given. `weights`: of all positions.
+/// Computes row `row` of a head, whose operands are given. `weights`: room for all positions.
 void compute_row(const Heads& heads, const Operands& x, std::int64_t row, double* weights,
                  double* sums) {
     const float* const q = x.q + row * heads.depth;
+    const std::int64_t begin = heads.sight.begin(row), end = heads.sight.end(row);
     double most = -infinity;
-    for (std::int64_t s = 0; s < heads.positions; ++s) {
+    for (std::int64_t s = begin; s < end; ++s) {
         double score = 0;
         for (std::int64_t d = 0; d < heads.depth; ++d)
             score += static_cast<double>(q[d]) * static_cast<double>(x.k[s * heads.depth + d]);
-        weights[s] = masked_score(heads, x.mask, row, s, score * heads.scale);
+        weights[s] = masked_score(heads, x.mask, row, s, capped(heads, score * heads.scale).score);
         most = std::fmax(most, weights[s]);
     }
     const double base = most == -infinity ? 0 : most;
     double sum = 0;
     std::fill_n(sums, heads.features, 0.0);
-    for (std::int64_t s = 0; s < heads.positions; ++s) {
+    for (std::int64_t s = begin; s < end; ++s) {
         const double weight = std::exp(weights[s] - base);
         sum += weight;
         if (weight == 0) continue;

@@ -48,20 +48,18 @@ void compute_head(const Heads& heads, const Head& x) {
         const double lse = static_cast<double>(x.lse[row]);
         // A row without positions has no weights.
         const double base = std::isinf(lse) && lse < 0 ? -lse : lse;
-        for (std::int64_t s = 0; s < heads.positions; ++s) {
-            const double score =
-                masked_score(heads, x.mask, row, s,
-                             dot(x.q + row * depth, x.k + s * depth, depth) * heads.scale);
-            const double weight = std::exp(score - base);
+        for (std::int64_t s = heads.sight.begin(row); s < heads.sight.end(row); ++s) {
+            const auto [score, slope] =
+                capped(heads, dot(x.q + row * depth, x.k + s * depth, depth) * heads.scale);
+            const double weight = std::exp(masked_score(heads, x.mask, row, s, score) - base);
             if (weight == 0) continue;
             const float* const dy = x.dy + row * features;
             const double ds = weight * (dot(dy, x.v + s * features, features) -
                                         static_cast<double>(x.delta[row]));
             add(&dv[static_cast<std::size_t>(s * features)], weight, dy, features);
-            add(&dq[static_cast<std::size_t>(row * depth)], ds * heads.scale, x.k + s * depth,
-                depth);
-            add(&dk[static_cast<std::size_t>(s * depth)], ds * heads.scale, x.q + row * depth,
-                depth);
+            const double factor = ds * slope * heads.scale;
+            add(&dq[static_cast<std::size_t>(row * depth)], factor, x.k + s * depth, depth);
+            add(&dk[static_cast<std::size_t>(s * depth)], factor, x.q + row * depth, depth);
         }
     }
     store(dq, x.dq);

@@ -5,6 +5,7 @@
 #include "engine/element.hpp"
 #include "ops/attention/heads.hpp"
 
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -39,11 +40,20 @@ class HostHeads {
     std::span<const BufferRef> operands_;
 };
 
-/// The score after masks; -infinity where the position is left out.
+/// The score after a soft cap, and the derivative of that.
+struct Capped {
+    double score, slope;
+};
+inline Capped capped(const Heads& heads, double score) {
+    if (heads.softcap == 0) return {score, 1};
+    const double bent = std::tanh(score / heads.softcap);
+    return {heads.softcap * bent, 1 - bent * bent};
+}
+
+/// The score after the mask; -infinity where the position is left out.
 inline double masked_score(const Heads& heads, const std::byte* mask, std::int64_t row,
                            std::int64_t position, double score) {
     constexpr double excluded = -std::numeric_limits<double>::infinity();
-    if (heads.causal && position > row) return excluded;
     if (mask == nullptr) return score;
     const std::int64_t at = row * heads.mask_row + position * heads.mask_column;
     if (heads.masks == Heads::Mask::floats)

@@ -81,6 +81,8 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
     require(given[0].rank() >= 2 && given[1].rank() >= 2 && given[2].rank() >= 2, "q ", given[0],
             ", k ", given[1], " and v ", given[2], " must have at least two dimensions");
     const Options options = Options::read(attrs, given[0]);
+    require(options.sliding_window == -1 || options.sliding_window >= 1, "sliding_window is ",
+            options.sliding_window, ", and must be 1 or more, or -1 for none");
     const std::vector<Shape> shapes = operand_shapes(attrs, given);
     const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
     require(q[-1] == k[-1], "q ", given[0], " and k ", given[1], " differ in their last dimension");

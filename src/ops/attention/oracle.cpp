@@ -25,11 +25,11 @@ std::int64_t batch_offset(const Shape& x, const Shape& to, std::int64_t batch) {
     return at;
 }
 
-/// One row of scores: the offsets of its operands, the weights after the softmax, and the factors
-/// of dropout.
+/// One row of scores: the offsets of its operands, the weights after the softmax, the factors of
+/// dropout, and the derivatives of the soft cap.
 struct Row {
     std::int64_t q, k, v, y, mask = 0, mask_step = 0;
-    std::vector<double> weights, factors;
+    std::vector<double> weights, factors, slopes;
 };
 
 /// The oracle's operands in the shapes in which they are broadcast.
@@ -101,6 +101,9 @@ class Rows {
             for (std::int64_t d = 0; d < depth; ++d)
                 score += at(0, r.q + d) * at(1, r.k + j * depth + d);
             score *= options_.scale;
+            const double bent = options_.softcap > 0 ? std::tanh(score / options_.softcap) : 0;
+            r.slopes.push_back(1 - bent * bent);
+            if (options_.softcap > 0) score = options_.softcap * bent;
             if (in_.size() > 3) {
                 const double mask = at(3, r.mask + j * r.mask_step);
                 if (chooses())
@@ -108,7 +111,7 @@ class Rows {
                 else
                     score += mask;
             }
-            if (options_.is_causal && j > i) score = -std::numeric_limits<double>::infinity();
+            if (!sees(i, j)) score = -std::numeric_limits<double>::infinity();
             largest = std::max(largest, score);
             r.weights.push_back(score);
         }
@@ -121,6 +124,11 @@ class Rows {
         for (std::size_t j = 0; j < r.factors.size() && !factors_.empty(); ++j)
             r.factors[j] = factors_[static_cast<std::size_t>(first) + j];
         return r;
+    }
+    bool sees(std::int64_t i, std::int64_t j) const {
+        const std::int64_t at = options_.lower_right ? i + positions - length : i;
+        return (!options_.is_causal || j <= at) &&
+               (options_.sliding_window < 0 || j > at - options_.sliding_window);
     }
     /// Whether the mask is of bool.
     bool chooses() const { return in_.size() > 3 && in_[3].dtype == DType::boolean; }
@@ -202,8 +210,9 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
                 if (call.inputs.size() > 3 && !rows.chooses()) add(3, r.mask + j * r.mask_step, 1);
                 for (std::int64_t p = 0; p < rows.depth; ++p) {
                     const std::int64_t key = r.k + j * rows.depth + p;
-                    add(0, r.q + p, rows.scale() * rows.at(1, key));
-                    add(1, key, rows.scale() * rows.at(0, r.q + p));
+                    const double scale = rows.scale() * r.slopes[static_cast<std::size_t>(j)];
+                    add(0, r.q + p, scale * rows.at(1, key));
+                    add(1, key, scale * rows.at(0, r.q + p));
                 }
             }
         }

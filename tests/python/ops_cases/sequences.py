@@ -39,6 +39,20 @@ def recurrent_params(gates: int, features: int, hidden: int, runs: list[int], bi
     return made
 
 
+def attention_of_distances(
+    offset: int, seen: Callable[[Any], Any], softcap: float = 1e6
+) -> Callable[[Any, Any, Any, Any], Any]:
+    """Attention whose query i stands at position i + offset and sees the positions whose distance it is asked about."""
+
+    def run(torch: Any, query: Any, key: Any, value: Any) -> Any:
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        scores = softcap * torch.tanh(scores / softcap)
+        distance = torch.arange(query.shape[-2])[:, None] + offset - torch.arange(key.shape[-2])
+        return scores.masked_fill(~seen(distance), -torch.inf).softmax(-1) @ value
+
+    return run
+
+
 MASK = np.random.default_rng(4).integers(0, 2, (5, 6)).astype(bool) | np.eye(5, 6, dtype=bool)
 QUERY, KEY, VALUE = random(2, 4, 5, 8), random(2, 4, 6, 8), random(2, 4, 6, 3)
 ATTENTION = "scaled_dot_product_attention"
@@ -48,6 +62,25 @@ SEQUENCES = [
     Case("attention", QUERY, KEY, VALUE, random(5, 6), scale=0.2, like=functional(ATTENTION, scale=0.2)),
     Case("attention", QUERY, KEY, VALUE, MASK, like=functional(ATTENTION)),
     Case("attention", QUERY, KEY, VALUE, is_causal=True, like=functional(ATTENTION, is_causal=True)),
+    Case(
+        "attention",
+        QUERY,
+        KEY,
+        VALUE,
+        is_causal=True,
+        lower_right=True,
+        like=attention_of_distances(1, lambda distance: distance >= 0),
+    ),
+    Case(
+        "attention",
+        QUERY,
+        KEY,
+        VALUE,
+        is_causal=True,
+        sliding_window=3,
+        softcap=0.5,
+        like=attention_of_distances(0, lambda distance: (distance >= 0) & (distance < 3), softcap=0.5),
+    ),
     Case(
         "attention",
         QUERY,
