@@ -16,8 +16,10 @@ Values sines(std::size_t count, float step) {
     return values;
 }
 
-/// softmax(q k^T / 2 + mask) v for q, k and v [1, length, 2 heads, depth].
-Values attention(const Values& q, const Values& k, const Values& v, const Values& mask) {
+/// softmax(q k^T / 2 + mask) v for q, k and v [1, length, 2 heads, depth]; with a soft cap, that of
+/// the scores in front of the mask.
+Values attention(const Values& q, const Values& k, const Values& v, const Values& mask,
+                 double softcap) {
     Values y(q.size());
     const auto at = [](std::int64_t l, std::int64_t h, std::int64_t d) {
         return static_cast<std::size_t>((l * 2 + h) * depth + d);
@@ -27,10 +29,11 @@ Values attention(const Values& q, const Values& k, const Values& v, const Values
             std::vector<double> weights;
             double sum = 0;
             for (std::int64_t s = 0; s < length; ++s) {
-                double score = mask[static_cast<std::size_t>(s)];
+                double score = 0;
                 for (std::int64_t d = 0; d < depth; ++d)
                     score += 0.5 * q[at(l, h, d)] * k[at(s, h, d)];
-                weights.push_back(std::exp(score));
+                if (softcap > 0) score = softcap * std::tanh(score / softcap);
+                weights.push_back(std::exp(score + mask[static_cast<std::size_t>(s)]));
                 sum += weights.back();
             }
             for (std::int64_t d = 0; d < depth; ++d) {
@@ -64,12 +67,12 @@ const NodeOptions transposed_keys{{attribute("perm", Sizes{0, 2, 3, 1})}};
 const Values queries = sines(24, 1), keys = sines(24, 2.5), results = sines(24, 0.7f);
 
 void check_attention(const Model& model, const std::string& operators, const Values& mask,
-                     const std::map<std::string, Values>& more = {}) {
+                     const std::map<std::string, Values>& more = {}, double softcap = 0) {
     dlprim::Net net = open(model);
     CHECK(types(net) == operators);
     std::map<std::string, Values> inputs{{"q", queries}, {"k", keys}, {"v", results}};
     inputs.insert(more.begin(), more.end());
-    const Values y = run(net, inputs), expected = attention(queries, keys, results, mask);
+    const Values y = run(net, inputs), expected = attention(queries, keys, results, mask, softcap);
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(expected[i]).margin(1e-6));
 }
 
@@ -119,6 +122,20 @@ TEST_CASE("attention with keys that are transposed as a batch of matrices") {
     model.initializers.push_back(integers("flat", {2, length, depth}));
     model.initializers.push_back(integers("whole", {1, 2, depth, length}));
     check_attention(model, "Transpose Transpose Transpose Attention Transpose", {0, 0, 0});
+}
+
+TEST_CASE("attention with a soft cap, and scores that a condition chooses") {
+    Model model = attention_model(
+        {node("Transpose", {"k"}, {"kt"}, transposed_keys),
+         node("MatMul", {"qt", "kt"}, {"product"}), node("Div", {"product", "four"}, {"small"}),
+         node("Tanh", {"small"}, {"bent"}), node("Mul", {"bent", "two"}, {"capped"}),
+         node("Less", {"zero", "mask"}, {"kept"}),
+         node("Where", {"kept", "capped", "low"}, {"left"}),
+         node("Softmax", {"left"}, {"weights"}, {{attribute("axis", std::int64_t{-1})}})});
+    model.inputs.push_back(value("mask", {1, 1, 1, length}));
+    model.initializers.push_back(floats("four", {}, {4}));
+    check_attention(model, "Transpose Transpose Transpose Parameter Pointwise Attention Transpose",
+                    {0, -HUGE_VALF, 0}, {{"mask", {1, -1, 1}}}, 2);
 }
 
 TEST_CASE("scores that are an output stay") {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Attention in forms that are worth the same: by the library's operator and by products, by heads
-// in three and in four dimensions, by masks, windows and lengths.
+// Attention in forms that are worth the same, by masks, windows and lengths, and what computes it
+// on a GPU.
 #include "onnx/session_support.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 using namespace onnx_test;
 
@@ -94,4 +95,113 @@ TEST_CASE("attention refuses what does not fit") {
     CHECK(has(error({attribute("softmax_precision", 7)}, false),
               "softmax_precision 7 is no float type"));
     CHECK(has(error({attribute("colour", 7)}, false), "attribute 'colour' is not supported"));
+}
+
+namespace {
+
+constexpr std::int64_t positions = 1024, features = 64;
+
+/// A node on floats of these shapes, by name, that makes "y".
+Model model_of(const std::string& type, const std::vector<std::string>& attributes,
+               const std::vector<std::pair<std::string, Sizes>>& inputs) {
+    Model model;
+    std::vector<std::string> names;
+    for (const auto& [name, shape] : inputs) {
+        names.push_back(name);
+        if (!name.empty() && name != "lasts" && name != "total")
+            model.inputs.push_back(value(name, shape));
+    }
+    const bool fused = type != "Attention";
+    model.nodes = {node(type, names, {"y", "keys", "values"},
+                        {attributes, "attention", fused ? "com.microsoft" : ""})};
+    model.initializers = {integers("lasts", {positions - 1}), integers("total", {positions})};
+    if (fused) model.domains = {{"com.microsoft", 1}};
+    model.opset = 25;
+    model.outputs = {bytes(1, "y")};
+    return model;
+}
+
+/// The engine of attention that a network of the model takes on a GPU; empty for none.
+std::string engine_of(const Model& model) {
+    const Folder folder;
+    const dlprim::Context device(std::string("file:") + DLPRIM_DEVICES_DIR + "/h200.json");
+    dlprim::NetOptions options;
+    options.mode = dlprim::Mode::inference;
+    dlprim::Net net =
+        dlprim::Net::from_onnx_file(device, folder.write("model.onnx", model.str()), options);
+    for (const dlprim::NodeReport& report : net.nodes())
+        if (report.engine.rfind("attention.", 0) == 0) return report.engine;
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("attention of all operators is computed by engines of attention") {
+    const Sizes heads{1, 8, positions, features}, shared{1, 2, positions, features},
+        step{1, 8, 128, features}, past{1, 8, positions, features};
+    using Attributes = std::vector<std::string>;
+    const std::vector<std::pair<std::string, Sizes>> qkv{
+        {"q", heads}, {"k", shared}, {"v", shared}};
+    for (const Attributes& attributes :
+         {Attributes{},
+          {attribute("is_causal", 1)},
+          {number_attribute("softcap", 20)},
+          {attribute("is_causal", 1), attribute("left_window_size", 200)},
+          {attribute("left_window_size", 200), attribute("right_window_size", 50)}})
+        CHECK(engine_of(model_of("Attention", attributes, qkv)) == "attention.matrix");
+    CHECK(engine_of(model_of(
+              "Attention", {},
+              {{"q", heads}, {"k", shared}, {"v", shared}, {"mask", {positions, positions}}})) ==
+          "attention.matrix");
+    CHECK(engine_of(model_of("Attention", {attribute("is_causal", 1)},
+                             {{"q", step},
+                              {"k", step},
+                              {"v", step},
+                              {"", {}},
+                              {"past_key", past},
+                              {"past_value", past}})) == "attention.matrix");
+    const Sizes joined{1, positions, 8 * features}, few{1, positions, 2 * features};
+    CHECK(engine_of(model_of(
+              "MultiHeadAttention", {attribute("num_heads", 8)},
+              {{"q", joined}, {"k", joined}, {"v", joined}, {"", {}}, {"mask", {1, positions}}})) ==
+          "attention.matrix");
+    const Sizes angles{positions, features / 2};
+    CHECK(engine_of(model_of(
+              "GroupQueryAttention",
+              {attribute("num_heads", 8), attribute("kv_num_heads", 2), attribute("do_rotary", 1),
+               attribute("local_window_size", 300), number_attribute("softcap", 30)},
+              {{"q", joined},
+               {"k", few},
+               {"v", few},
+               {"", {}},
+               {"", {}},
+               {"lasts", {}},
+               {"total", {}},
+               {"cos", angles},
+               {"sin", angles}})) == "attention.matrix");
+}
+
+TEST_CASE("windows, caps and caches give what masks that say the same give") {
+    Attention attention;
+    // Keys 0 to 4 and queries 0 to 2: two positions each, up to their own.
+    const std::vector<char> band{1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0};
+    const std::vector<std::string> window{attribute("is_causal", 1),
+                                          attribute("left_window_size", 1)};
+    const std::string y = attention.run(window);
+    CHECK(y == attention.run({}, {{"mask", truth({3, 5}, band)}}));
+    CHECK(y != attention.run({attribute("is_causal", 1)}));
+    // Of floats, which are added: those of the window are 0.
+    Values added(15, -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < added.size(); ++i)
+        if (band[i] != 0) added[i] = 0;
+    CHECK(y == attention.run({}, {{"mask", tensor({3, 5}, added)}}));
+    // A cap far above all scores leaves them as they are; a low one does not.
+    CHECK(attention.run({number_attribute("softcap", 1e6f)}) == attention.run({}));
+    CHECK(attention.run({number_attribute("softcap", 0.5f)}) != attention.run({}));
+    // A cache moves the queries: with two tokens in it they stand at 2 to 4 of 7 keys.
+    const ONNXValue past = ramp({2, 2, 2, 4});
+    const std::vector<char> moved{1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0};
+    CHECK(attention.run({attribute("is_causal", 1)}, {{"past_key", past}, {"past_value", past}}) ==
+          attention.run(
+              {}, {{"mask", truth({3, 7}, moved)}, {"past_key", past}, {"past_value", past}}));
 }

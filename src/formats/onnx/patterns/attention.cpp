@@ -18,7 +18,7 @@ Shape with_last_two_swapped(const Shape& shape) {
 /// What stands between q k^T and the product with v.
 struct Scores {
     Ref mask = nullptr;
-    double scale = 1;
+    double scale = 1, softcap = 0;
     bool guarded = false;  ///< NaN after the softmax becomes 0
 };
 
@@ -79,9 +79,23 @@ class AttentionPattern {
         return fits ? condition : nullptr;
     }
 
-    /// The product in front of a softmax: what is added to it is a mask.
+    /// The scores that a choice leaves where a condition is true, with -inf or the lowest float
+    /// elsewhere; the value itself where it is something else.
+    Ref without_choice(Ref value, Scores& scores) {
+        const BuiltOperator* const choice = finder_.sole_maker(value);
+        if (!choice || !is_code(*choice, "y0 = x0 ? x1 : x2")) return value;
+        const std::optional<double> other = uniform(choice->inputs[2]);
+        if (choice->inputs[0]->spec.dtype != DType::boolean || !other || !(*other < -3.4e38))
+            return value;
+        scores.mask = choice->inputs[0];
+        return choice->inputs[1];
+    }
+
+    /// The product in front of a softmax: what is added to it, or chooses of it, is a mask.
     BuiltOperator* product_of(Ref value, Scores& scores) {
         const Shape shape = value->spec.shape;
+        if (const Ref chosen = without_choice(value, scores); scores.mask)
+            return scaled_product(chosen, shape, scores);
         if (const BuiltOperator* const sum = finder_.sole_maker(value);
             sum && is_elementwise(*sum, "sum")) {
             for (const bool swapped : {false, true}) {
@@ -98,7 +112,20 @@ class AttentionPattern {
         return scaled_product(value, shape, scores);
     }
 
+    /// x of c tanh(f x), which is a soft cap c of scores with a further factor f c; the value
+    /// itself where it is something else.
+    Ref without_softcap(Ref value, Scores& scores) {
+        double cap = 1;
+        const Ref bent = without_factors(value, cap);
+        const BuiltOperator* const tanh = finder_.sole_maker(bent, "Activation");
+        if (!tanh || !has_text(*tanh, "activation", "tanh") || !(cap > 0)) return value;
+        scores.softcap = cap;
+        scores.scale *= cap;
+        return tanh->inputs[0];
+    }
+
     BuiltOperator* scaled_product(Ref value, const Shape& shape, Scores& scores) {
+        value = without_softcap(value, scores);
         value = without_factors(value, scores.scale);
         BuiltOperator* const product = finder_.sole_maker(value, "MatMul");
         return product && is_plain(*product) && value->spec.shape == shape ? product : nullptr;
@@ -151,14 +178,15 @@ class AttentionPattern {
         if (!k) return;
         std::vector<Ref> inputs{q, k, v};
         if (scores.mask) inputs.push_back(scores.mask);
-        finder_.rewrite(op, "Attention", {{"scale", scale}}, inputs);
+        finder_.rewrite(op, "Attention", {{"scale", scale}, {"softcap", scores.softcap}}, inputs);
     }
 
     /// A guard only matters for rows that the mask excludes completely, which Attention makes 0
     /// where the mask is of booleans.
     bool settle_mask(Scores& scores, const BuiltOperator& op) {
         if (!scores.mask) return true;
-        if (scores.guarded) scores.mask = boolean_mask(scores.mask);
+        if (scores.guarded && scores.mask->spec.dtype != DType::boolean)
+            scores.mask = boolean_mask(scores.mask);
         return scores.mask && (scores.mask->spec.dtype == DType::boolean ||
                                scores.mask->spec.dtype == op.outputs[0]->spec.dtype);
     }

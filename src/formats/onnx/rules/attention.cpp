@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention (opset 23 and later): heads in three or four dimensions, several heads of queries per
-// head of keys, caches, masks, windows, soft caps. Where it is plain, the library's Attention
-// serves it; otherwise it is made of products and a softmax.
+// head of keys, caches, masks, windows, soft caps. It is the library's Attention, or, in double and
+// where scores are a result, products and a softmax.
 #include "formats/onnx/rules/attention.hpp"
 
 #include <cmath>
@@ -49,13 +49,14 @@ AttentionMask read_mask(Call& call) {
     return mask;
 }
 
-/// Whether the library's Attention computes it: a mask of truth values or none, and no other
-/// result.
-bool is_plain(Call& call, const AttentionMask& mask, bool has_options) {
-    const bool truth = !mask.given || mask.given->spec.dtype == DType::boolean;
-    const bool wide = call.dtype(0) == DType::f32;
-    return wide && truth && !has_options && !mask.lengths && mask.left < 0 && mask.right < 0 &&
-           (!mask.causal || (mask.offset == 0 && !mask.given)) && !call.wants(3);
+/// Whether the library's Attention computes it: in float, of one type of at most that, and without
+/// scores as a result.
+bool is_plain(Call& call, double scale, std::int64_t precision) {
+    const DType dtype = call.dtype(0);
+    const bool narrow = is_float(dtype) && dtype != DType::f64 &&
+                        (precision == 0 || precision_type(call, precision) != DType::f64);
+    return narrow && call.dtype(1) == dtype && call.dtype(2) == dtype && scale != 0 &&
+           !call.wants(3);
 }
 
 void attention(Call& call) {
@@ -79,13 +80,14 @@ void attention(Call& call) {
     call.set(1, k);
     call.set(2, v);
     Ref y = nullptr;
-    if (is_plain(call, mask, cap != 0 || precision != 0)) {
+    if (is_plain(call, scale, precision)) {
         std::vector<Ref> inputs{q, k, v};
-        const std::int64_t keys = k->spec.shape[2];
-        if (mask.given) inputs.push_back(mask.padded(build, keys));
-        y = build.add1(
-            "Attention", inputs,
-            {{"scale", scale}, {"is_causal", mask.causal}, {"enable_gqa", heads != groups}});
+        Attrs options{
+            {"scale", scale}, {"softcap", std::abs(cap)}, {"enable_gqa", heads != groups}};
+        if (const Ref given =
+                mask.for_operator(build, shape[2], k->spec.shape[2], q->spec.dtype, options))
+            inputs.push_back(given);
+        y = build.add1("Attention", inputs, options);
     } else {
         const Shape grouped{shape[0], groups, heads / groups, shape[2], shape[3]};
         const auto spread = [&](Ref x) {

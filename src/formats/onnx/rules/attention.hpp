@@ -20,10 +20,19 @@ struct AttentionMask {
     bool causal = false;
     std::int64_t left = -1, right = -1;  ///< how many keys beside the position; -1: all
 
-    bool is_none() const { return !given && !lengths && !causal && left < 0 && right < 0; }
-    /// The given mask with `keys` columns; those added are false, or 0.
-    Ref padded(Builder& build, std::int64_t keys) const;
     MaskedScores apply(Builder& build, Ref scores, std::int64_t keys) const;
+    /// The same for scores [B, heads, queries, keys] of the library's Attention: its options, and a
+    /// mask, of truth values or of `dtype`, for what they do not say; null where they say all.
+    Ref for_operator(Builder& build, std::int64_t queries, std::int64_t keys, DType dtype,
+                     Attrs& options) const;
+
+  private:
+    bool only_given() const { return !lengths && !causal && left < 0 && right < 0; }
+    /// The given mask with `keys` columns; those added are false, or -inf.
+    Ref padded(Builder& build, std::int64_t keys) const;
+    /// The code of a bias, "0" or "-inf" or what is given, which reads `inputs` and `numbers`.
+    std::string bias(Builder& build, std::int64_t keys, std::vector<Ref>& inputs,
+                     Doubles& numbers) const;
 };
 
 /// Softmax of the last dimension, in a type; rows that are masked completely are 0.

@@ -4,6 +4,7 @@
 #include "formats/onnx/types.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace dlprim::onnx {
 
@@ -13,20 +14,22 @@ Ref AttentionMask::padded(Builder& build, std::int64_t keys) const {
     const bool truth = given->spec.dtype == DType::boolean;
     const Ref numbers = truth ? build.cast(given, DType::f32) : given;
     const Ref wide = build.add1("Pad", {numbers},
-                                {{"pads", Ints{0, missing}}, {"mode", "constant"}, {"value", 0.0}});
+                                {{"pads", Ints{0, missing}},
+                                 {"mode", "constant"},
+                                 {"value", truth ? 0 : -std::numeric_limits<double>::infinity()}});
     return truth ? build.cast(wide, DType::boolean) : wide;
 }
 
-MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys) const {
-    if (is_none()) return {scores, nullptr};
-    std::vector<Ref> inputs{scores};
+std::string AttentionMask::bias(Builder& build, std::int64_t keys, std::vector<Ref>& inputs,
+                                Doubles& numbers) const {
     std::vector<std::string> conditions;
-    std::string bias = "0", position = "(index(2) + p0)";
-    Doubles numbers{static_cast<double>(offset)};
+    std::string added = "0", position = "(index(2) + p0)";
+    numbers.push_back(static_cast<double>(offset));
     if (lengths) {
+        const std::string length = cat("x", inputs.size());
         inputs.push_back(lengths);
-        conditions.emplace_back("index(3) < x1");
-        position = "(index(2) + x1 - size(2))";
+        conditions.push_back("index(3) < " + length);
+        position = cat("(index(2) + ", length, " - size(2))");
     }
     if (given) {
         const std::string name = cat("x", inputs.size());
@@ -34,24 +37,52 @@ MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys)
         if (given->spec.dtype == DType::boolean)
             conditions.push_back(name);
         else
-            bias = name;
-        if (given->spec.shape[-1] < keys) {
-            conditions.emplace_back("index(3) < p1");
-            numbers.push_back(static_cast<double>(given->spec.shape[-1]));
-        }
+            added = name;
     }
     if (causal) conditions.push_back(cat("index(3) <= ", position));
     if (left >= 0) conditions.push_back(cat(position, " - index(3) <= ", left));
     if (right >= 0) conditions.push_back(cat("index(3) - ", position, " <= ", right));
-    const std::string allowed = join(conditions, " && ");
-    const std::string b = allowed.empty() ? bias : cat("select(", allowed, ", ", bias, ", -inf)");
+    if (conditions.empty()) return added;
+    return cat("select(", join(conditions, " && "), ", ", added, ", -inf)");
+}
+
+MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys) const {
+    if (!given && only_given()) return {scores, nullptr};
+    std::vector<Ref> inputs{scores};
+    Doubles numbers;
+    const std::string code = bias(build, keys, inputs, numbers);
     const std::string type(name_of(scores->spec.dtype));
     const std::vector<Ref> made =
         build.add("Pointwise", inputs,
-                  {{"code", cat("b = ", b, "; y0 = x0 + b; y1 = max[3](b)")},
+                  {{"code", cat("b = ", code, "; y0 = x0 + b; y1 = max[3](b)")},
                    {"scalars", std::move(numbers)},
                    {"dtypes", Strings{type, type}}});
     return {made[0], made[1]};
+}
+
+Ref AttentionMask::for_operator(Builder& build, std::int64_t queries, std::int64_t keys,
+                                DType dtype, Attrs& options) const {
+    AttentionMask rest = *this;
+    const bool lower = offset != 0 && offset == keys - queries;
+    if (!lengths && (offset == 0 || lower)) {
+        const bool is_causal = causal || right == 0;
+        if (lower && (is_causal || left >= 0)) options.set("lower_right", true);
+        if (is_causal) options.set("is_causal", true);
+        if (left >= 0) options.set("sliding_window", left + 1);
+        rest.causal = false;
+        rest.left = -1;
+        if (is_causal) rest.right = -1;
+    }
+    if (rest.only_given()) {
+        if (!given) return nullptr;
+        const Ref mask = padded(build, keys);
+        return mask->spec.dtype == DType::boolean ? mask : build.cast(mask, dtype);
+    }
+    std::vector<Ref> inputs;
+    Doubles numbers;
+    const std::string code = rest.bias(build, keys, inputs, numbers);
+    if (inputs.empty()) inputs.push_back(build.constant("", host_numbers({1}, {0}, dtype)));
+    return build.pointwise_of({1, 1, queries, keys}, "y0 = " + code, inputs, dtype, numbers);
 }
 
 Ref masked_softmax(Builder& build, const MaskedScores& masked, DType dtype) {

@@ -70,24 +70,28 @@ Cache read_cache(Call& call) {
     return cache;
 }
 
+/// Tokens with zeros behind them for the rest of the cache.
+Ref padded(Builder& build, const Cache& cache, Ref x) {
+    const std::int64_t missing = cache.room - x->spec.shape[2];
+    if (missing == 0) return x;
+    return build.add1("Pad", {x},
+                      {{"pads", Ints{0, 0, 0, missing}}, {"mode", "constant"}, {"value", 0.0}});
+}
+
+/// What a cache holds of its first tokens, where all sequences hold as many.
+Ref held(Call& call, const Cache& cache, int past) {
+    return call.build.slice(call.in(past), 2, 0, *cache.past);
+}
+
 /// The cache with the new tokens of each sequence behind its old ones, and zeros behind these.
 Ref with_new(Call& call, const Cache& cache, int past, Ref now) {
     Builder& build = call.build;
-    const auto padded = [&](Ref x) {
-        const std::int64_t missing = cache.room - x->spec.shape[2];
-        if (missing == 0) return x;
-        return build.add1("Pad", {x},
-                          {{"pads", Ints{0, 0, 0, missing}}, {"mode", "constant"}, {"value", 0.0}});
-    };
-    if (cache.past) {
-        if (*cache.past == 0) return padded(now);
-        const Ref old = build.slice(call.in(past), 2, 0, *cache.past);
-        return padded(build.concat({old, now}, 2));
-    }
+    if (cache.past == 0) return padded(build, cache, now);
+    if (cache.past) return padded(build, cache, build.concat({held(call, cache, past), now}, 2));
     const Ref used = build.pointwise(
         "y0 = index(2) < x1 ? x0 : 0",
         {call.in(past), build.reshape(cache.pasts, {cache.batch, 1, 1, 1})}, now->spec.dtype);
-    return call.made_by("TensorScatter", 24, {padded(used), now, cache.pasts})[0];
+    return call.made_by("TensorScatter", 24, {padded(build, cache, used), now, cache.pasts})[0];
 }
 
 /// x with each pair of features turned by its position's angle.
@@ -195,26 +199,36 @@ void group_query_attention(Call& call) {
         k = rotated(call, cache, k);
     }
     call.ignore("rotary_interleaved");
-    const Ref keys = with_new(call, cache, 3, k), values = with_new(call, cache, 4, qkv[2]);
-    call.set(1, keys);
-    call.set(2, values);
     const bool causal = call.integer("causal", 1) != 0,
                sink = call.integer("smooth_softmax", 0) == 1 || call.has(11);
     const std::int64_t window = call.integer("local_window_size", -1);
     Attributes attributes{{"softcap", {call.number("softcap", 0)}}};
     if (const double scale = call.number("scale", 0); scale != 0) attributes["scale"] = {scale};
-    k = build.slice(keys, 2, 0, cache.total);
-    Ref v = build.slice(values, 2, 0, cache.total), bias = nullptr;
-    if (causal && cache.past == 0 && !sink && window <= 0 && !call.has(10)) {
-        attributes["is_causal"] = {std::int64_t{1}};
-    } else {
-        bias = score_bias(call, cache, causal, window);
-        if (sink) add_sink(call, cache, k, v, bias);
+    const auto attend = [&](std::vector<AnyValue> inputs) {
+        std::vector<Ref> made = call.made_by("Attention", 23, std::move(inputs), attributes, 3);
+        call.set(0, build.reshape(build.transpose(made[0], {0, 2, 1, 3}),
+                                  {cache.batch, cache.queries, cache.heads * cache.size}));
+        return made;
+    };
+    if (cache.past && !sink) {  // Attention has words for all of it
+        attributes["is_causal"] = {std::int64_t{causal}};
+        if (window > 0) attributes["left_window_size"] = {window - 1};
+        std::vector<AnyValue> inputs{q, k, qkv[2],
+                                     call.has(10) ? AnyValue(call.in(10)) : AnyValue()};
+        if (*cache.past > 0)
+            inputs.insert(inputs.end(), {held(call, cache, 3), held(call, cache, 4)});
+        const std::vector<Ref> made = attend(std::move(inputs));
+        call.set(1, padded(build, cache, made[1]));
+        call.set(2, padded(build, cache, made[2]));
+        return;
     }
-    const Ref y =
-        call.made_by("Attention", 23, {q, k, v, bias ? AnyValue(bias) : AnyValue()}, attributes)[0];
-    call.set(0, build.reshape(build.transpose(y, {0, 2, 1, 3}),
-                              {cache.batch, cache.queries, cache.heads * cache.size}));
+    const Ref keys = with_new(call, cache, 3, k), values = with_new(call, cache, 4, qkv[2]);
+    call.set(1, keys);
+    call.set(2, values);
+    k = build.slice(keys, 2, 0, cache.total);
+    Ref v = build.slice(values, 2, 0, cache.total), bias = score_bias(call, cache, causal, window);
+    if (sink) add_sink(call, cache, k, v, bias);
+    attend({q, k, v, bias});
 }
 
 }  // namespace
