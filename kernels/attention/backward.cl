@@ -60,11 +60,12 @@ INLINE void split_rows(const float* x, uint halves[PLANES][INNER / 4], float* un
     }
 }
 
-// Weights p of the scores s, and ds in place of dp. `bases`, `deltas`: of queries, by the lane's rows, or by columns in local
+// Weights p of the scores s, times dropout's factors, and ds in place of dp. `bases`, `deltas`: of queries, by the lane's rows, or by columns in local
 // memory. factor: of scores; value_factor: of dp.
 INLINE void differentiate(float* s, float* dp, const Heads sizes, global const MASK_T* mask, int row, int inner0,
                           const float* bases, const float* deltas, local const float* column_lse,
-                          local const float* column_delta, float factor, float value_factor, int lane) {
+                          local const float* column_delta, float factor, float value_factor, const Dropout dropout, int head,
+                          int lane) {
 #pragma unroll
     for (int i = 0; i < INNER / 2; ++i) {
         const int r = i >> 1 & 1, own = row + 8 * r, column = (i >> 2) * 8 + (lane & 3) * 2 + (i & 1);
@@ -79,8 +80,9 @@ INLINE void differentiate(float* s, float* dp, const Heads sizes, global const M
 #endif
         const float score = capped(sizes, s[i] * factor);
         const float p = power_of_2(masked(sizes, mask, query, position, score) - base);
-        s[i] = p;
-        dp[i] = p * fma(dp[i], value_factor, -delta) * slope_of_cap(sizes, score);
+        const float kept = factor_of(sizes, dropout, head, query, position);
+        s[i] = p * kept;
+        dp[i] = p * fma(dp[i] * kept, value_factor, -delta) * slope_of_cap(sizes, score);
     }
 }
 
@@ -143,13 +145,15 @@ INLINE int tile_at(int group, int heads, int tiles) {
 }
 
 kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_backward(
-    global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global const float* lse,
-    ulong lse_offset, global const float* delta, ulong delta_offset, global float* d_keys, ulong d_keys_offset,
+    global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global const uint2* seed,
+    ulong seed_offset, global const uint2* step, ulong step_offset, global const float* lse, ulong lse_offset,
+    global const float* delta, ulong delta_offset, global float* d_keys, ulong d_keys_offset,
     global float* d_values, ulong d_values_offset, const Heads given, int depth, long k_planes, long v_planes, long dy_planes,
     long q_factors, long k_factors, long v_factors, long dy_factors, float scale) {
     local uchar tiles[OUTER_BYTES + 2 * STAGE_BYTES] __attribute__((aligned(128)));
     local float columns[4 * INNER];  // lse and delta, of two stages
     const Heads sizes = given;
+    const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
     const int id = get_local_id(0), lane = id & 31, warp = id >> 5, group = get_group_id(0);
     const int outer_rows = OF_KEYS ? sizes.positions : sizes.length, outer_tiles = (outer_rows + ROWS - 1) / ROWS;
     const int head = CAUSAL ? group % sizes.heads : group / outer_tiles;
@@ -202,7 +206,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
         multiply_keys(s, a, FIRST_AT(outer, DEPTH, warp, lane), BY_ROWS_AT(inner_keys, DEPTH, lane));
         multiply_values(dp, b, FIRST_AT(outer + OUTER_KEYS_BYTES, FEATURES, warp, lane), BY_ROWS_AT(inner_values, FEATURES, lane));
         differentiate(s, dp, sizes, mask, row, inner0, bases, deltas, columns + stage * 2 * INNER, columns + (stage * 2 + 1) * INNER,
-                      key_factor * inner_key, value_factor * inner_value, lane);
+                      key_factor * inner_key, value_factor * inner_value, dropout, head, lane);
         split_rows(dp, halves, unscale);
         const float key_factors[2] = {unscale[0] * inner_key, unscale[1] * inner_key};
         add_keys(made_keys, halves, keep, key_factors, BY_COLUMNS_AT(inner_keys, DEPTH, lane));

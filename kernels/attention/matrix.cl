@@ -58,7 +58,8 @@ INLINE float mask_scores(float* s, const Heads sizes, global const MASK_T* mask,
 }
 
 // Weights of scores, as halves. `most`, `sum`, `shrink`: of the lane's two rows.
-INLINE void weigh(float* s, uint weights[PLANES][KEYS / 4], float factor, float* most, float* sum, float* shrink) {
+INLINE void weigh(float* s, uint weights[PLANES][KEYS / 4], float factor, float* most, float* sum, float* shrink,
+                  const Heads sizes, const Dropout dropout, int head, int row, int key0, int lane) {
     float base[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -73,20 +74,24 @@ INLINE void weigh(float* s, uint weights[PLANES][KEYS / 4], float factor, float*
     }
 #pragma unroll
     for (int i = 0; i < KEYS / 4; ++i) {
-        const int r = i & 1;
-        const float low = power_of_2(fma(s[2 * i], factor, WEIGHT_BITS - base[r]));
-        const float high = power_of_2(fma(s[2 * i + 1], factor, WEIGHT_BITS - base[r]));
+        const int r = i & 1, column = key0 + (i >> 1) * 8 + (lane & 3) * 2;
+        float low = power_of_2(fma(s[2 * i], factor, WEIGHT_BITS - base[r]));
+        float high = power_of_2(fma(s[2 * i + 1], factor, WEIGHT_BITS - base[r]));
         sum[r] += low + high;
+        low *= factor_of(sizes, dropout, head, row + 8 * r, column);
+        high *= factor_of(sizes, dropout, head, row + 8 * r, column + 1);
         SPLIT_TO(weights, i, low, high)
     }
 }
 
 kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_matrix(
-    global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global C_T* y,
-    ulong y_offset, global float* lse, ulong lse_offset, const Heads given, long k_planes, long v_planes, long q_factors,
-    long k_factors, long v_factors, float scale) {
+    global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global const uint2* seed,
+    ulong seed_offset, global const uint2* step, ulong step_offset, global C_T* y, ulong y_offset, global float* lse,
+    ulong lse_offset, const Heads given, long k_planes, long v_planes, long q_factors, long k_factors, long v_factors,
+    float scale) {
     local uchar tiles[QUERIES_BYTES + 2 * STAGE_BYTES] __attribute__((aligned(128)));
     const Heads sizes = given;
+    const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
     const int id = get_local_id(0), lane = id & 31, warp = id >> 5;
     int head, row0;
     tile_of_group(sizes, ROWS, get_group_id(0), &head, &row0);
@@ -127,7 +132,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
         // A block of zeros has the smallest factors, whose product would be 0.
         float factor = fmax(q_factor * k_factor[key0 / BLOCK_ROWS], 1.17549435e-38f);
         factor = mask_scores(s, sizes, mask, row, key0, factor, lane);
-        weigh(s, weights, factor, most, sum, shrink);
+        weigh(s, weights, factor, most, sum, shrink, sizes, dropout, head, row, key0, lane);
         const float value_factors[2] = {v_factor[key0 / BLOCK_ROWS], v_factor[key0 / BLOCK_ROWS]};
         multiply_values(made, weights, shrink, value_factors, BY_COLUMNS_AT(keys + KEYS_BYTES, FEATURES, lane));
     }

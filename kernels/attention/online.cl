@@ -41,10 +41,11 @@ INLINE void load_rows(local float* to, int step, global const float* from, int r
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
     global const float* q, ulong q_offset, global const float* k, ulong k_offset, global const float* v, ulong v_offset,
-    global const MASK_T* mask, ulong mask_offset, global float* y, ulong y_offset, global float* lse, ulong lse_offset,
-    const Heads given, int depth, float scale) {
+    global const MASK_T* mask, ulong mask_offset, global const uint2* seed, ulong seed_offset, global const uint2* step,
+    ulong step_offset, global float* y, ulong y_offset, global float* lse, ulong lse_offset, const Heads given, int depth, float scale) {
     local float queries[ROWS * ROW_STEP], keys[KEYS_SIZE], weights[ROWS * (KEYS + 1)], maxima[ROWS * (COLUMNS + 1)];
     const Heads sizes = given;
+    const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
     const int id = get_local_id(0), column = id % COLUMNS, first = id / COLUMNS * RM;
     int head, row0;
     tile_of_group(sizes, ROWS, get_group_id(0), &head, &row0);
@@ -93,7 +94,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
             for (int j = 0; j < KM; ++j) {
                 const float weight = exp2(scores[i * KM + j] - base);
                 sums[i] += weight;
-                weights[(first + i) * (KEYS + 1) + column + j * COLUMNS] = weight;
+                weights[(first + i) * (KEYS + 1) + column + j * COLUMNS] =
+                    weight * factor_of(sizes, dropout, head, row0 + first + i, key0 + column + j * COLUMNS);
             }
             for (int j = 0; j < FM; ++j) made[i * FM + j] *= shrink;
         }

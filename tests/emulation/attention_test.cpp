@@ -2,7 +2,8 @@
 // Runs the kernels of attention.matrix and attention.matrix_backward, emulated on the host, and
 // compares them with attention and its gradients in double. It is built once per number of
 // features, mask, and precision: DEPTH, FEATURES, KEYS, Q_LOCAL, INNER, BACKWARD_ROWS, MASK,
-// CAUSAL, WINDOW, LOWER_RIGHT, SOFTCAP and PRODUCTS are the kernels' defines.
+// CAUSAL, WINDOW, LOWER_RIGHT, SOFTCAP, DROPOUT and PRODUCTS are the kernels' defines.
+#include "engine/pointwise/philox.hpp"
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -31,7 +32,8 @@ using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 constexpr int depth = REAL_DEPTH, features = REAL_FEATURES, planes = PRODUCTS == 3 ? 2 : 1;
 constexpr int window = 45;
-constexpr double softcap = 3;
+constexpr double softcap = 3, dropped = DROPOUT ? 0.3 : 0;
+constexpr dlprim::pointwise::RandomKey random_key{0x123456789, 7, 5};
 #if MASK == 2
 using Mask = uchar;
 #else
@@ -92,7 +94,8 @@ static Results exact(const Sizes& s, const Data& x, double scale) {
     for (int row = 0; row < s.heads * s.length; ++row) {
         const int head = row / s.length, own = row % s.length, key0 = head / 2 * s.positions;
         const int place = LOWER_RIGHT ? own + s.positions - s.length : own;
-        Doubles p(static_cast<std::size_t>(s.positions)), dp(p.size()), slopes(p.size(), 1);
+        Doubles p(static_cast<std::size_t>(s.positions)), dp(p.size()), slopes(p.size(), 1),
+            kept(p.size(), 1);
         double most = -INFINITY, sum = 0;
         for (int j = 0; j < s.positions; ++j) {
             double score = 0;
@@ -113,20 +116,26 @@ static Results exact(const Sizes& s, const Data& x, double scale) {
             p[static_cast<std::size_t>(j)] = score;
             most = std::max(most, score);
         }
+        for (int j = 0; j < s.positions && DROPOUT; ++j) {
+            const float random = dlprim::pointwise::uniform(random_key, at(row, s.positions, j));
+            kept[static_cast<std::size_t>(j)] =
+                random >= static_cast<float>(dropped) ? 1 / (1 - dropped) : 0;
+        }
         for (double& weight : p) sum += weight = std::isinf(most) ? 0 : std::exp(weight - most);
         made.lse[static_cast<std::size_t>(row)] = most + std::log(sum);
         double delta = 0;
         for (int j = 0; j < s.positions; ++j) {
-            double& weight = p[static_cast<std::size_t>(j)];
-            weight /= sum == 0 ? 1 : sum;
+            double& share = p[static_cast<std::size_t>(j)];
+            share /= sum == 0 ? 1 : sum;
+            const double keeps = kept[static_cast<std::size_t>(j)], weight = share * keeps;
             for (int e = 0; e < features; ++e) {
                 const double value = static_cast<double>(x.v[at(key0 + j, features, e)]),
                              dy = static_cast<double>(x.dy[at(row, features, e)]);
                 made.y[at(row, features, e)] += weight * value;
                 made.dv[at(head * s.positions + j, features, e)] += weight * dy;
-                dp[static_cast<std::size_t>(j)] += dy * value;
+                dp[static_cast<std::size_t>(j)] += dy * value * keeps;
             }
-            delta += weight * dp[static_cast<std::size_t>(j)];
+            delta += share * dp[static_cast<std::size_t>(j)];
         }
         made.delta[static_cast<std::size_t>(row)] = delta;
         for (int j = 0; j < s.positions; ++j) {
@@ -179,17 +188,31 @@ struct Places {
 template <class Heads>
 static Heads heads_of(const Sizes& s, const Places& at) {
     // The last digit counts the heads of a pair.
-    return {s.length,    s.positions,
-            features,    s.heads,
-            s.heads / 2, 2,
-            window,      static_cast<float>(softcap * 1.4426950408889634),
-            0,           2 * at.q_blocks,
-            at.q_blocks, 0,
-            at.k_blocks, 0,
-            0,           at.k_blocks,
-            0,           0,
-            0,           0,
-            s.positions, 1};
+    return {s.length,
+            s.positions,
+            features,
+            s.heads,
+            s.heads / 2,
+            2,
+            window,
+            static_cast<float>(softcap * 1.4426950408889634),
+            static_cast<float>(dropped),
+            static_cast<float>(1 / (1 - dropped)),
+            static_cast<int>(random_key.id),
+            0,
+            2 * at.q_blocks,
+            at.q_blocks,
+            0,
+            at.k_blocks,
+            0,
+            0,
+            at.k_blocks,
+            0,
+            0,
+            0,
+            0,
+            s.positions,
+            1};
 }
 
 static int tiles_of(int rows) {
@@ -197,12 +220,13 @@ static int tiles_of(int rows) {
 }
 
 /// The gradients of one side, by kernel `backward` of namespace `of`.
-#define DIFFERENTIATE(of, rows_of_side, d_keys)                                              \
-    run_kernel(tiles_of(rows_of_side) * s.heads, 1, 2 * BACKWARD_ROWS, [&] {                 \
-        of::attention_backward(to, 0, x.mask.data(), 0, rows.data(), 0, delta.data(), 0,     \
-                               (d_keys).data(), 0, dv.data(), 0, heads_of<of::Heads>(s, at), \
-                               depth, at.k_planes, at.v_planes, at.dy_planes, at.q_factors,  \
-                               at.k_factors, at.v_factors, at.dy_factors, scale);            \
+#define DIFFERENTIATE(of, rows_of_side, d_keys)                                             \
+    run_kernel(tiles_of(rows_of_side) * s.heads, 1, 2 * BACKWARD_ROWS, [&] {                \
+        of::attention_backward(to, 0, x.mask.data(), 0, &seed, 0, &step, 0, rows.data(), 0, \
+                               delta.data(), 0, (d_keys).data(), 0, dv.data(), 0,           \
+                               heads_of<of::Heads>(s, at), depth, at.k_planes, at.v_planes, \
+                               at.dy_planes, at.q_factors, at.k_factors, at.v_factors,      \
+                               at.dy_factors, scale);                                       \
     })
 
 /// The largest error of all results.
@@ -211,6 +235,8 @@ static double run(const Sizes& s) {
     const float scale = 1 / std::sqrt(static_cast<float>(depth));
     const Results wanted = exact(s, x, static_cast<double>(scale));
     const Places at(s);
+    const uint2 seed{static_cast<uint>(random_key.seed), static_cast<uint>(random_key.seed >> 32)},
+        step{static_cast<uint>(random_key.step), 0};
     std::vector<uint4> workspace(static_cast<std::size_t>(at.bytes / 16 + 1));
     auto* const to = reinterpret_cast<uchar*>(workspace.data());
     run_kernel(2 * (at.q_groups + at.k_groups), 1, 256, [&] {
@@ -222,9 +248,10 @@ static double run(const Sizes& s) {
     Floats y(wanted.y.size(), NAN), lse(wanted.lse.size(), NAN), dq(wanted.dq.size(), NAN),
         dk(wanted.dk.size(), NAN), dv(wanted.dv.size(), NAN);
     run_kernel(at.q_blocks * s.heads, 1, 128, [&] {
-        forward::attention_matrix(to, 0, x.mask.data(), 0, y.data(), 0, lse.data(), 0,
-                                  heads_of<forward::Heads>(s, at), at.k_planes, at.v_planes,
-                                  at.q_factors, at.k_factors, at.v_factors, scale * 1.44269504f);
+        forward::attention_matrix(to, 0, x.mask.data(), 0, &seed, 0, &step, 0, y.data(), 0,
+                                  lse.data(), 0, heads_of<forward::Heads>(s, at), at.k_planes,
+                                  at.v_planes, at.q_factors, at.k_factors, at.v_factors,
+                                  scale * 1.44269504f);
     });
     const Floats rows(wanted.lse.begin(), wanted.lse.end()),
         delta(wanted.delta.begin(), wanted.delta.end());

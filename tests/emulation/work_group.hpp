@@ -151,6 +151,9 @@ inline uint as_uint(float v) {
     std::memcpy(&bits, &v, 4);
     return bits;
 }
+inline uint mul_hi(uint a, uint b) {
+    return static_cast<uint>(static_cast<ulong>(a) * b >> 32);
+}
 inline float as_float(uint bits) {
     float v;
     std::memcpy(&v, &bits, 4);

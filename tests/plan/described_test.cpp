@@ -292,6 +292,23 @@ TEST_CASE(
     }
 }
 
+TEST_CASE(
+    "Tensor cores compute attention with a window, a soft cap and dropout in both directions") {
+    std::string text = heads;
+    const std::string type = R"("type": "Attention",)";
+    text.replace(text.find(type), type.size(),
+                 type + R"("options": {"is_causal": true, "lower_right": true, "dropout_p": 0.1,
+                                       "sliding_window": 1000, "softcap": 30},)");
+    NetOptions options;
+    options.mode = Mode::training;
+    options.input_gradients = true;
+    Net net = Net::from_json(described(fs::path(DLPRIM_DEVICES_DIR) / "h200.json"), text, options);
+    std::set<std::string> engines;
+    for (const NodeReport& node : net.nodes()) engines.insert(node.engine);
+    CHECK(engines.count("attention.matrix") == 1);
+    CHECK(engines.count("attention.matrix_backward") == 1);
+}
+
 TEST_CASE("A file that describes no device is refused with the field and its bounds") {
     const nlohmann::json nothing(nlohmann::json::value_t::discarded);
     CHECK(message_of(changed("local_kb", 1)) ==

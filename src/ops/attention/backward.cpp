@@ -17,7 +17,7 @@ struct BackwardOptions : ops::Attention {
 class Backward : public InternalOperator<BackwardOptions> {
   public:
     int min_inputs() const override { return 6; }
-    int max_inputs() const override { return 7; }
+    int max_inputs() const override { return 9; }
     int outputs(const Attrs&) const override { return 3; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
@@ -41,7 +41,7 @@ class Backward : public InternalOperator<BackwardOptions> {
     bool may_stay_whole() const override { return true; }
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
         std::vector<ValueId> inputs{node.inputs[0], node.inputs[1], node.inputs[2]};
-        if (node.inputs.size() > 6) inputs.push_back(node.inputs[6]);
+        inputs.insert(inputs.end(), node.inputs.begin() + 6, node.inputs.end());
         Composite parts(graph, node.name, node.attrs, inputs);
         const ValueId dy = node.inputs[5];
         const auto [weights, capped] = parts.gradients(node.inputs[3], node.inputs[4], dy);

@@ -15,10 +15,11 @@ Composite::Composite(Graph& graph, std::string name, const Attrs& attrs,
       name_(std::move(name)),
       options_(Options::read(attrs, graph.shape(inputs[0]))) {
     std::vector<Shape> given;
-    given.reserve(inputs.size());
-    for (const ValueId id : inputs) given.push_back(graph.shape(id));
+    const std::size_t count = operands_among(attrs, inputs.size());
+    for (std::size_t i = 0; i < count; ++i) given.push_back(graph.shape(inputs[i]));
+    run_.assign(inputs.begin() + static_cast<std::ptrdiff_t>(count), inputs.end());
     shapes_ = operand_shapes(attrs, given);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
+    for (std::size_t i = 0; i < count; ++i)
         operands_.push_back(graph.reshape(cat(name_, "/grouped", i), inputs[i], shapes_[i]));
     sight_ = Sight::of(options_, shapes_[0][-2], shapes_[1][-2]);
 }
@@ -67,6 +68,14 @@ ValueId Composite::left(ValueId weights) {
         inputs);
 }
 
+ValueId Composite::dropped(const std::string& name, ValueId weights) {
+    if (run_.empty()) return weights;
+    const double p = options_.dropout_p;
+    return graph_.pointwise1(cat(name_, "/", name),
+                             cat("y0 = uniform(x1, x2, ", options_.stream, ") >= p0 ? x0 * p1 : 0"),
+                             {weights, run_[0], run_[1]}, {p, p < 1 ? 1 / (1 - p) : 0});
+}
+
 ValueId Composite::through_softcap(ValueId gradient) {
     if (options_.softcap == 0) return gradient;
     return graph_.pointwise1(name_ + "/softcap", "t = tanh(x1 / p0); y0 = x0 * (1 - t * t)",
@@ -102,9 +111,10 @@ Composite::Gradients Composite::gradients(ValueId lse, ValueId delta, ValueId dy
     const ValueId dp = graph_.add1("MatMul", name_ + "/weights_gradient",
                                    {in_groups("grouped_dy", dy, shapes_[2][-1]), operands_[2]},
                                    Attrs{{"transpose_b", true}});
-    const ValueId ds = graph_.pointwise1(name_ + "/scores_gradient", "y0 = x0 * (x1 - x2)",
-                                         {again, dp, in_groups("grouped_delta", delta, 1)});
-    return {again, ds};
+    const ValueId ds = graph_.pointwise1(
+        name_ + "/scores_gradient", "y0 = x0 * (x1 - x2)",
+        {again, dropped("dropped_gradient", dp), in_groups("grouped_delta", delta, 1)});
+    return {dropped("dropped", again), ds};
 }
 
 }  // namespace dlprim::attention

@@ -13,7 +13,7 @@ namespace dlprim::attention {
 /// Nodes of one attention, which are named after `name`.
 class Composite {
   public:
-    /// q, k and v, and perhaps a mask, as Attention's inputs.
+    /// Inputs as AttentionForward's.
     Composite(Graph& graph, std::string name, const Attrs& attrs,
               const std::vector<ValueId>& inputs);
 
@@ -22,12 +22,14 @@ class Composite {
     /// `weights` with zeros where positions are left out: rows that are excluded as a whole are 0,
     /// as in PyTorch.
     ValueId left(ValueId weights);
+    /// Weights, or their gradient, times dropout's factors, if there is dropout.
+    ValueId dropped(const std::string& name, ValueId weights);
     /// weights v, in the shape of the heads.
     ValueId values(ValueId weights, Shape made);
     /// The logarithm of each row's sum of exponentials, of the shape `made`.
     ValueId logarithms(ValueId scores, Shape made);
-    /// The weights again from the logarithms, and the gradient of the scores: p and p (dy v^T -
-    /// delta).
+    /// The weights again from the logarithms, dropped, and the gradient of the scores: p and p (dy
+    /// v^T - delta).
     struct Gradients {
         ValueId weights, scores;
     };
@@ -52,6 +54,7 @@ class Composite {
     std::vector<ValueId> operands_;
     Sight sight_;
     ValueId products_ = no_value;  ///< scale q k^T
+    std::vector<ValueId> run_;     ///< with dropout its seed and step
 };
 
 }  // namespace dlprim::attention

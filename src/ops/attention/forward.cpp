@@ -34,11 +34,12 @@ bool is_read(const Graph& graph, ValueId value) {
 class Forward : public InternalOperator<ForwardOptions> {
   public:
     int min_inputs() const override { return 3; }
-    int max_inputs() const override { return 4; }
+    int max_inputs() const override { return 6; }
     int outputs(const Attrs&) const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
-        const TensorSpec y = attention().infer(attrs, inputs)[0];
+        const TensorSpec y =
+            attention().infer(attrs, inputs.first(operands_among(attrs, inputs.size())))[0];
         const Shape rows(y.shape.dims().first(static_cast<std::size_t>(y.shape.rank() - 1)));
         return {y, {rows, DType::f32}};
     }
@@ -55,11 +56,7 @@ class Forward : public InternalOperator<ForwardOptions> {
         ValueId weights =
             graph.add1("Softmax", node.name + "/softmax", {scores},
                        Attrs{{"axis", static_cast<std::int64_t>(graph.shape(scores).rank() - 1)}});
-        weights = parts.left(weights);
-        const Options& options = parts.options();
-        if (options.dropout_p > 0)
-            weights = graph.add1("Dropout", node.name + "/dropout", {weights},
-                                 Attrs{{"p", options.dropout_p}, {"stream", options.stream}});
+        weights = parts.dropped("dropout", parts.left(weights));
         const Shape rows = graph.shape(node.outputs[1]);
         outputs = {parts.values(weights, graph.shape(node.outputs[0])),
                    logarithms ? parts.logarithms(scores, rows) : no_value};
@@ -95,9 +92,10 @@ void Forward::gradient(GradientContext& context) const {
                                 graph.reshape(name + "/rows", delta, graph.shape(lse)),
                                 dy};
     std::vector<Shape> given;
-    for (const ValueId id : node.inputs) given.push_back(graph.shape(id));
+    const std::size_t operands = operands_among(node.attrs, node.inputs.size());
+    for (std::size_t i = 0; i < operands; ++i) given.push_back(graph.shape(node.inputs[i]));
     const std::vector<Shape> shapes = operand_shapes(node.attrs, given);
-    if (node.inputs.size() > 3) inputs.push_back(node.inputs[3]);
+    inputs.insert(inputs.end(), node.inputs.begin() + 3, node.inputs.end());
     if (context.wanted[0] || context.wanted[1] || context.wanted[2]) {
         const std::vector<ValueId> made = graph.add(backward_type, name, inputs, node.attrs);
         constexpr std::array<const char*, 3> names{"/dq", "/dk", "/dv"};
@@ -107,7 +105,7 @@ void Forward::gradient(GradientContext& context) const {
                     summed(context, name + names[i], made[i], shapes[i], i);
     }
     // Engines do not make the mask's gradient, which is that of all scores.
-    if (node.inputs.size() > 3 && context.wanted[3] && is_float(graph.spec(node.inputs[3]).dtype)) {
+    if (operands > 3 && context.wanted[3] && is_float(graph.spec(node.inputs[3]).dtype)) {
         const ValueId ds = Composite(graph, name + "/of_mask", node.attrs, node.inputs)
                                .gradients(lse, inputs[4], dy)
                                .scores;

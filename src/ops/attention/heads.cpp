@@ -62,7 +62,8 @@ Heads heads_of(const Problem& problem) {
     std::vector<Shape> given;
     for (std::size_t i = 0; i < 3; ++i) given.push_back(problem.inputs[i].shape);
     const std::size_t mask = problem.op == backward_type ? 6 : 3;
-    const bool masked = problem.inputs.size() > mask;
+    const std::size_t operands = operands_among(problem.attrs, problem.inputs.size());
+    const bool masked = operands > mask;
     if (masked) given.push_back(problem.inputs[mask].shape);
     const Options options = Options::read(problem.attrs, given[0]);
     const std::vector<Shape> shapes = operand_shapes(problem.attrs, given);
@@ -74,6 +75,9 @@ Heads heads_of(const Problem& problem) {
     heads.sight = Sight::of(options, heads.length, heads.positions);
     heads.scale = options.scale;
     heads.softcap = options.softcap;
+    heads.dropout_p = options.dropout_p;
+    heads.stream = options.stream;
+    if (options.dropout_p > 0) heads.seed_operand = static_cast<int>(operands);
     heads.results = static_cast<int>(problem.inputs.size());
     heads.workspace = heads.results + static_cast<int>(problem.outputs.size());
     if (masked) {
@@ -83,6 +87,8 @@ Heads heads_of(const Problem& problem) {
         heads.mask_column = stride_of(shapes[3], 1);
         heads.mask_row = stride_of(shapes[3], 2);
     }
+    const Shape scores = scores_shape(shapes[0], shapes[1]);
+    heads.weights = scores.product(0, scores.rank() - 2);
     const std::vector<Dim> dims = batch_dims(shapes);
     heads.fits = dims.size() <= heads.digits.size();
     for (std::size_t i = 0; i < dims.size() && heads.fits; ++i) {
@@ -99,7 +105,6 @@ Heads heads_of(const Problem& problem) {
 
 Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow) {
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
-    if (problem.attrs.number("dropout_p") > 0) return Verdict::no("it does not support dropout");
     const std::size_t mask = problem.op == backward_type ? 6 : 3;
     Problem floats = problem;  // without the mask
     floats.inputs.resize(mask);
@@ -107,8 +112,8 @@ Verdict check_heads(const Problem& problem, std::int64_t most_features, bool nar
             narrow ? storage_verdict(floats, {0, 1, 2}, true) : storage_verdict(floats, {}, false);
         !stored)
         return stored;
-    if (problem.inputs.size() > mask && problem.inputs[mask].dtype != DType::boolean &&
-        problem.inputs[mask].dtype != DType::f32)
+    if (operands_among(problem.attrs, problem.inputs.size()) > mask &&
+        problem.inputs[mask].dtype != DType::boolean && problem.inputs[mask].dtype != DType::f32)
         return Verdict::no(
             cat("it needs a mask of float or bool, not ", name_of(problem.inputs[mask].dtype)));
     for (const auto* operands : {&problem.inputs, &problem.outputs})
@@ -121,7 +126,10 @@ Verdict check_heads(const Problem& problem, std::int64_t most_features, bool nar
         return Verdict::no(cat("it supports up to ", most_features, " features of a head, not ",
                                std::max(heads.depth, heads.features)));
     if (!(heads.scale > 0)) return Verdict::no(cat("it needs a scale above 0, not ", heads.scale));
+    if (heads.dropout_p > 0 && heads.weights != heads.count)
+        return Verdict::no("with dropout it needs values of the batch of queries and keys");
     constexpr std::int64_t limit = std::int64_t{1} << 30;
+    if (heads.stream >= limit) return Verdict::no("it needs a stream of random numbers below 2^30");
     if (heads.length >= limit || heads.positions >= limit || heads.count >= limit)
         return Verdict::no("it needs sizes below 2^30");
     return Verdict::yes();
@@ -132,7 +140,8 @@ std::string heads_options(const Heads& heads) {
                define("CAUSAL", heads.sight.causal ? 1 : 0),
                define("WINDOW", heads.sight.window > 0 ? 1 : 0),
                define("LOWER_RIGHT", heads.sight.offset != 0 ? 1 : 0),
-               define("SOFTCAP", heads.softcap > 0 ? 1 : 0));
+               define("SOFTCAP", heads.softcap > 0 ? 1 : 0),
+               define("DROPOUT", heads.dropout_p > 0 ? 1 : 0));
 }
 
 KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
@@ -140,13 +149,19 @@ KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
     const bool masked = heads.mask_operand >= 0;
     call.tensor("mask", masked ? heads.mask_operand : heads.results,
                 heads.masks == Heads::Mask::bools ? 1 : 4);
+    const bool drops = heads.seed_operand >= 0;
+    call.tensor("seed", drops ? heads.seed_operand : heads.results, drops ? 8 : 1);
+    call.tensor("step", drops ? heads.seed_operand + 1 : heads.results, drops ? 8 : 1);
+    call.scalar("dropped", static_cast<float>(heads.dropout_p));
+    call.scalar("kept", static_cast<float>(heads.dropout_p < 1 ? 1 / (1 - heads.dropout_p) : 0));
     call.sizes({{"length", heads.length},
                 {"positions", heads.positions},
                 {"features", heads.features},
                 {"heads", heads.count},
                 {"digit_1", heads.digits[1]},
                 {"digit_2", heads.digits[2]},
-                {"window", heads.sight.window}});
+                {"window", heads.sight.window},
+                {"stream", heads.stream}});
     call.scalar("softcap", static_cast<float>(heads.softcap * log2_e));
     struct Names {
         const char* names[3];

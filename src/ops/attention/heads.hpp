@@ -34,6 +34,7 @@ struct Heads {
     std::int64_t depth = 0;      ///< features of queries and keys, D
     std::int64_t features = 0;   ///< features of values, E
     std::int64_t count = 1;
+    std::int64_t weights = 1;  ///< heads of queries and keys, fewer where values have more
     std::array<std::int64_t, 3> digits{1, 1, 1};  ///< their sizes
     Strides q{}, k{}, v{}, mask{};
     std::int64_t mask_row = 0, mask_column = 0;  ///< 0: the mask is the same for all rows (columns)
@@ -41,10 +42,13 @@ struct Heads {
     Sight sight;
     double scale = 1;
     double softcap = 0;  ///< 0: none
+    double dropout_p = 0;
+    std::int64_t stream = 0;  ///< of dropout's random numbers
     bool fits = true;  ///< false: the heads need more than three digits; nothing above is complete
 
     /// Operand numbers of a launch.
     int mask_operand = -1;  ///< -1: none
+    int seed_operand = -1;  ///< the step is the next one; -1: there is no dropout
     int results = 3;        ///< the first output
     int workspace = 5;
 
@@ -55,8 +59,8 @@ struct Heads {
 Heads heads_of(const Problem& problem);
 
 /// Whether the engines of this folder support the problem: float tensors (`narrow`: also f16 and
-/// bf16), no more features than `most_features`, no empty tensors, sizes below 2^30, and a factor
-/// above 0.
+/// bf16), no more features than `most_features`, no empty tensors, sizes below 2^30, a factor above
+/// 0, and with dropout weights of the result's batch.
 Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow);
 
 /// The compiler options of kernels/attention/heads.clh.

@@ -20,9 +20,9 @@ struct Operands {
     float *y, *lse;
 };
 
-/// Computes row `row` of a head, whose operands are given. `weights`: room for all positions.
-void compute_row(const Heads& heads, const Operands& x, std::int64_t row, double* weights,
-                 double* sums) {
+/// Computes row `row` of head `head`, whose operands are given. `weights`: room for all positions.
+void compute_row(const Heads& heads, const HostHeads& of, const Operands& x, std::int64_t head,
+                 std::int64_t row, double* weights, double* sums) {
     const float* const q = x.q + row * heads.depth;
     const std::int64_t begin = heads.sight.begin(row), end = heads.sight.end(row);
     double most = -infinity;
@@ -39,9 +39,10 @@ void compute_row(const Heads& heads, const Operands& x, std::int64_t row, double
     for (std::int64_t s = begin; s < end; ++s) {
         const double weight = std::exp(weights[s] - base);
         sum += weight;
-        if (weight == 0) continue;
+        const double kept = weight == 0 ? 0 : weight * of.factor(head, row, s);
+        if (kept == 0) continue;
         for (std::int64_t e = 0; e < heads.features; ++e)
-            sums[e] += weight * static_cast<double>(x.v[s * heads.features + e]);
+            sums[e] += kept * static_cast<double>(x.v[s * heads.features + e]);
     }
     for (std::int64_t e = 0; e < heads.features; ++e)
         x.y[row * heads.features + e] = static_cast<float>(sum == 0 ? 0 : sums[e] / sum);
@@ -77,7 +78,8 @@ class Host : public Engine {
                                 of.mask(head),
                                 of.floats(heads.results) + head * heads.length * heads.features,
                                 of.floats(heads.results + 1) + head * heads.length};
-                            compute_row(heads, x, line % heads.length, weights.data(), sums.data());
+                            compute_row(heads, of, x, head, line % heads.length, weights.data(),
+                                        sums.data());
                         }
                     });
             });

@@ -40,7 +40,7 @@ void add(double* sums, double factor, const float* x, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) sums[i] += factor * static_cast<double>(x[i]);
 }
 
-void compute_head(const Heads& heads, const Head& x) {
+void compute_head(const Heads& heads, const HostHeads& of, std::int64_t head, const Head& x) {
     const std::int64_t depth = heads.depth, features = heads.features;
     Sums dq = sums_of(heads.length, depth), dk = sums_of(heads.positions, depth),
          dv = sums_of(heads.positions, features);
@@ -54,9 +54,10 @@ void compute_head(const Heads& heads, const Head& x) {
             const double weight = std::exp(masked_score(heads, x.mask, row, s, score) - base);
             if (weight == 0) continue;
             const float* const dy = x.dy + row * features;
-            const double ds = weight * (dot(dy, x.v + s * features, features) -
+            const double kept = of.factor(head, row, s);
+            const double ds = weight * (kept * dot(dy, x.v + s * features, features) -
                                         static_cast<double>(x.delta[row]));
-            add(&dv[static_cast<std::size_t>(s * features)], weight, dy, features);
+            add(&dv[static_cast<std::size_t>(s * features)], weight * kept, dy, features);
             const double factor = ds * slope * heads.scale;
             add(&dq[static_cast<std::size_t>(row * depth)], factor, x.k + s * depth, depth);
             add(&dk[static_cast<std::size_t>(s * depth)], factor, x.q + row * depth, depth);
@@ -86,7 +87,7 @@ class HostBackward : public Engine {
                 pool.parallel_for(heads.count, 1, [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t head = begin; head < end; ++head) {
                         const std::int64_t row = head * heads.length, key = head * heads.positions;
-                        compute_head(heads,
+                        compute_head(heads, of, head,
                                      {of.floats(0) + of.start(heads.q, head),
                                       of.floats(1) + of.start(heads.k, head),
                                       of.floats(2) + of.start(heads.v, head), of.floats(3) + row,

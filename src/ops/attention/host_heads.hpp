@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/element.hpp"
+#include "engine/pointwise/philox.hpp"
 #include "ops/attention/heads.hpp"
 
 #include <cmath>
@@ -15,7 +16,14 @@ namespace dlprim::attention {
 class HostHeads {
   public:
     HostHeads(const Heads& heads, std::span<const BufferRef> operands)
-        : heads_(heads), operands_(operands) {}
+        : heads_(heads), operands_(operands) {
+        if (heads.seed_operand < 0) return;
+        const auto number = [&](int i) {
+            return PlainElement<std::uint64_t>::load(
+                operands[static_cast<std::size_t>(heads.seed_operand + i)].host(), 0);
+        };
+        key_ = {number(0), number(1), static_cast<std::uint64_t>(heads.stream)};
+    }
 
     float* floats(int i) const {
         return reinterpret_cast<float*>(operands_[static_cast<std::size_t>(i)].host());
@@ -35,9 +43,19 @@ class HostHeads {
                start(heads_.mask, head) * bytes;
     }
 
+    /// Dropout's factor of a weight.
+    double factor(std::int64_t head, std::int64_t row, std::int64_t position) const {
+        if (heads_.seed_operand < 0) return 1;
+        const std::int64_t place = (head * heads_.length + row) * heads_.positions + position;
+        const float random = pointwise::uniform(key_, static_cast<std::uint64_t>(place));
+        const bool kept = random >= static_cast<float>(heads_.dropout_p) && heads_.dropout_p < 1;
+        return kept ? 1 / (1 - heads_.dropout_p) : 0;
+    }
+
   private:
     const Heads& heads_;
     std::span<const BufferRef> operands_;
+    pointwise::RandomKey key_{};
 };
 
 /// The score after a soft cap, and the derivative of that.

@@ -5,6 +5,7 @@
 // are false. It becomes AttentionForward (forward.cpp).
 #include "ops/attention/operator.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "ops/attention/heads.hpp"
 #include "ops/attention/options.hpp"
@@ -47,6 +48,10 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
         shapes.push_back(mask);
     }
     return shapes;
+}
+
+std::size_t operands_among(const Attrs& attrs, std::size_t inputs) {
+    return attrs.number("dropout_p") > 0 ? inputs - 2 : inputs;
 }
 
 Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns) {
@@ -102,8 +107,16 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
 
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     Attrs attrs = node.attrs;
+    std::vector<ValueId> inputs = node.inputs;
     if (!graph.training) attrs.set("dropout_p", 0.0);
-    outputs = {graph.add(forward_type, node.name, node.inputs, attrs)[0]};
+    if (attrs.number("dropout_p") > 0) {
+        inputs.push_back(graph.scalar("@seed", DType::i64));
+        inputs.push_back(graph.scalar("@step", DType::i64));
+        if (attrs.integer("stream") < 0)
+            attrs.set("stream",
+                      static_cast<std::int64_t>(hash64(node.name + "/dropout") & 0xffffff));
+    }
+    outputs = {graph.add(forward_type, node.name, inputs, attrs)[0]};
     return true;
 }
 

@@ -28,6 +28,10 @@ class Operator : public DeclaredOperator<ops::Attention> {
 /// heads is not a multiple of groups.
 std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& given);
 
+/// How many of the inputs q, k, v, perhaps a mask, and with dropout a seed and a step, are not
+/// these two.
+std::size_t operands_among(const Attrs& attrs, std::size_t inputs);
+
 /// The scores' shape [..., L, S], for q [..., L, D] and k [..., S, D].
 Shape scores_shape(const Shape& q, const Shape& k);
 
@@ -36,13 +40,15 @@ Shape batch_shape(const std::vector<Shape>& operands);
 /// [batch..., rows, columns].
 Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns);
 
-/// AttentionForward: inputs as Attention's. Outputs: y, and the logarithm of each row's sum of
-/// exponentials of scores, [..., L], which is -infinity for a row without positions.
+/// AttentionForward: inputs as Attention's, and with dropout a seed and a step. Outputs: y, and the
+/// logarithm of each row's sum of exponentials of scores, [..., L], which is -infinity for a row
+/// without positions.
 std::unique_ptr<dlprim::Operator> make_forward();
 
 /// AttentionBackward: inputs q, k, v, the logarithms `lse`, the rows' sums `delta` of dy * y, dy,
-/// and perhaps a mask. Outputs: dq [batch..., L, D], dk [batch..., S, D] and dv [batch..., S, E],
-/// where batch is batch_shape(): gradients of operands that are broadcast are still to be summed.
+/// perhaps a mask, and with dropout a seed and a step. Outputs: dq [batch..., L, D], dk [batch...,
+/// S, D] and dv [batch..., S, E], where batch is batch_shape(): gradients of operands that are
+/// broadcast are still to be summed.
 std::unique_ptr<dlprim::Operator> make_backward();
 
 }  // namespace dlprim::attention
