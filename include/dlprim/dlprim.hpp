@@ -11,6 +11,7 @@
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
+#include <dlprim/function.hpp>
 #include <dlprim/host_group.hpp>
 #include <dlprim/image.hpp>
 #include <dlprim/log.hpp>

@@ -46,6 +46,13 @@ class LruMap {
         if (const auto found = places_.find(key); found != places_.end()) drop(found->second);
     }
 
+    /// Erases the entries whose keys `is_unwanted` says yes to.
+    template <typename Predicate>
+    void erase_if(Predicate&& is_unwanted) {
+        for (auto item = items_.begin(); item != items_.end();)
+            if (const auto each = item++; is_unwanted(std::string_view(each->first))) drop(each);
+    }
+
     std::size_t size() const noexcept { return items_.size(); }
 
   private:

@@ -18,6 +18,7 @@
 #include "runtime/put_off_calls.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -90,10 +91,14 @@ void append_layout(std::string& key, const Layout* layout) {
     if (layout != nullptr) append(key, layout->block);
 }
 
+void append_call(std::string& key, std::string_view type, const EagerOptions& options) {
+    append_text(key, type);
+    append(key, options.id);
+}
+
 void make_key(std::string& key, const EagerCall& call, std::span<const EagerOperand> operands) {
     key.clear();
-    append_text(key, call.type);
-    append(key, call.options.id);
+    append_call(key, call.type, call.options);
     key += static_cast<char>((call.backward ? 1 : 0) + (call.how.training ? 2 : 0) +
                              (has_out(call) ? 4 : 0) + (EnginesUnchecked::active() ? 8 : 0));
     key += static_cast<char>(call.how.precision);
@@ -499,7 +504,7 @@ std::vector<Tensor> run_to_hidden(const EagerCall& call) {
     ops::CallOptions how = call.how;
     how.out.clear();
     std::vector<Tensor> results = run({call.type, call.options, call.inputs, call.params,
-                                       call.output_gradients, how, call.backward});
+                                       call.output_gradients, how, call.backward, call.function});
     require(out.size() <= results.size(), call.type, " makes ", results.size(),
             " tensors, `out` has ", out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -597,6 +602,24 @@ std::vector<Tensor> eager_backward(std::string_view type, const EagerOptions& op
                                    std::span<const Tensor> output_gradients,
                                    const ops::CallOptions& call) {
     return run({type, options, inputs, params, output_gradients, call, true});
+}
+
+std::shared_ptr<const EagerOptions> unique_options() {
+    static std::atomic<std::int64_t> last{0};
+    return eager_options(Attrs{{"@function", ++last}});
+}
+
+std::vector<Tensor> eager_function(const EagerFunction& function, std::span<const Tensor> inputs,
+                                   std::span<const Tensor> params, const ops::CallOptions& call) {
+    return run({function.name, *function.options, inputs, params, {}, call, false, &function});
+}
+
+void forget_function(const Context& context, const EagerFunction& function) {
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    std::string begin;
+    append_call(begin, function.name, *function.options);
+    cache.entries.erase_if([&](std::string_view key) { return key.starts_with(begin); });
 }
 
 const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// make_eager_entry: a graph of one node, or of its gradient, and its plan.
+// make_eager_entry: a graph of one node, of its gradient or of a function, and its plan.
 #include "exec/eager_entry.hpp"
 
 #include "base/text.hpp"
 #include "engine/pointwise/job.hpp"
 #include "exec/eager_views.hpp"
+#include "graph/description.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
 #include "plan/whole_nodes.hpp"
 #include "runtime/access.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace dlprim {
@@ -174,9 +176,19 @@ void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wante
         check_operand(call, "output gradient", i, call.output_gradients[i], wanted[i]);
 }
 
-std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
-                                             std::span<const EagerOperand> operands,
-                                             BlockStore& store, bool sketched) {
+namespace {
+
+/// What a call computes, before it is derived and planned.
+struct CallGraph {
+    Graph graph;
+    std::vector<ValueId> values;           ///< of inputs, then of parameters
+    std::vector<TensorSpec> specs;         ///< of these
+    std::vector<TensorSpec> result_specs;  ///< of the outputs, also of those that nobody wants
+    std::vector<std::size_t> outputs;      ///< by output of the graph: the index of the result
+};
+
+/// A graph of one node.
+CallGraph graph_of_operator(const EagerCall& call) {
     const Operator& op = OperatorRegistry::instance().get(call.type);
     const auto count = static_cast<int>(call.inputs.size());
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
@@ -186,32 +198,75 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
                             .attrs;
     const std::vector<ParamSpec> params = checked_params(op, attrs, call);
 
-    Graph graph;
+    CallGraph made;
+    Graph& graph = made.graph;
     graph.training = call.how.training;
     graph.precision = call.how.precision;
-    std::vector<ValueId> values;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        values.push_back(add_operand(graph, cat("input ", i), call.inputs[i], Role::input, false));
+        made.values.push_back(
+            add_operand(graph, cat("input ", i), call.inputs[i], Role::input, false));
     for (std::size_t i = 0; i < call.params.size(); ++i)
-        values.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter,
-                                     params[i].trainable));
-    const std::size_t given = values.size();
-    const std::vector<TensorSpec> specs = specs_of(graph, values);
-    const std::vector<ValueId> made =
-        graph.add(call.type, call.type, values, options_of(call, attrs));
+        made.values.push_back(add_operand(graph, cat("parameter ", i), call.params[i],
+                                          Role::parameter, params[i].trainable));
+    made.specs = specs_of(graph, made.values);
+    const std::vector<ValueId> results =
+        graph.add(call.type, call.type, made.values, options_of(call, attrs));
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
-    const std::vector<TensorSpec> result_specs = specs_of(graph, made);
-    std::vector<std::size_t> outputs;  // by output of the graph
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        if (!call.backward && !is_wanted(call, i, made.size())) continue;
-        graph.outputs.emplace_back(made[i], output_name(i));
-        outputs.push_back(i);
+    made.result_specs = specs_of(graph, results);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (!call.backward && !is_wanted(call, i, results.size())) continue;
+        graph.outputs.emplace_back(results[i], output_name(i));
+        made.outputs.push_back(i);
     }
+    return made;
+}
 
+/// The graph of a function. Inputs that are constants become parameters.
+CallGraph graph_of_function(const EagerCall& call) {
+    const EagerFunction& function = *call.function;
+    std::map<std::string, Shape> shapes;
+    const auto take = [&](const NetDescription::Input& declared, const Tensor& given) {
+        require(given.dtype() == declared.dtype, call.type, ": input '", declared.name, "' is ",
+                name_of(given.dtype()), ", declared as ", name_of(declared.dtype));
+        shapes[declared.name] = given.shape();
+    };
+    std::size_t input = 0, param = 0;
+    for (const NetDescription::Input& declared : function.description.inputs)
+        take(declared, function.constants.count(declared.name) > 0 ? call.params[param++]
+                                                                   : call.inputs[input++]);
+    CallGraph made;
+    Graph& graph = made.graph;
+    graph = build_graph(function.description, shapes, 0, call.how.training, call.how.precision);
+    for (const ValueId id : std::exchange(graph.inputs, {}))
+        if (function.constants.count(graph.value(id).name) > 0)
+            graph.value(id).role = Role::parameter;
+        else
+            graph.inputs.push_back(id);
+    made.values = graph.inputs;
+    for (std::size_t i = 0; i < graph.values.size(); ++i)  // in the order of their declaration
+        if (graph.values[i].role == Role::parameter) made.values.push_back(static_cast<ValueId>(i));
+    made.specs = specs_of(graph, made.values);
+    for (std::size_t i = param; i < call.params.size(); ++i)
+        check_operand(call, "parameter", i - param, call.params[i],
+                      made.specs.at(call.inputs.size() + i));
+    graph.losses.clear();
+    for (auto& [id, name] : graph.outputs) {
+        name = output_name(made.outputs.size());
+        made.outputs.push_back(made.outputs.size());
+        made.result_specs.push_back(graph.spec(id));
+    }
+    return made;
+}
+
+}  // namespace
+
+std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
+                                             std::span<const EagerOperand> operands,
+                                             BlockStore& store, bool sketched) {
+    CallGraph made = call.function != nullptr ? graph_of_function(call) : graph_of_operator(call);
+    auto& [graph, values, specs, result_specs, outputs] = made;
+    const std::size_t given = values.size();
     auto entry = std::make_unique<EagerEntry>();
-    if (call.how.training && !call.backward)
-        for (const std::size_t i : op.written_params(attrs))
-            entry->written.push_back(call.inputs.size() + i);
     DeriveOptions derive_options;
     derive_options.engines = call.how.engines;
     if (call.backward) {
@@ -224,7 +279,11 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         return whole.pays(g, node);
     };
     derive(graph, derive_options);
-    if (outputs.size() < made.size()) graph.remove_dead();
+    if (!call.backward)
+        for (const Assignment& assignment : graph.assignments)
+            entry->written.push_back(static_cast<std::size_t>(
+                std::find(values.begin(), values.end(), assignment.target) - values.begin()));
+    if (outputs.size() < result_specs.size()) graph.remove_dead();
     if (call.backward) {
         graph.outputs.clear();
         graph.assignments.clear();
@@ -255,7 +314,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         entry->call->finish(context, store);
 
     const Plan& plan = entry->call->plan();
-    entry->results.resize(call.backward ? given : made.size());
+    entry->results.resize(call.backward ? given : result_specs.size());
     std::size_t next_output = 0;
     for (const External& external : plan.externals) {
         const auto operand = static_cast<std::size_t>(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EagerEntry: the plan of one eager call, and how tensors are bound to it.
+// EagerEntry: the plan of one eager call, of an operator or of a function, and how tensors are
+// bound to it.
 #pragma once
 
 #include "exec/eager.hpp"
@@ -16,6 +17,7 @@ struct EagerCall {
     std::span<const Tensor> inputs, params, output_gradients;
     const ops::CallOptions& how;
     bool backward;
+    const EagerFunction* function = nullptr;  ///< null: the operator of `type`
 };
 
 /// Memory that a call reads (inputs, params and output gradients, in this order) or writes.

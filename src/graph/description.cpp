@@ -123,7 +123,8 @@ class Builder {
         const Operator* type = nullptr;
         try {
             type = &OperatorRegistry::instance().get(op.type);
-            require(!type->internal(), "operator type '", op.type, "' is internal to the library");
+            require(!type->internal() || description_.internal_types, "operator type '", op.type,
+                    "' is internal to the library");
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// dp::Function: a graph of operators as one plan on the caller's tensors, beside the same operators
+// called one by one.
+#include "net/eager_support.hpp"
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+const char* const two_convolutions = R"({
+    "inputs": [{"name": "x", "shape": [2, 3, 8, 8]}, {"name": "w", "shape": [4, 3, 3, 3]},
+               {"name": "b", "shape": [4]}],
+    "operators": [
+        {"name": "first", "type": "Convolution", "inputs": ["x", "w", "b"], "outputs": ["a"],
+         "options": {"channels_out": 4, "kernel": 3, "pad": 1}},
+        {"name": "relu", "type": "Activation", "inputs": ["a"], "outputs": ["r"],
+         "options": {"activation": "relu"}},
+        {"name": "second", "type": "Convolution", "inputs": ["r"], "outputs": ["y"],
+         "options": {"channels_out": 5, "kernel": 1}}],
+    "outputs": ["y", "r"]})";
+
+const ops::Convolution first{.channels_out = 4, .kernel = 3, .pad = 1};
+const ops::Convolution second{.channels_out = 5, .kernel = 1};
+
+struct Weights {
+    explicit Weights(const Context& device)
+        : w(random_tensor(device, Shape{4, 3, 3, 3}, 2)),
+          b(random_tensor(device, Shape{4}, 3)),
+          w2(random_tensor(device, Shape{5, 4, 1, 1}, 4)),
+          b2(random_tensor(device, Shape{5}, 5)) {}
+    Tensor w, b, w2, b2;
+    std::vector<Tensor> eager(const Tensor& x) const {
+        const Tensor r = ops::relu(ops::call(first, {x}, {w, b})[0]);
+        return {ops::call(second, {r}, {w2, b2})[0], r};
+    }
+};
+
+void check_same(const std::vector<Tensor>& found, const std::vector<Tensor>& wanted) {
+    REQUIRE(found.size() == wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        CHECK(found[i].shape() == wanted[i].shape());
+        check_close(found[i].to_floats(), doubles(wanted[i].to_floats()), 1e-5);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("function: what operators compute one by one, for every shape", "[function]") {
+    ON_EVERY_DEVICE(device) {
+        const Weights weights(device);
+        const Function f(device, two_convolutions, {.constants = {"w", "b"}});
+        CHECK(f.input_names() == std::vector<std::string>{"x", "w", "b", "second.0", "second.1"});
+        CHECK(f.output_names() == std::vector<std::string>{"y", "r"});
+        const auto call = [&](const Tensor& x) {
+            return f({x, weights.w, weights.b, weights.w2, weights.b2});
+        };
+        for (const std::int64_t batch : {2, 5, 2}) {
+            const Tensor x = random_tensor(device, Shape{batch, 3, 8, 8}, 1);
+            check_same(call(x), weights.eager(x));
+        }
+        const Tensor lying = random_tensor(device, Shape{8, 3, 8, 2}, 6).transpose(0, 3);
+        check_same(call(lying), weights.eager(lying));
+        const Tensor x = random_tensor(device, Shape{2, 3, 8, 8}, 1);
+        CHECK(launches_of(device, [&] { call(x); }) <=
+              launches_of(device, [&] { weights.eager(x); }));
+        Tensor out(device, Shape{2, 5, 8, 8});
+        const std::vector<Tensor> given{x, weights.w, weights.b, weights.w2, weights.b2};
+        const std::vector<Tensor> made = f(given, 1, 0, {out});
+        CHECK(bits(made[0]) == bits(out));
+        check_same(made, weights.eager(x));
+    }
+}
+
+TEST_CASE("function: constants are packed again when they have changed", "[function]") {
+    ON_EVERY_DEVICE(device) {
+        Weights weights(device);
+        const Function f(device, two_convolutions, {.constants = {"w", "b"}});
+        const Tensor x = random_tensor(device, Shape{2, 3, 8, 8}, 1);
+        for (int time = 0; time < 3; ++time) {
+            check_same(f({x, weights.w, weights.b, weights.w2, weights.b2}), weights.eager(x));
+            weights.w.fill(0.25 * time);
+            weights.b2.fill(time);
+        }
+    }
+}
+
+TEST_CASE("function: gradients are operators", "[function]") {
+    ON_EVERY_DEVICE(device) {
+        const Function f(device, R"({
+            "inputs": [{"name": "x", "shape": [2, 3, 8, 8]}, {"name": "w", "shape": [4, 3, 3, 3]},
+                       {"name": "dy", "shape": [2, 4, 8, 8]}],
+            "operators": [
+                {"name": "data", "type": "Convolution2DBackwardData", "inputs": ["dy", "w"],
+                 "outputs": ["dx"], "options": {"kernel": 3, "pad": 1, "input_shape": [2, 3, 8, 8]}},
+                {"name": "filter", "type": "Convolution2DBackwardFilter", "inputs": ["x", "dy"],
+                 "outputs": ["dw"], "options": {"kernel": 3, "pad": 1, "weight_shape": [4, 3, 3, 3]}}],
+            "outputs": ["dx", "dw"]})");
+        const Tensor x = random_tensor(device, Shape{2, 3, 8, 8}, 1);
+        const Tensor w = random_tensor(device, Shape{4, 3, 3, 3}, 2);
+        const Tensor dy = random_tensor(device, Shape{2, 4, 8, 8}, 3);
+        ops::Convolution plain = first;
+        plain.bias = false;
+        const std::vector<Tensor> wanted = ops::backward(plain, {x}, {w}, {dy});
+        check_same(f({x, w, dy}), wanted);
+    }
+}
+
+TEST_CASE("function: an input, and one result twice, as outputs", "[function]") {
+    ON_EVERY_DEVICE(device) {
+        const Function f(device, R"({
+            "inputs": [{"name": "x", "shape": [4]}],
+            "operators": [{"name": "relu", "type": "Activation", "inputs": ["x"], "outputs": ["loss"],
+                           "options": {"activation": "relu"}},
+                          {"name": "view", "type": "Reshape", "inputs": ["loss"], "outputs": ["v"],
+                           "options": {"dims": [2, 2]}}],
+            "outputs": ["x", "loss", "v"]})");
+        const Tensor x = random_tensor(device, Shape{4}, 1);
+        const Tensor y = ops::relu(x);
+        check_same(f({x}), {x, y, y.reshape(Shape{2, 2})});
+    }
+}
+
+TEST_CASE("function: errors are sentences", "[function]") {
+    const Context host = Context("host");
+    const Weights weights(host);
+    const Function f(host, two_convolutions, {.name = "convolutions"});
+    const Tensor x = random_tensor(host, Shape{2, 3, 8, 8}, 1);
+    const auto says = [](const std::string& sentence, auto&& call) {
+        check_error(invalid, {sentence}, call);
+    };
+    says("convolutions takes 5 tensors, got 1", [&] { f({x}); });
+    says("convolutions: input 'x' is an empty tensor", [&] {
+        f({Tensor(), weights.w, weights.b, weights.w2, weights.b2});
+    });
+    const Tensor whole(host, Shape{2, 3, 8, 8}, DType::i32);
+    says("convolutions: input 'x' is int32, declared as float", [&] {
+        f({whole, weights.w, weights.b, weights.w2, weights.b2});
+    });
+    says("convolutions: parameter 1 is float [5, 4, 1, 1], wants float [5]", [&] {
+        f({x, weights.w, weights.b, weights.w2, weights.w2});
+    });
+    says("[Convolution 'first'] input 'w' is", [&] {
+        f({x, weights.w2, weights.b, weights.w2, weights.b2});
+    });
+    says("function has no input 'bb', which is to be constant; did you mean 'b'?",
+         [&] { Function(host, two_convolutions, {.constants = {"bb"}}); });
+}
