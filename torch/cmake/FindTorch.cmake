@@ -17,6 +17,7 @@ add_library(dlprim_torch_torch INTERFACE)
 target_include_directories(dlprim_torch_torch SYSTEM INTERFACE ${torch_folder}/include
     ${torch_folder}/include/torch/csrc/api/include)
 target_compile_definitions(dlprim_torch_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${torch_abi})
-target_link_libraries(dlprim_torch_torch INTERFACE ${torch_folder}/lib/libtorch_cpu.so ${torch_folder}/lib/libc10.so)
+target_link_libraries(dlprim_torch_torch INTERFACE ${torch_folder}/lib/libtorch_python.so ${torch_folder}/lib/libtorch_cpu.so
+    ${torch_folder}/lib/libc10.so)
 # Where the libraries lie is torch's to say: they are loaded already when the module is.
 set(CMAKE_SKIP_INSTALL_RPATH OFF)

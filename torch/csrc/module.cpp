@@ -8,19 +8,17 @@
 #include "distributed/backend.hpp"
 #include "distributed/lane.hpp"
 #include "fallback/fallback.hpp"
-#include "ops/row.hpp"
+#include "ops/row_program.hpp"
 
 #include <dlprim/compile_wait.hpp>
 
+#include <ATen/ScalarOps.h>
 #include <ATen/record_function.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <optional>
 
 namespace py = pybind11;
-PYBIND11_DECLARE_HOLDER_TYPE(T, c10::intrusive_ptr<T>,
-                             true)  // as torch's own module holds backends
 
 namespace dlprim_torch {
 namespace {
@@ -117,6 +115,53 @@ std::vector<std::string> row_overloads() {
     return all;
 }
 
+py::dict described(const Program& program, bool keep_dim) {
+    py::list inputs, scalars;
+    for (const at::Tensor& input : program.inputs) inputs.append(py::cast(input));
+    for (const dp::Scalar& scalar : program.scalars)
+        std::visit([&](auto value) { scalars.append(value); }, scalar);
+    py::dict found;
+    found["code"] = program.code;
+    found["inputs"] = inputs;
+    found["scalars"] = scalars;
+    found["keep_dim"] = keep_dim;
+    return found;
+}
+
+/// The argument as an operator takes it; a number in place of a tensor is one of PyTorch's wrapped
+/// numbers, as in a call.
+c10::IValue argument_of(const c10::Argument& argument, const py::kwargs& given) {
+    if (!given.contains(argument.name().c_str()))
+        return argument.default_value().value_or(c10::IValue());
+    const py::object value = given[argument.name().c_str()];
+    const bool number = PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr());
+    if (number && argument.type()->kind() == c10::TypeKind::TensorType)
+        return at::native::wrapped_scalar_tensor(
+            torch::jit::toIValue(value, c10::NumberType::get()).toScalar());
+    return torch::jit::toIValue(value, argument.type());
+}
+
+/// The Pointwise operators of a call of aten's overload with named arguments; none where no row
+/// serves it. Tensors among the arguments come back as inputs. Where there is a second operator, the
+/// tensor behind it stands for the first one's result.
+py::list row_programs(const std::string& name, const std::string& overload, std::int64_t numel,
+                      const py::kwargs& arguments) {
+    py::list made;
+    const auto op = c10::Dispatcher::singleton().findSchema({"aten::" + name, overload});
+    const auto match = op ? row_of(*op) : std::nullopt;
+    if (!match) return made;
+    torch::jit::Stack stack;
+    for (const c10::Argument& argument : match->op.schema().arguments())
+        stack.push_back(argument_of(argument, arguments));
+    RowProgram program = row_program(*match, stack, numel);
+    made.append(described(program.first, program.keep_dim));
+    if (program.second) {
+        made.append(described(*program.second, false));
+        made.append(py::cast(program.result));
+    }
+    return made;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
@@ -149,6 +194,7 @@ PYBIND11_MODULE(_C, m) {
     m.def("set_fallback_mode", &set_fallback_mode);
     m.def("distributed_backend", &distributed_backend);
     m.def("row_overloads", &row_overloads);
+    m.def("row_programs", &row_programs);
 }
 
 }  // namespace dlprim_torch

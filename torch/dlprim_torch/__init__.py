@@ -12,7 +12,7 @@ import atexit
 
 from ._version import __version__
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "export"]
 
 _loaded = False
 
@@ -44,3 +44,5 @@ def _load() -> None:
 import torch as _torch  # noqa: E402, F401  # last, since it may call _load()
 
 _load()
+
+from ._export import export  # noqa: E402  # behind torch, which it needs

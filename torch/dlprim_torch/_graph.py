@@ -1,16 +1,40 @@
 # SPDX-License-Identifier: MIT
 """A graph of ATen operators as a network of dlprim: its JSON, and its parameters.
 
-torch.export and torch.compile's backend both come here. ROWS is the table of the operators that have layers of their own;
-pointwise operators are the expressions of rows.yaml, which eager calls use, too.
+torch.export and torch.compile's backend both come here. FORMS of _forms.py is the table of the operators that have
+layers of their own; all other pointwise operators and reductions are the expressions of rows.yaml, which eager calls
+use, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+
+from . import _state
+
+# Names of element types in networks.
+DTYPES = {
+    torch.float32: "float",
+    torch.float16: "half",
+    torch.bfloat16: "bfloat16",
+    torch.float64: "double",
+    torch.int8: "int8",
+    torch.int16: "int16",
+    torch.int32: "int",
+    torch.int64: "int64",
+    torch.uint8: "uint8",
+    torch.uint16: "uint16",
+    torch.uint32: "uint32",
+    torch.bool: "bool",
+}
+
+Sizes = list[Any]  # of int, or torch.SymInt where a size is open
 
 
 class Network(NamedTuple):
@@ -36,31 +60,439 @@ def graph_of(
     parameters: Mapping[str, torch.Tensor] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Network:
-    """The network of a functional graph of ATen operators, as torch.export's run_decompositions and AOTAutograd give it.
+    """The network of a functional graph of ATen operators, as torch.export and AOTAutograd give it.
 
     `module`: its nodes are placeholders, calls of ATen overloads, operator.getitem, get_attr and one output. Nothing is
-    changed in it. DECOMPOSED names what must have been decomposed; no operator may write its arguments.
+    changed in it but meta. No operator may write its arguments.
 
-    `examples`: a value for each placeholder in order, tensors real, fake or on "meta", from which shapes and types
-    follow. None: the nodes have them already, in meta["val"], as both of PyTorch's tracers leave them.
+    `examples`: a value for each placeholder in order, from which shapes and types follow. None: the nodes have them
+    already, in meta["val"], as both of PyTorch's tracers leave them.
 
-    `parameters`: tensors of the placeholders that are no inputs, by the placeholders' names (`node.name`). Where a layer
-    can have such a placeholder as its own parameter it does, else the network has an operator Parameter or, where the
-    tensor is not of floats, Constant. All other placeholders become inputs: a layer then reads its weights from
-    tensors of the network, which is what torch.compile wants. Batch norms in training mode keep their running statistics
-    where these are parameters, else new ones are outputs of the graph.
+    `parameters`: tensors of the placeholders that are no inputs, by the placeholders' names (`node.name`). Where a
+    layer can have such a placeholder as its own parameter it does, else the network has an operator Parameter or, where
+    the tensor is not of floats, Constant. All other placeholders of tensors become inputs: a layer then reads its
+    weights from tensors of the network, which is what torch.compile wants. Batch norms in training mode keep their
+    running statistics where these are parameters, else new ones are outputs of the graph.
 
     `names`: what placeholders are called in the network, such as "layer1.0.conv1.weight"; others keep `node.name`.
 
     The result:
     - `config`: the object of docs/json.md, {"inputs", "outputs", "operators"}, which json.dumps takes.
-    - `inputs`: names of the network's inputs, in the order of the placeholders that are no parameters. All of these are
-      there, used or not.
-    - `outputs`: a name for each element of the graph's output, in order. An element that is None has the name "". No name comes
-      twice, and none is an input: such outputs are copies.
-    - `parameters`: the tensors that config's operators have as parameters, by their names there. Those of the caller are
-      passed on as they are, on their device.
+    - `inputs`: a name for each placeholder that is no parameter, in their order. Sizes (SymInt) and None have the name
+      "". All others are inputs of the network, used or not.
+    - `outputs`: a name for each element of the graph's output, in order. An element that is None has the name "". No
+      name comes twice, and none is an input: such outputs are copies.
+    - `parameters`: the tensors that config's operators have as parameters, by their names there. Those of the caller
+      are passed on as they are, on their device.
 
     Raises NoForm, one sentence that names the operator and where the model uses it, for what has no form in JSON.
     """
-    raise NotImplementedError
+    builder = Builder(module, parameters or {}, names or {})
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node, example in zip(placeholders, examples or (), strict=False):
+        node.meta.setdefault("val", example)
+    if examples is not None and any(
+        "val" not in node.meta for node in module.graph.nodes if node.op == "call_function"
+    ):
+        from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+        FakeTensorProp(module).propagate(*examples)
+    return builder.build(placeholders)
+
+
+def is_open(size: object) -> bool:
+    """Whether a size is a symbol, such as that of an open batch."""
+    return isinstance(size, torch.SymInt)
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal for all values of their symbols."""
+    if is_open(a) and is_open(b):
+        return bool(a.node.expr == b.node.expr)
+    return not is_open(a) and not is_open(b) and int(a) == int(b)
+
+
+def hint(size: Any) -> int:
+    """A size as it was in the example."""
+    return int(size.node.hint) if is_open(size) else int(size)
+
+
+def place_of(node: torch.fx.Node) -> str:
+    """Where the model uses a node: "layer1.0.conv1 (Conv2d), model.py line 7: y = conv(x)"."""
+    modules = list(node.meta.get("nn_module_stack", {}).values())
+    found = []
+    if modules:
+        path, kind = modules[-1][:2]
+        kind = kind if isinstance(kind, str) else kind.__qualname__
+        found.append(f"{path or 'the model'} ({kind.rpartition('.')[2]})")
+    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").strip().splitlines()]
+    if len(lines) >= 2 and lines[-2].startswith("File"):
+        file, line = lines[-2].split(", ")[:2]
+        found.append(f"{file[6:-1]} {line}: {lines[-1].rstrip(',')}")
+    return ", ".join(found) or f"node {node.name}"
+
+
+class Builder:
+    """The network while it grows, node by node. Forms of _forms.py ask it for names and add layers to it."""
+
+    def __init__(
+        self, module: torch.fx.GraphModule, parameters: Mapping[str, torch.Tensor], names: Mapping[str, str]
+    ) -> None:
+        self.module = module
+        self.given = parameters
+        self.names = names
+        self.parameters: dict[str, torch.Tensor] = {}
+        self.operators: list[dict[str, Any]] = []
+        self.values: dict[torch.fx.Node, Any] = {}  # a name, or one for each result
+        self.batches: list[torch.fx.Node] = []  # inputs whose first size is open
+        self.node: torch.fx.Node  # that is being visited
+        self.taken: set[str] = set()
+        self.paths: set[str] = set()
+
+    # What there is.
+
+    def value(self, node: torch.fx.Node) -> Any:
+        """What the node is in the example: a tensor without memory, several, a size, or None."""
+        return node.meta["val"]
+
+    def sizes(self, node: torch.fx.Node) -> Sizes:
+        """The sizes of a tensor."""
+        return list(self.value(node).shape)
+
+    def rank(self, node: torch.fx.Node) -> int:
+        """The number of a tensor's dimensions."""
+        return len(self.value(node).shape)
+
+    def is_parameter(self, node: torch.fx.Node) -> bool:
+        """Whether a layer can have the node as its own parameter."""
+        return node.op == "placeholder" and node.name in self.given and self.given[node.name].is_floating_point()
+
+    def used(self, result: int) -> bool:
+        """Whether somebody reads this result of the node that is being visited."""
+        return any(
+            user.target is operator.getitem and user.args[1] == result and user.users for user in self.node.users
+        )
+
+    def no_form(self, why: str = "has no form in a network of dlprim") -> NoForm:
+        """The error for the node that is being visited."""
+        return NoForm(f"{self.node.target} {why}; the model uses it in {place_of(self.node)}.", self.node)
+
+    # What forms add.
+
+    def tensor(self, node: torch.fx.Node | str) -> str:
+        """The name of a node's tensor."""
+        if isinstance(node, str):
+            return node
+        if node not in self.values:
+            self.values[node] = self.parameter(node)
+        name = self.values[node]
+        if not isinstance(name, str):
+            raise self.no_form("reads a result that networks of dlprim do not have")
+        return name
+
+    def layer(
+        self,
+        kind: str,
+        inputs: Iterable[torch.fx.Node | str],
+        options: Mapping[str, Any] | None = None,
+        weights: Iterable[torch.fx.Node | None] = (),
+        results: int = 1,
+        trained: bool | None = None,
+    ) -> Any:
+        """Adds an operator and returns the name of its result, or a list of several.
+
+        `weights` become its parameters where all of them are parameters of the network, else further inputs. `trained`:
+        whether a solver changes them; None: where the model's tensors ask for gradients.
+        """
+        own = [weight for weight in weights if weight is not None]
+        names = [self.unique(self.node.name) for _ in range(results)]
+        entry: dict[str, Any] = {
+            "name": names[0],
+            "type": kind,
+            "inputs": [self.tensor(x) for x in inputs],
+            "outputs": names,
+        }
+        if options:
+            entry["options"] = {name: self.option(value) for name, value in options.items()}
+        if own and all(self.is_parameter(weight) for weight in own):
+            entry["name"] = self.path() or names[0]
+            entry["params"] = [self.own(weight) for weight in own]
+            if trained is None:
+                trained = any(self.given[weight.name].requires_grad for weight in own)
+            if not trained:
+                entry["frozen"] = True
+        else:
+            entry["inputs"] += [self.tensor(weight) for weight in own]
+        self.operators.append(entry)
+        return names[0] if results == 1 else names
+
+    def pointwise(
+        self, code: str, inputs: Iterable[torch.fx.Node | str], dtype: torch.dtype | None = None, **options: Any
+    ) -> str:
+        """Adds an expression of docs/pointwise.md with one result."""
+        if dtype is not None and dtype != torch.float32:
+            options["dtypes"] = self.dtype(dtype)
+        return str(self.layer("Pointwise", inputs, {"code": code, **options}))
+
+    def reshape(self, x: torch.fx.Node | str, before: Sizes, after: Sizes) -> str:
+        """The elements of x in other sizes."""
+        if len(before) == len(after) and all(map(same_size, before, after)):
+            return self.tensor(x)
+        dims = [
+            size if not is_open(size) else 0 if i < len(before) and same_size(size, before[i]) else -1
+            for i, size in enumerate(after)
+        ]
+        if dims.count(-1) > 1:
+            raise self.no_form("has two sizes that depend on the batch, of which dlprim deduces only one")
+        return str(self.layer("Reshape", [x], {"dims": dims}))
+
+    def expand(self, x: torch.fx.Node | str, before: Sizes, after: Sizes, dtype: torch.dtype) -> str:
+        """x repeated along the dimensions that have size 1."""
+        before = [1] * (len(after) - len(before)) + before
+        grown = [i for i, size in enumerate(after) if not same_size(size, before[i])]
+        if not grown:
+            return self.tensor(x)
+        shape = [after[i] if i in grown and not is_open(after[i]) else 1 for i in range(len(after))]
+        inputs = [x] + [self.batch(after[i], len(after), i) for i in grown if is_open(after[i])]
+        return self.pointwise("y0 = x0", inputs, dtype, shape=shape)
+
+    def batch(self, size: Any, rank: int, dim: int) -> str:
+        """A tensor that has an open size in one dimension, and size 1 in all others."""
+        source = next((node for node in self.batches if same_size(size, self.sizes(node)[0])), None)
+        if source is None:
+            raise self.no_form(f"makes a size {size}, which depends on the batch but is not the batch")
+        name = self.tensor(source)
+        for d in range(1, self.rank(source)):
+            name = self.layer("Slice", [name], {"dim": d, "begin": 0, "end": 1})
+        return str(self.layer("Reshape", [name], {"dims": [-1 if d == dim else 1 for d in range(rank)]}))
+
+    def constant(self, values: torch.Tensor) -> str:
+        """A tensor whose elements the network has as literals."""
+        whole = not values.is_floating_point()
+        flat = values.reshape(-1)
+        if flat.numel() > 1 and bool((flat == flat[0]).all()):
+            flat = flat[:1]
+        numbers = [int(v) if whole else number(float(v)) for v in flat.tolist()]
+        options = {
+            "shape": list(values.shape),
+            "dtype": self.dtype(values.dtype),
+            "integers" if whole else "values": numbers,
+        }
+        return str(self.layer("Constant", [], options))
+
+    def dtype(self, dtype: torch.dtype) -> str:
+        """The name of an element type."""
+        if dtype not in DTYPES:
+            raise self.no_form(f"has elements of {dtype}, which networks of dlprim lack")
+        return DTYPES[dtype]
+
+    # How they get there.
+
+    def unique(self, name: str) -> str:
+        """A name that no tensor has, made of one that may be taken."""
+        found, count = name, 0
+        while found in self.taken:
+            count += 1
+            found = f"{name}.{count}"
+        self.taken.add(found)
+        return found
+
+    def path(self) -> str | None:
+        """The path of the module that the node comes from, if no operator is named so."""
+        modules = list(self.node.meta.get("nn_module_stack", {}).values())
+        path = str(modules[-1][0]) if modules else ""
+        if not path or path in self.paths or path in self.taken:
+            return None
+        self.paths.add(path)
+        return path
+
+    def own(self, node: torch.fx.Node) -> str:
+        """The name of a parameter, which the network has from now on."""
+        name = self.names.get(node.name, node.name)
+        self.parameters[name] = self.given[node.name]
+        return name
+
+    def parameter(self, node: torch.fx.Node) -> str:
+        """A tensor of the model as an operator without inputs."""
+        tensor = self.given[node.name] if node.op == "placeholder" else getattr(self.module, str(node.target))
+        if not tensor.is_floating_point() or node.op != "placeholder":
+            return self.constant(tensor.detach().cpu())
+        options = {"shape": list(tensor.shape), "dtype": self.dtype(tensor.dtype), "is_trainable": tensor.requires_grad}
+        name = self.unique(self.own(node))
+        self.operators.append(
+            {
+                "name": name,
+                "type": "Parameter",
+                "inputs": [],
+                "outputs": [name],
+                "options": options,
+                "params": [self.own(node)],
+            }
+        )
+        return name
+
+    def option(self, value: Any) -> Any:
+        """An option's value as JSON has it."""
+        if is_open(value):
+            raise self.no_form(f"has an option that depends on the batch ({value}), which networks of dlprim fix")
+        if isinstance(value, (list, tuple)):
+            return [self.option(item) for item in value]
+        return number(value) if isinstance(value, float) else value
+
+    def arguments(self, node: torch.fx.Node) -> dict[str, Any]:
+        """A call's arguments by the names of the operator's schema; sizes as SymInt, tensors as nodes."""
+        schema = node.target._schema  # type: ignore[union-attr]
+        found = {argument.name: argument.default_value for argument in schema.arguments if argument.has_default_value()}
+        found |= dict(zip((argument.name for argument in schema.arguments), node.args, strict=False)) | node.kwargs
+
+        def known(given: Any) -> Any:
+            if isinstance(given, (list, tuple)):
+                return [known(item) for item in given]
+            is_number = isinstance(given, torch.fx.Node) and isinstance(
+                self.value(given), (torch.SymInt, int, float, bool)
+            )
+            return self.value(given) if is_number else given
+
+        return {name: known(value) for name, value in found.items()}
+
+    def rows(self, node: torch.fx.Node) -> Any:
+        """What rows.yaml makes of the node; None where it has no row."""
+        stands: dict[int, torch.fx.Node | str] = {}
+        keep = []
+
+        def stand_in(given: Any) -> Any:
+            if isinstance(given, (list, tuple)):
+                return [stand_in(item) for item in given]
+            if not isinstance(given, torch.fx.Node):
+                return hint(given) if is_open(given) else given
+            tensor = torch.empty([1] * self.rank(given), dtype=self.value(given).dtype, device="meta")
+            keep.append(tensor)
+            stands[id(tensor)] = given
+            return tensor
+
+        schema = node.target._schema  # type: ignore[union-attr]
+        arguments = {name: stand_in(value) for name, value in self.arguments(node).items()}
+        results = self.value(node) if isinstance(self.value(node), (tuple, list)) else [self.value(node)]
+        numel = math.prod(hint(size) for size in results[0].shape)
+        name, overload = schema.name.removeprefix("aten::"), schema.overload_name
+        programs = _state.module().row_programs(name, overload, numel, **arguments)
+        if not programs:
+            return None
+        first, *second = programs
+        if not second:
+            return self.program(first, stands, results)
+        after, between = second
+        stands[id(between)] = self.program(first, stands, [between])
+        return self.program(after, stands, results)
+
+    def program(self, program: dict[str, Any], stands: dict[int, torch.fx.Node | str], results: Sequence[Any]) -> Any:
+        """A row's program as a Pointwise operator with results of these types."""
+        sources = [stands[id(tensor)] for tensor in program["inputs"]]
+        options = {"code": program["code"]}
+        if program["scalars"]:
+            options["scalars"] = program["scalars"]
+        if not program["keep_dim"] and "[" in program["code"]:
+            options["keep_dim"] = False
+        types = [result.dtype for result in results]
+        if any(tensor.dtype != torch.float32 for tensor in program["inputs"]) or any(t != torch.float32 for t in types):
+            options["dtypes"] = [self.dtype(dtype) for dtype in types]
+        return self.layer("Pointwise", sources, options, results=len(results))
+
+    def visit(self, node: torch.fx.Node) -> None:
+        """Adds what a node computes."""
+        from ._forms import FORMS
+
+        self.node = node
+        if node.target is operator.getitem:
+            made = self.values[node.all_input_nodes[0]]
+            results = made if isinstance(made, list) else [made, *[None] * 8]
+            self.values[node] = results[int(node.args[1])]  # type: ignore[arg-type]
+            return
+        if node.op == "get_attr" or not isinstance(self.value(node), (torch.Tensor, tuple, list)):
+            return
+        schema = getattr(node.target, "_schema", None)
+        if node.op != "call_function" or schema is None or not schema.name.startswith("aten::"):
+            raise self.no_form()
+        name = schema.name.removeprefix("aten::")
+        form: Callable[..., Any] | None = FORMS.get(f"{name}.{schema.overload_name or 'default'}", FORMS.get(name))
+        made = None
+        if form is not None:
+            given = self.arguments(node)
+            made = form(self, **{key: given[key] for key in list(inspect.signature(form).parameters)[1:]})
+        if made is None:
+            made = self.rows(node)
+        if made is None:
+            raise self.no_form()
+        self.values[node] = made
+
+    def build(self, placeholders: Sequence[torch.fx.Node]) -> Network:
+        """The whole network."""
+        inputs, declared = [], []
+        for node in placeholders:
+            if node.name in self.given:
+                continue
+            self.node = node
+            tensor = self.value(node)
+            if not isinstance(tensor, torch.Tensor):
+                inputs.append("")
+                continue
+            name = self.unique(self.names.get(node.name, node.name))
+            self.values[node] = name
+            inputs.append(name)
+            declared.append(
+                {"name": name, "shape": [hint(size) for size in tensor.shape], "dtype": self.dtype(tensor.dtype)}
+            )
+            if tensor.dim() and is_open(tensor.shape[0]):
+                self.batches.append(node)
+        live = living(self.module.graph)
+        for node in self.module.graph.nodes:
+            if node in live and node.op in ("call_function", "call_method", "call_module", "get_attr"):
+                self.visit(node)
+        outputs = self.outputs(set(inputs))
+        config = {
+            "inputs": declared,
+            "outputs": [name for name in outputs if name],
+            "operators": needed(self.operators, outputs),
+        }
+        return Network(config, inputs, outputs, self.parameters)
+
+    def outputs(self, inputs: set[str]) -> list[str]:
+        """The names of the graph's outputs."""
+        node = next(node for node in self.module.graph.nodes if node.op == "output")
+        self.node = node
+        found: list[str] = []
+        values = node.args[0] if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+        for value in values:
+            if value is None:
+                found.append("")
+                continue
+            if not isinstance(value, torch.fx.Node) or not isinstance(self.value(value), torch.Tensor):
+                raise NoForm(f"The graph returns {value}, which is no tensor.", node)
+            name = self.tensor(value)
+            copied = name in inputs or name in found
+            found.append(self.pointwise("y0 = x0", [name], self.value(value).dtype) if copied else name)
+        return found
+
+
+def number(value: Any) -> Any:
+    """A float as JSON has it."""
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+
+
+def living(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The nodes that the outputs need."""
+    found: set[torch.fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or node in found:
+            found.update([node, *node.all_input_nodes])
+    return found
+
+
+def needed(operators: Sequence[dict[str, Any]], outputs: Iterable[str]) -> list[dict[str, Any]]:
+    """The operators that the outputs need: transposed weights, for one, are often read as they were."""
+    wanted, kept = set(outputs), []
+    for entry in reversed(operators):
+        if wanted.intersection(entry["outputs"]):
+            wanted.update(entry["inputs"])
+            kept.append(entry)
+    return kept[::-1]

@@ -196,6 +196,15 @@ Program program_of(const Row& row, const Arguments& arguments, const Circumstanc
     return program;
 }
 
+Dims reduced_dims(const Arguments& arguments, std::int64_t rank) {
+    std::vector<std::int64_t> dims;
+    if (const c10::IValue* const given = arguments.find("dim"); given != nullptr) {
+        if (given->isInt()) dims = {given->toInt()};
+        if (given->isIntList()) dims = given->toIntVector();
+    }
+    return dims_of(dims, rank);
+}
+
 bool serves(const Arguments& arguments) {
     const auto fits = [](const at::Tensor& tensor) {
         return has_dtype(tensor.scalar_type()) && tensor.dim() <= dp::Shape::max_rank;

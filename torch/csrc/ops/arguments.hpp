@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common.hpp"
+#include "ops/dims.hpp"
 #include "ops/row.hpp"
 
 #include <string_view>
@@ -57,6 +58,10 @@ at::ScalarType common_type(const Row& row, const Arguments& arguments);
 /// The row's expression for these arguments. Numbers, and tensors of the CPU without dimensions,
 /// become scalars.
 Program program_of(const Row& row, const Arguments& arguments, const Circumstances& of);
+
+/// The dimensions that the argument "dim" of a reduction names; without it, or with an empty list,
+/// all of them.
+Dims reduced_dims(const Arguments& arguments, std::int64_t rank);
 
 /// Whether the device can serve tensors of these types and ranks at all; else the CPU does.
 bool serves(const Arguments& arguments);

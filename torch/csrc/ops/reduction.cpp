@@ -6,23 +6,12 @@
 #include "ops/arguments.hpp"
 #include "ops/call.hpp"
 #include "ops/checks.hpp"
-#include "ops/dims.hpp"
 
 #include <ATen/native/Resize.h>
 #include <c10/core/DeviceGuard.h>
 
 namespace dlprim_torch {
 namespace {
-
-/// The dimensions that the argument "dim" names; without it, or with an empty list, all of them.
-Dims reduced_dims(const Arguments& arguments, std::int64_t rank) {
-    std::vector<std::int64_t> dims;
-    if (const c10::IValue* const given = arguments.find("dim"); given != nullptr) {
-        if (given->isInt()) dims = {given->toInt()};
-        if (given->isIntList()) dims = given->toIntVector();
-    }
-    return dims_of(dims, rank);
-}
 
 at::ScalarType result_type(Types types, const Arguments& arguments, at::ScalarType input) {
     const c10::IValue* const given = arguments.find("dtype");

@@ -1,0 +1,820 @@
+# SPDX-License-Identifier: MIT
+"""The table FORMS: ATen operators that have layers of their own in a network of dlprim (docs/json.md).
+
+A form is a function of the builder and of the operator's arguments, by the names of its schema. It takes those that it
+needs and returns the name of the result, a list of several, or None where only rows.yaml knows the call. What has no
+form is a row of rows.yaml.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ._graph import Builder, hint, is_open, same_size
+
+Node = torch.fx.Node
+Form = Callable[..., Any]
+
+# By "name.overload", or by "name" for all overloads.
+FORMS: dict[str, Form] = {}
+
+
+def form(*names: str) -> Callable[[Form], Form]:
+    """Puts a function into the table."""
+
+    def register(function: Form) -> Form:
+        FORMS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+# Functions of one tensor that layers can apply to their results: the operator, the activation, and its options by the
+# names of arguments.
+ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "relu": ("relu", {}),
+    "sigmoid": ("sigmoid", {}),
+    "tanh": ("tanh", {}),
+    "silu": ("silu", {}),
+    "mish": ("mish", {}),
+    "hardswish": ("hardswish", {}),
+    "hardsigmoid": ("hardsigmoid", {}),
+    "hardtanh": ("hardtanh", {"min_val": "min_val", "max_val": "max_val"}),
+    "leaky_relu": ("leaky_relu", {"negative_slope": "negative_slope"}),
+    "softplus": ("softplus", {"beta": "beta", "threshold": "threshold"}),
+    "softshrink": ("softshrink", {"lambd": "lambd"}),
+    "hardshrink": ("hardshrink", {"lambd": "lambd"}),
+}
+
+
+def activation(b: Builder, kind: str, options: dict[str, Any]) -> Any:
+    """The layer Activation of the node's argument self. Of other tensors than floats None: rows.yaml promotes."""
+    given = b.arguments(b.node)
+    source = given["self"]
+    if not b.value(source).is_floating_point():
+        return None
+    found = {name: given[argument] for name, argument in options.items()}
+    if kind == "hardtanh" and list(found.values()) == [0, 6]:
+        kind, found = "relu6", {}
+    return b.layer("Activation", [source], {"activation": kind, **found})
+
+
+def activation_form(kind: str, options: dict[str, str]) -> Form:
+    """The form of a row of ACTIVATIONS."""
+
+    def made(b: Builder) -> Any:
+        return activation(b, kind, options)
+
+    return made
+
+
+FORMS.update({f"{name}.default": activation_form(*row) for name, row in ACTIVATIONS.items()})
+
+
+@form("gelu.default")
+def gelu(b: Builder, approximate: str) -> Any:
+    return activation(b, "gelu_tanh" if approximate == "tanh" else "gelu", {})
+
+
+@form("elu.default")
+def elu(b: Builder, scale: float, input_scale: float) -> Any:
+    return activation(b, "elu", {"alpha": "alpha"}) if scale == 1 and input_scale == 1 else None
+
+
+# Products.
+
+
+@form("convolution.default")
+def convolution(
+    b: Builder,
+    input: Node,
+    weight: Node,
+    bias: Node | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    shape = b.sizes(weight)
+    rank = len(shape) - 2
+
+    def each(values: Sequence[int]) -> list[int]:
+        return list(values) * (rank if len(values) == 1 else 1)
+
+    options: dict[str, Any] = {
+        "channels_out": shape[1] * groups if transposed else shape[0],
+        "kernel": shape[2:],
+        "stride": each(stride),
+        "pad": each(padding),
+        "dilate": each(dilation),
+        "groups": groups,
+        "bias": bias is not None,
+    }
+    if transposed:
+        options["output_pad"] = each(output_padding)
+    return b.layer("TransposedConvolution" if transposed else "Convolution", [input], options, [weight, bias])
+
+
+@form("linear.default")
+def linear(b: Builder, input: Node, weight: Node, bias: Node | None) -> Any:
+    options = {"outputs": b.sizes(weight)[0], "bias": bias is not None, "axis": -1}
+    return b.layer("InnerProduct", [input], options, [weight, bias])
+
+
+def operand(b: Builder, x: Node) -> tuple[Node, bool]:
+    """The tensor behind a swap of the last two dimensions, and whether there was one."""
+    if x.op != "call_function" or x.target not in SWAPS:
+        return x, False
+    source = x.args[0]
+    assert isinstance(source, Node)
+    rank = b.rank(source)
+    order = permutation(rank, SWAPS[x.target], b.arguments(x))
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    return (source, True) if rank >= 2 and order == swapped else (x, False)
+
+
+def permutation(rank: int, kind: str, given: dict[str, Any]) -> list[int]:
+    """The order of dimensions that t, transpose or permute give."""
+    order = list(range(rank))
+    if kind == "permute":
+        return [d % rank for d in given["dims"]]
+    first, second = (given["dim0"] % rank, given["dim1"] % rank) if kind == "transpose" else (0, rank - 1)
+    order[first], order[second] = order[second], order[first]
+    return order
+
+
+SWAPS: dict[Any, str] = {
+    torch.ops.aten.t.default: "t",
+    torch.ops.aten.transpose.int: "transpose",
+    torch.ops.aten.permute.default: "permute",
+}
+
+
+def product(b: Builder, left: Node, right: Node, bias: Node | None = None) -> Any:
+    """left right, and a bias on every row."""
+    second, by_rows = operand(b, right)
+    if by_rows and b.rank(second) == 2 and (bias is None or b.rank(bias) == 1):
+        return linear(b, left, second, bias)
+    first, transposed = operand(b, left)
+    options = {"transpose_a": transposed, "transpose_b": by_rows, "bias": bias is not None}
+    shown = {name: True for name, value in options.items() if value}
+    return b.layer("MatMul", [first, second] + ([bias] if bias is not None else []), shown)
+
+
+@form("mm.default", "bmm.default")
+def mm(b: Builder, self: Node, mat2: Node) -> Any:
+    return product(b, self, mat2)
+
+
+@form("addmm.default")
+def addmm(b: Builder, self: Node, mat1: Node, mat2: Node, beta: float, alpha: float) -> Any:
+    whole = b.rank(self) == 1 and same_size(b.sizes(self)[0], b.sizes(mat2)[1])
+    return product(b, mat1, mat2, self) if whole and alpha == beta == 1 else sum_of(b, self, mat1, mat2, beta, alpha)
+
+
+@form("baddbmm.default")
+def baddbmm(b: Builder, self: Node, batch1: Node, batch2: Node, beta: float, alpha: float) -> Any:
+    return sum_of(b, self, batch1, batch2, beta, alpha)
+
+
+def sum_of(b: Builder, c: Node, left: Node, right: Node, beta: float, alpha: float) -> Any:
+    """alpha left right + beta c."""
+    (left, swap_a), (right, swap_b) = operand(b, left), operand(b, right)
+    options = {"transpose_a": swap_a, "transpose_b": swap_b, "alpha": float(alpha), "beta": float(beta)}
+    return b.layer("MatMulAdd", [left, right, c], options)
+
+
+@form("matmul.default")
+def matmul(b: Builder, self: Node, other: Node) -> Any:
+    if b.rank(self) > 1 and b.rank(other) > 1:
+        return product(b, self, other)
+    left, right = b.sizes(self), b.sizes(other)
+    rows: Any = b.reshape(self, left, [1, *left]) if len(left) == 1 else self
+    columns: Any = b.reshape(other, right, [*right, 1]) if len(right) == 1 else other
+    name = b.layer("MatMul", [rows, columns])
+    before = (
+        [*right[:-2], 1, right[-1]]
+        if len(left) == 1 and len(right) > 1
+        else [*left[:-1], 1]
+        if len(left) > 1
+        else [1, 1]
+    )
+    return b.reshape(name, before, b.sizes(b.node))
+
+
+@form("dot.default")
+def dot(b: Builder, self: Node, tensor: Node) -> Any:
+    return matmul(b, self, tensor)
+
+
+@form("mv.default")
+def mv(b: Builder, self: Node, vec: Node) -> Any:
+    return matmul(b, self, vec)
+
+
+@form("scaled_dot_product_attention.default")
+def attention(
+    b: Builder,
+    query: Node,
+    key: Node,
+    value: Node,
+    attn_mask: Node | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Any:
+    options: dict[str, Any] = {"is_causal": is_causal, "enable_gqa": enable_gqa, "dropout_p": float(dropout_p)}
+    options["scale"] = float(scale) if scale is not None else 0.0
+    shown = {name: option for name, option in options.items() if option}
+    return b.layer("Attention", [query, key, value] + ([attn_mask] if attn_mask is not None else []), shown)
+
+
+@form("embedding.default")
+def embedding(b: Builder, weight: Node, indices: Node, padding_idx: int) -> Any:
+    rows, features = b.sizes(weight)
+    options = {"num_embeddings": rows, "embedding_dim": features}
+    if padding_idx >= 0:
+        options["padding_idx"] = padding_idx
+    return b.layer("Embedding", [indices], options, [weight])
+
+
+@form("lstm.input", "gru.input")
+def recurrent(
+    b: Builder,
+    input: Node,
+    hx: Any,
+    params: Sequence[Node],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Any:
+    first = list(hx) if isinstance(hx, (tuple, list)) else [hx]
+    options = {
+        "hidden_size": b.sizes(first[0])[2],
+        "num_layers": num_layers,
+        "bidirectional": bidirectional,
+        "bias": has_biases,
+        "batch_first": batch_first,
+        "dropout": float(dropout),
+    }
+    return b.layer("LSTM" if len(first) == 2 else "GRU", [input, *first], options, params, results=1 + len(first))
+
+
+# Norms, and what training draws.
+
+
+def batch_norm(
+    b: Builder, weights: Sequence[Node | None], input: Node, momentum: float, eps: float, training: bool
+) -> Any:
+    mean, variance, scale, offset = weights
+    if (scale is None) != (offset is None):
+        raise b.no_form("with one of weight and bias has no form in a network of dlprim")
+    if mean is None or variance is None:
+        raise b.no_form("without running statistics has no form in a network of dlprim")
+    options: dict[str, Any] = {"eps": eps, "momentum": momentum}
+    if scale is None:
+        options["affine"] = False
+    if not training:
+        options["use_global_stats"] = True
+    wants = any(b.used(i) for i in (1, 2))
+    if wants:
+        options["return_statistics"] = True
+    return b.layer("BatchNorm", [input], options, weights, results=3 if wants else 1, trained=True)
+
+
+@form("_native_batch_norm_legit_no_training.default")
+def batch_norm_of_evaluation(
+    b: Builder,
+    input: Node,
+    weight: Node | None,
+    bias: Node | None,
+    running_mean: Node,
+    running_var: Node,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return batch_norm(b, [running_mean, running_var, weight, bias], input, momentum, eps, False)
+
+
+@form("_native_batch_norm_legit_functional.default", "native_batch_norm.default")
+def batch_norm_of_training(
+    b: Builder,
+    input: Node,
+    weight: Node | None,
+    bias: Node | None,
+    running_mean: Node | None,
+    running_var: Node | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return batch_norm(b, [running_mean, running_var, weight, bias], input, momentum, eps, training)
+
+
+@form("native_layer_norm.default")
+def layer_norm(
+    b: Builder, input: Node, normalized_shape: Sequence[int], weight: Node | None, bias: Node | None, eps: float
+) -> Any:
+    options: dict[str, Any] = {"normalized_shape": list(normalized_shape), "eps": eps}
+    if weight is None:
+        if bias is not None:
+            raise b.no_form("with a bias and no weight has no form in a network of dlprim")
+        options["elementwise_affine"] = False
+    elif bias is None:
+        options["bias"] = False
+    wants = b.used(1) or b.used(2)
+    if wants:
+        options["return_statistics"] = True
+    return b.layer("LayerNorm", [input], options, [weight, bias], results=3 if wants else 1)
+
+
+@form("native_group_norm.default")
+def group_norm(b: Builder, input: Node, weight: Node | None, bias: Node | None, group: int, eps: float) -> Any:
+    if (weight is None) != (bias is None):
+        raise b.no_form("with one of weight and bias has no form in a network of dlprim")
+    options: dict[str, Any] = {"num_groups": group, "eps": eps}
+    if weight is None:
+        options["affine"] = False
+    wants = b.used(1) or b.used(2)
+    if wants:
+        options["return_statistics"] = True
+    return b.layer("GroupNorm", [input], options, [weight, bias], results=3 if wants else 1)
+
+
+@form("native_dropout.default")
+def dropout(b: Builder, input: Node, p: float, train: bool | None) -> Any:
+    return [b.layer("Dropout", [input], {"p": float(p)}) if train is not False else b.tensor(input), None]
+
+
+@form("dropout.default")
+def whole_dropout(b: Builder, input: Node, p: float, train: bool) -> Any:
+    return dropout(b, input, p, train)[0]
+
+
+@form("_softmax.default", "softmax.int")
+def softmax(b: Builder, self: Node, dim: int) -> Any:
+    return b.layer("Softmax", [self], {"axis": dim})
+
+
+@form("_log_softmax.default", "log_softmax.int")
+def log_softmax(b: Builder, self: Node, dim: int) -> Any:
+    return b.layer("Softmax", [self], {"axis": dim, "log": True})
+
+
+@form("nll_loss_forward.default", "nll_loss2d_forward.default")
+def nll_loss(b: Builder, self: Node, target: Node, weight: Node | None, reduction: int, ignore_index: int) -> Any:
+    options: dict[str, Any] = {"reduce": ("none", "mean", "sum")[reduction], "ignore_index": ignore_index}
+    wants = b.used(1)
+    if wants:
+        options["return_weight"] = True
+    return b.layer(
+        "NLLLoss", [self, target] + ([weight] if weight is not None else []), options, results=2 if wants else 1
+    )
+
+
+# Pooling and images.
+
+
+def pooling(b: Builder, input: Node, options: dict[str, Any], results: int = 1) -> Any:
+    if b.rank(input) < 3:
+        raise b.no_form("of an image without a batch has no form in a network of dlprim")
+    return b.layer("Pooling", [input], options, results=results)
+
+
+@form("max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
+def max_pool(
+    b: Builder,
+    self: Node,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Any:
+    count = b.rank(self) - 2
+    options: dict[str, Any] = {"mode": "max", "kernel": spread(kernel_size, count)}
+    options["stride"] = spread(stride or kernel_size, count)
+    options["pad"] = spread(padding, count)
+    options["dilate"] = spread(dilation, count)
+    options["ceil_mode"] = ceil_mode
+    if b.used(1):
+        options["positions"] = "image"
+    return pooling(b, self, options, 2 if b.used(1) else 1)
+
+
+@form("avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default")
+def avg_pool(
+    b: Builder,
+    self: Node,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Any:
+    count = b.rank(self) - 2
+    options: dict[str, Any] = {"mode": "avg", "kernel": spread(kernel_size, count)}
+    options["stride"] = spread(stride or kernel_size, count)
+    options["pad"] = spread(padding, count)
+    options["ceil_mode"] = ceil_mode
+    options["count_include_pad"] = count_include_pad
+    divisor = b.arguments(b.node).get("divisor_override")
+    if divisor:
+        options["divisor_override"] = divisor
+    return pooling(b, self, options)
+
+
+def spread(values: Sequence[int], count: int) -> list[int]:
+    """One number for each dimension of images."""
+    return list(values) * (count if len(values) == 1 else 1)
+
+
+@form(
+    "_adaptive_avg_pool2d.default",
+    "_adaptive_avg_pool3d.default",
+    "adaptive_avg_pool2d.default",
+    "adaptive_avg_pool3d.default",
+)
+@form("adaptive_avg_pool1d.default")
+def adaptive_pool(b: Builder, self: Node, output_size: Sequence[int]) -> Any:
+    if all(size == 1 for size in output_size):
+        return pooling(b, self, {"mode": "avg", "global": True})
+    return pooling(b, self, {"mode": "avg", "output": list(output_size)})
+
+
+@form("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
+def upsample_nearest(b: Builder, input: Node, output_size: Any, scale_factors: Any) -> Any:
+    return resize(b, input, "nearest", scale_factors)
+
+
+@form("_upsample_nearest_exact1d.vec", "_upsample_nearest_exact2d.vec", "_upsample_nearest_exact3d.vec")
+def upsample_exact(b: Builder, input: Node, output_size: Any, scale_factors: Any) -> Any:
+    return resize(b, input, "nearest-exact", scale_factors)
+
+
+@form("upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec")
+def upsample_linear(b: Builder, input: Node, align_corners: bool, scale_factors: Any) -> Any:
+    return resize(b, input, "linear", scale_factors, align_corners=align_corners)
+
+
+@form("upsample_bicubic2d.vec")
+def upsample_cubic(b: Builder, input: Node, align_corners: bool, scale_factors: Any) -> Any:
+    return resize(b, input, "cubic", scale_factors, align_corners=align_corners)
+
+
+@form("_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec")
+def upsample_antialias(b: Builder, input: Node, align_corners: bool, scale_factors: Any) -> Any:
+    method = "cubic" if "bicubic" in str(b.node.target) else "linear"
+    return resize(b, input, method, scale_factors, align_corners=align_corners, antialias=True)
+
+
+def resize(b: Builder, input: Node, method: str, scales: Sequence[float] | None, **options: Any) -> Any:
+    options |= {"method": method, "output": b.sizes(b.node)[2:]}
+    if scales:
+        options["scales"] = [float(scale) for scale in scales]
+    return b.layer("Resize", [input], options)
+
+
+@form("grid_sampler_2d.default")
+def grid_sampler(
+    b: Builder, input: Node, grid: Node, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    options = {
+        "mode": ("bilinear", "nearest", "bicubic")[interpolation_mode],
+        "padding_mode": ("zeros", "border", "reflection")[padding_mode],
+        "align_corners": align_corners,
+    }
+    return b.layer("GridSample", [input, grid], options)
+
+
+@form("constant_pad_nd.default")
+def constant_pad(b: Builder, self: Node, pad: Sequence[int], value: float) -> Any:
+    return b.layer("Pad", [self], {"pads": list(pad), "value": float(value)})
+
+
+@form("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
+def reflection_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
+    return b.layer("Pad", [self], {"pads": list(padding), "mode": "reflect"})
+
+
+@form("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
+def replication_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
+    return b.layer("Pad", [self], {"pads": list(padding), "mode": "replicate"})
+
+
+# Elements that change places.
+
+
+@form(
+    "view.default",
+    "_unsafe_view.default",
+    "reshape.default",
+    "unflatten.int",
+    "flatten.using_ints",
+    "unsqueeze.default",
+)
+@form("squeeze.default", "squeeze.dim", "squeeze.dims", "_reshape_alias.default")
+def reshape(b: Builder, self: Node) -> Any:
+    return b.reshape(self, b.sizes(self), b.sizes(b.node))
+
+
+@form(
+    "clone.default",
+    "contiguous.default",
+    "alias.default",
+    "detach.default",
+    "lift_fresh_copy.default",
+    "lift_fresh.default",
+)
+def same(b: Builder, self: Node) -> Any:
+    return b.tensor(self)
+
+
+@form("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "type_as.default")
+def to(b: Builder, self: Node) -> Any:
+    wanted = b.value(b.node).dtype
+    return b.tensor(self) if wanted == b.value(self).dtype else b.layer("Cast", [self], {"dtype": b.dtype(wanted)})
+
+
+@form("expand.default")
+def expand(b: Builder, self: Node) -> Any:
+    return b.expand(self, b.sizes(self), b.sizes(b.node), b.value(self).dtype)
+
+
+@form("repeat.default")
+def repeat(b: Builder, self: Node, repeats: Sequence[Any]) -> Any:
+    name, before = b.tensor(self), [1] * (len(repeats) - b.rank(self)) + b.sizes(self)
+    if all(same_size(size, 1) or same_size(times, 1) for size, times in zip(before, repeats, strict=True)):
+        shaped = b.reshape(self, b.sizes(self), before)
+        return b.expand(shaped, before, b.sizes(b.node), b.value(self).dtype)
+    name = b.reshape(self, b.sizes(self), before)
+    for dim, times in enumerate(repeats):
+        if times != 1:
+            name = b.layer("Concat", [name] * times, {"dim": dim})
+    return name
+
+
+@form("permute.default")
+def permute(b: Builder, self: Node, dims: Sequence[int]) -> Any:
+    return transposed(b, self, "permute", {"dims": dims})
+
+
+@form("transpose.int")
+def transpose(b: Builder, self: Node, dim0: int, dim1: int) -> Any:
+    return transposed(b, self, "transpose", {"dim0": dim0, "dim1": dim1})
+
+
+@form("t.default")
+def t(b: Builder, self: Node) -> Any:
+    return transposed(b, self, "t", {}) if b.rank(self) == 2 else b.tensor(self)
+
+
+def transposed(b: Builder, x: Node, kind: str, given: dict[str, Any]) -> Any:
+    order = permutation(b.rank(x), kind, given)
+    return b.tensor(x) if order == sorted(order) else b.layer("Transpose", [x], {"dims": order})
+
+
+@form("flip.default")
+def flip(b: Builder, self: Node, dims: Sequence[int]) -> Any:
+    return b.layer("Flip", [self], {"dims": [d % b.rank(self) for d in dims]})
+
+
+@form("cat.default")
+def cat(b: Builder, tensors: Sequence[Node], dim: int) -> Any:
+    full = [x for x in tensors if not (b.rank(x) == 1 and same_size(b.sizes(x)[0], 0))]
+    return b.layer("Concat", full, {"dim": dim % b.rank(b.node)}) if len(full) > 1 else b.tensor(full[0])
+
+
+@form("stack.default")
+def stack(b: Builder, tensors: Sequence[Node], dim: int) -> Any:
+    dim %= b.rank(b.node)
+    before = b.sizes(tensors[0])
+    names = [b.reshape(x, before, [*before[:dim], 1, *before[dim:]]) for x in tensors]
+    return b.layer("Concat", names, {"dim": dim}) if len(names) > 1 else names[0]
+
+
+def cut(b: Builder, x: Node | str, dim: int, begin: Any, end: Any, size: Any) -> str:
+    """The elements from begin on in front of end of one dimension, which has this size."""
+    if begin == 0 and same_size(end, size):
+        return b.tensor(x)
+    return str(b.layer("Slice", [x], {"dim": dim, "begin": begin, "end": end}))
+
+
+@form("slice.Tensor")
+def slice_(b: Builder, self: Node, dim: int, start: int | None, end: Any, step: int) -> Any:
+    dim %= b.rank(self)
+    size = b.sizes(self)[dim]
+    if is_open(size):
+        if (start or 0) == 0 and step == 1 and same_size(b.sizes(b.node)[dim], size):
+            return b.tensor(self)
+        raise b.no_form("cuts a dimension that depends on the batch, which has no form in a network of dlprim")
+    begin, end = bounded(start, 0, size), bounded(end, size, size)
+    if step == 1:
+        return cut(b, self, dim, begin, end, size)
+    return b.layer("Gather", [self, b.constant(torch.arange(begin, end, step))], {"mode": "rows", "dim": dim})
+
+
+def bounded(at: Any, default: int, size: int) -> int:
+    """A bound of a slice as Python means it."""
+    if at is None:
+        return default
+    at = hint(at)
+    return int(min(max(at + size if at < 0 else at, 0), size))
+
+
+@form("select.int")
+def select(b: Builder, self: Node, dim: int, index: int) -> Any:
+    dim %= b.rank(self)
+    sizes = b.sizes(self)
+    begin = index if index >= 0 or is_open(sizes[dim]) else index + sizes[dim]
+    name = cut(b, self, dim, begin, begin + 1, sizes[dim])
+    return b.reshape(name, [*sizes[:dim], 1, *sizes[dim + 1 :]], [*sizes[:dim], *sizes[dim + 1 :]])
+
+
+@form("split.Tensor", "split_with_sizes.default", "chunk.default", "unsafe_split.Tensor", "split.sizes")
+def split(b: Builder, self: Node) -> Any:
+    dim = b.arguments(b.node)["dim"] % b.rank(self)
+    size = b.sizes(self)[dim]
+    parts, begin = [], 0
+    for i, part in enumerate(b.value(b.node)):
+        end = begin + part.shape[dim]
+        parts.append(cut(b, self, dim, begin, end, size) if b.used(i) else None)
+        begin = end
+    return parts
+
+
+@form("unbind.int")
+def unbind(b: Builder, self: Node, dim: int) -> Any:
+    return [select(b, self, dim, i) if b.used(i) else None for i in range(len(b.value(b.node)))]
+
+
+@form("roll.default")
+def roll(b: Builder, self: Node, shifts: Sequence[int], dims: Sequence[int]) -> Any:
+    if not dims:
+        raise b.no_form("without dims has no form in a network of dlprim")
+    name = b.tensor(self)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = b.sizes(self)[dim]
+        if shift % size:
+            behind = size - shift % size
+            parts = [cut(b, name, dim, behind, size, size), cut(b, name, dim, 0, behind, size)]
+            name = b.layer("Concat", parts, {"dim": dim % b.rank(self)})
+    return name
+
+
+@form("slice_scatter.default")
+def slice_scatter(b: Builder, self: Node, src: Node, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    dim %= b.rank(self)
+    size = b.sizes(self)[dim]
+    begin, behind = bounded(start, 0, size), bounded(end, size, size)
+    if step != 1:
+        raise b.no_form("with a step has no form in a network of dlprim")
+    parts = [cut(b, self, dim, 0, begin, size)] if begin else []
+    parts += [b.tensor(src)] + ([cut(b, self, dim, behind, size, size)] if behind < size else [])
+    return b.layer("Concat", parts, {"dim": dim}) if len(parts) > 1 else parts[0]
+
+
+@form("select_scatter.default")
+def select_scatter(b: Builder, self: Node, src: Node, dim: int, index: int) -> Any:
+    dim %= b.rank(self)
+    sizes = b.sizes(self)
+    begin = index % sizes[dim]
+    one = b.reshape(src, b.sizes(src), [*sizes[:dim], 1, *sizes[dim + 1 :]])
+    parts = [cut(b, self, dim, 0, begin, sizes[dim])] if begin else []
+    parts += [one] + ([cut(b, self, dim, begin + 1, sizes[dim], sizes[dim])] if begin + 1 < sizes[dim] else [])
+    return b.layer("Concat", parts, {"dim": dim}) if len(parts) > 1 else one
+
+
+# Indices.
+
+
+@form("index_select.default")
+def index_select(b: Builder, self: Node, dim: int, index: Node) -> Any:
+    return b.layer("Gather", [self, index], {"mode": "rows", "dim": dim})
+
+
+@form("gather.default")
+def gather(b: Builder, self: Node, dim: int, index: Node) -> Any:
+    return b.layer("Gather", [self, index], {"mode": "elements", "dim": dim})
+
+
+@form("index.Tensor", "_unsafe_index.Tensor")
+def index(b: Builder, self: Node, indices: Sequence[Node | None]) -> Any:
+    dims = [d for d, given in enumerate(indices) if given is not None]
+    given = [x for x in indices if x is not None]
+    if any(b.value(x).dtype in (torch.bool, torch.uint8) for x in given):
+        raise b.no_form("by a mask has a size that depends on values, which networks of dlprim lack")
+    if len(given) == 1:
+        return b.layer("Gather", [self, given[0]], {"mode": "rows", "dim": dims[0]})
+    shape = list(torch.broadcast_shapes(*(tuple(b.sizes(x)) for x in given)))  # type: ignore[no-untyped-call]
+    parts = []
+    for x in given:
+        wide = b.expand(x, b.sizes(x), shape, b.value(x).dtype)
+        if b.value(x).dtype != b.value(given[0]).dtype:
+            wide = b.layer("Cast", [wide], {"dtype": b.dtype(b.value(given[0]).dtype)})
+        parts.append(b.reshape(wide, shape, [*shape, 1]))
+    return b.layer("Gather", [self, b.layer("Concat", parts, {"dim": len(shape)})], {"mode": "dims", "dims": dims})
+
+
+@form("topk.default")
+def topk(b: Builder, self: Node, k: int, dim: int, largest: bool) -> Any:
+    return b.layer("TopK", [self], {"k": k, "dim": dim, "largest": largest}, results=2)
+
+
+@form("sort.default", "sort.stable")
+def sort(b: Builder, self: Node, dim: int, descending: bool) -> Any:
+    return b.layer("Sort", [self], {"dim": dim, "descending": descending}, results=2)
+
+
+@form("argmax.default", "argmin.default")
+def arg_reduce(b: Builder, self: Node, dim: int | None, keepdim: bool) -> Any:
+    options: dict[str, Any] = {"method": "max" if "argmax" in str(b.node.target) else "min", "values": False}
+    options |= {"keep_dim": keepdim} if dim is None else {"dim": [dim], "keep_dim": keepdim}
+    return b.layer("ArgReduce", [self], options)
+
+
+@form("max.dim", "min.dim")
+def extreme(b: Builder, self: Node, dim: int, keepdim: bool) -> Any:
+    method = "max" if "max" in str(b.node.target) else "min"
+    return b.layer("ArgReduce", [self], {"method": method, "dim": [dim], "keep_dim": keepdim}, results=2)
+
+
+@form("cumsum.default", "cumprod.default")
+def scan(b: Builder, self: Node, dim: int) -> Any:
+    source: Any = self
+    if b.value(self).dtype != b.value(b.node).dtype:
+        source = b.layer("Cast", [self], {"dtype": b.dtype(b.value(b.node).dtype)})
+    return b.layer("Scan", [source], {"method": "sum" if "cumsum" in str(b.node.target) else "prod", "dim": dim})
+
+
+# Sums.
+
+
+@form("mean.dim")
+def mean(b: Builder, self: Node, dim: Sequence[int] | None, keepdim: bool, dtype: torch.dtype | None) -> Any:
+    if b.value(self).dtype != torch.float32 or dtype not in (None, torch.float32):
+        return None
+    return b.layer(
+        "Reduction", [self], {"method": "mean", "dims": list(dim or range(b.rank(self))), "keep_dim": keepdim}
+    )
+
+
+@form("var.correction", "var_mean.correction")
+def variance(b: Builder, self: Node, dim: Sequence[int] | None, correction: float | None, keepdim: bool) -> Any:
+    axes = sorted(d % b.rank(self) for d in (dim or range(b.rank(self))))
+    text = ",".join(map(str, axes))
+    count = math.prod(b.option(b.sizes(self)[d]) for d in axes)
+    dtype = b.value(self).dtype
+    middle = b.pointwise(f"y0 = mean[{text}](x0)", [self], dtype)
+    scale = 1 / max(count - (1 if correction is None else correction), 0) if count != correction else math.nan
+    squares = b.pointwise(f"y0 = sum[{text}]((x0 - x1) * (x0 - x1))", [self, middle], dtype, keep_dim=keepdim)
+    found = b.pointwise("y0 = x0 * p0", [squares], dtype, scalars=[scale])
+    if "var_mean" not in str(b.node.target):
+        return found
+    kept = [1 if d in axes else size for d, size in enumerate(b.sizes(self))]
+    return [found, b.reshape(middle, kept, list(b.value(b.node)[1].shape))]
+
+
+# Tensors that the graph makes.
+
+
+@form("full.default")
+def full(b: Builder, size: Sequence[Any], fill_value: float) -> Any:
+    ones, dtype = [1] * len(size), b.value(b.node).dtype
+    return b.expand(b.constant(torch.full(ones, fill_value, dtype=dtype)), ones, list(size), dtype)
+
+
+@form("full_like.default")
+def full_like(b: Builder, fill_value: float) -> Any:
+    return full(b, b.sizes(b.node), fill_value)
+
+
+@form("zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "new_empty.default")
+def zeros(b: Builder) -> Any:
+    return full(b, b.sizes(b.node), 0)
+
+
+@form("ones.default", "ones_like.default", "new_ones.default")
+def ones(b: Builder) -> Any:
+    return full(b, b.sizes(b.node), 1)
+
+
+@form("scalar_tensor.default")
+def scalar_tensor(b: Builder, s: float) -> Any:
+    return b.constant(torch.tensor(s, dtype=b.value(b.node).dtype))
+
+
+@form("arange.start_step", "arange.start", "arange.default")
+def arange(b: Builder, end: Any) -> Any:
+    given = b.arguments(b.node)
+    numbers = [b.option(given.get(name, default)) for name, default in (("start", 0), ("end", 0), ("step", 1))]
+    return b.constant(torch.arange(*numbers, dtype=b.value(b.node).dtype))

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""Exported networks, run by the command dlprim_run, against PyTorch on the CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import dlprim_torch
+import h5py  # type: ignore[import-untyped]
+import numpy
+import pytest
+import torch
+from networks import torchvision_models
+from torch import nn
+from torch.nn import functional as F
+
+BOUND = 1e-4  # of a tensor's scale
+
+
+class Exported:
+    """A network in a folder, and what dlprim_run makes of it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.net, self.weights = folder / "net.json", folder / "net.h5"
+        self.folder = folder
+        self.tool = pathlib.Path(os.environ.get("DLPRIM_TOOLS", "")) / "dlprim_run"
+        if not self.tool.exists():
+            pytest.skip("DLPRIM_TOOLS names no folder with dlprim_run")
+
+    def export(self, model: nn.Module, inputs: Any, **options: Any) -> dict[str, Any]:
+        """Exports a model and returns its JSON."""
+        dlprim_torch.export(model, inputs, self.net, self.weights, **options)
+        return json.loads(self.net.read_text())  # type: ignore[no-any-return]
+
+    def run(self, feeds: dict[str, torch.Tensor], *options: str) -> dict[str, torch.Tensor]:
+        """The outputs that dlprim_run writes."""
+        source, made = self.folder / "in.h5", self.folder / "out.h5"
+        with h5py.File(source, "w") as file:
+            for name, tensor in feeds.items():
+                file[name] = tensor.numpy()
+        command = [self.tool, self.net, "-d", "cpu", "--weights", self.weights, "--inputs", source, "--outputs", made]
+        done = subprocess.run([*map(str, command), *options], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        with h5py.File(made) as file:
+            return {name: torch.from_numpy(numpy.array(file[name])) for name in file}
+
+    def check(
+        self, model: nn.Module, *inputs: torch.Tensor, others: Sequence[int] = (), **options: Any
+    ) -> dict[str, Any]:
+        """Compares a model with its network, also for other sizes of batches. Returns the network."""
+        config = self.export(model, inputs, **options)
+        names = [entry["name"] for entry in config["inputs"]]
+        for batch in (inputs[0].shape[0], *others):
+            given = [torch.cat([x] * batch)[:batch] for x in inputs]
+            with torch.no_grad():
+                wanted = torch.utils._pytree.tree_leaves(model(*given))
+            found = self.run(dict(zip(names, given, strict=True)))
+            for name, exact in zip(config["outputs"], wanted, strict=True):
+                assert found[name].shape == exact.shape
+                assert relative(found[name], exact) < BOUND, name
+        return config
+
+
+def relative(found: torch.Tensor, exact: torch.Tensor) -> float:
+    """The largest difference, over the largest magnitude."""
+    return ((found.double() - exact.double()).abs().max() / exact.double().abs().max().clamp(min=1e-30)).item()
+
+
+@pytest.fixture
+def exported(tmp_path: pathlib.Path) -> Exported:
+    """A network in a fresh folder."""
+    return Exported(tmp_path)
+
+
+class Encoder(nn.Module):
+    """Embeddings and PyTorch's own transformer layers, as in BERT."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(50, 32)
+        self.places = nn.Parameter(torch.randn(1, 12, 32))
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), 2)
+        self.first = nn.Parameter(torch.randn(1, 1, 32))
+
+    def forward(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
+        hidden = self.words(tokens) + self.places
+        hidden = torch.cat([self.first.expand(tokens.shape[0], -1, -1), hidden], 1)
+        hidden = self.layers(hidden)
+        return {"states": hidden, "pooled": hidden[:, 0].tanh()}
+
+
+class Block(nn.Module):
+    """A layer of GPT-2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.norm2 = nn.LayerNorm(32), nn.LayerNorm(32)
+        self.qkv, self.out = nn.Linear(32, 96), nn.Linear(32, 32)
+        self.up, self.down = nn.Linear(32, 128), nn.Linear(128, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x.shape
+        q, k, v = (t.view(batch, length, 4, 8).transpose(1, 2) for t in self.qkv(self.norm(x)).split(width, 2))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        x = x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+        return x
+
+
+class Decoder(nn.Module):
+    """A small GPT-2, whose last product shares the table of words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(50, 32), nn.Embedding(16, 32)
+        self.blocks = nn.Sequential(Block(), Block())
+        self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 50, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        hidden = self.words(tokens) + self.places(torch.arange(tokens.shape[1]))
+        return self.head(self.norm(self.blocks(hidden)))  # type: ignore[no-any-return]
+
+
+def small_cnn() -> nn.Sequential:
+    """Convolutions, norms, pooling and activations."""
+    norm = nn.BatchNorm2d(8)
+    nn.init.normal_(norm.running_mean)  # type: ignore[arg-type]
+    nn.init.uniform_(norm.running_var, 0.5, 2)  # type: ignore[arg-type]
+    nn.init.uniform_(norm.weight)
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), norm, nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, groups=2),
+        nn.GroupNorm(2, 8), nn.SiLU(), nn.Dropout(0.3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4),
+        nn.LogSoftmax(1),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_cnn(exported: Exported, batch: int) -> None:
+    """A small network in evaluation mode, with any batch: parameters keep their names."""
+    config = exported.check(small_cnn().eval(), torch.randn(batch, 3, 16, 16), others=[2, 5])
+    assert config["operators"][0]["params"] == ["0.weight", "0.bias"]
+    assert config["inputs"][0]["shape"] == [batch, 3, 16, 16]
+    assert "Dropout" not in {entry["type"] for entry in config["operators"]}
+
+
+def test_encoder(exported: Exported) -> None:
+    """BERT's layers. Outputs are called as the model calls them."""
+    config = exported.check(Encoder().eval(), torch.randint(0, 50, (2, 12)), others=[1, 3])
+    assert config["outputs"] == ["states", "pooled"]
+    assert sum(entry["type"] == "Attention" for entry in config["operators"]) == 2
+
+
+def test_decoder(exported: Exported) -> None:
+    """GPT-2's layers. Tied weights are one dataset."""
+    exported.check(Decoder().eval(), torch.randint(0, 50, (2, 12)), others=[1, 3])
+    with h5py.File(exported.weights) as file:
+        assert "words.weight" in file
+        assert "head.weight" not in file
+
+
+def test_resnet18(exported: Exported) -> None:
+    """A network of torchvision."""
+    exported.check(torchvision_models().resnet18(num_classes=10).eval(), torch.randn(2, 3, 64, 64), others=[1])
+
+
+class Expressions(nn.Module):
+    """Operators that are rows of rows.yaml, of several types, with reductions and numbers."""
+
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            torch.where(x > 0, x * 2.5 + 1, torch.exp(x).clamp(max=0.75)),
+            (x.abs() + 1).log2().sum(-1),
+            x.amax((1, 2), keepdim=True) - x.norm(dim=1, keepdim=True),
+            torch.div(n, 3, rounding_mode="floor") + n % 4,
+            (n > 2) & (n.sum(1, keepdim=True) != 5),
+            x.var(1) + torch.erf(x).mean(1) + x.masked_fill(x < 0, -1.0).prod(1),
+            n.float().sqrt() * x[:, 0, :5],
+        ]
+
+
+def test_expressions(exported: Exported) -> None:
+    """What eager calls compute by rows, networks compute by the same rows."""
+    exported.check(Expressions(), torch.randn(3, 4, 5), torch.randint(0, 9, (3, 5)), others=[2])
+
+
+class Places(nn.Module):
+    """Operators that move elements."""
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        a, b = x.chunk(2, 1)
+        index = torch.tensor([2, 0, 1])
+        return [
+            torch.stack([a, b], -1).flatten(1),
+            x[:, :, 1::2].roll((1, -2), (1, 2)),
+            x[:, index, index],
+            x[:, index].flip(2).unsqueeze(1).squeeze(1),
+            torch.cat([x, torch.zeros(x.shape[0], 1, 6)], 1),
+            F.pad(x, (1, 2, 0, 1), value=3.0).transpose(1, 2),
+            x.unbind(1)[2].repeat(1, 2),
+            F.pixel_shuffle(x.view(-1, 4, 2, 3), 2),
+            x.topk(3, dim=2).values + x.cumsum(2)[..., :3],
+            (x @ x.transpose(1, 2)) + x.new_ones(4),
+        ]
+
+
+def test_places(exported: Exported) -> None:
+    """Slices, gathers, joins and views."""
+    exported.check(Places(), torch.randn(3, 4, 6), others=[1])
