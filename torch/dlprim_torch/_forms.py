@@ -85,6 +85,31 @@ def elu(b: Builder, scale: float, input_scale: float) -> Any:
     return activation(b, "elu", {"alpha": "alpha"}) if scale == 1 and input_scale == 1 else None
 
 
+# Sums and products of two tensors, which layers in front of them can compute with their results.
+
+
+def elementwise(b: Builder, self: Any, other: Any, options: dict[str, Any]) -> Any:
+    both = isinstance(self, Node) and isinstance(other, Node)
+    if not both or not (b.value(self).dtype == b.value(other).dtype == torch.float32):
+        return None
+    return b.layer("Elementwise", [self, other], options)
+
+
+@form("add.Tensor")
+def add(b: Builder, self: Any, other: Any, alpha: float) -> Any:
+    return elementwise(b, self, other, {} if alpha == 1 else {"coef2": float(alpha)})
+
+
+@form("sub.Tensor")
+def sub(b: Builder, self: Any, other: Any, alpha: float) -> Any:
+    return elementwise(b, self, other, {"coef2": -float(alpha)})
+
+
+@form("mul.Tensor")
+def mul(b: Builder, self: Any, other: Any) -> Any:
+    return elementwise(b, self, other, {"operation": "prod"})
+
+
 # Products.
 
 

@@ -127,7 +127,7 @@ class Decoder(nn.Module):
         return self.head(self.norm(self.blocks(hidden)))  # type: ignore[no-any-return]
 
 
-def small_cnn() -> nn.Sequential:
+def small_cnn(dropout: float = 0.3) -> nn.Sequential:
     """Convolutions, norms, pooling and activations."""
     norm = nn.BatchNorm2d(8)
     nn.init.normal_(norm.running_mean)  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def small_cnn() -> nn.Sequential:
     nn.init.uniform_(norm.weight)
     return nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1), norm, nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, groups=2),
-        nn.GroupNorm(2, 8), nn.SiLU(), nn.Dropout(0.3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4),
+        nn.GroupNorm(2, 8), nn.SiLU(), nn.Dropout(dropout), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4),
         nn.LogSoftmax(1),
     )  # fmt: skip
 
@@ -212,3 +212,97 @@ class Places(nn.Module):
 def test_places(exported: Exported) -> None:
     """Slices, gathers, joins and views."""
     exported.check(Places(), torch.randn(3, 4, 6), others=[1])
+
+
+class Losses(nn.Module):
+    """A model that returns its loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = small_cnn(dropout=0)
+
+    def forward(self, images: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        scores = self.net(images)
+        return {"scores": scores, "loss": F.nll_loss(scores, labels)}
+
+
+def test_training_step(exported: Exported) -> None:
+    """Loss, gradients and running statistics of a model that was exported in training mode."""
+    model = Losses().train()
+    images, labels = torch.randn(4, 3, 16, 16), torch.tensor([1, 3, 0, 1])
+    exported.export(model, (images, labels))
+    gradients = exported.folder / "g.h5"
+    found = exported.run({"images": images, "labels": labels}, "--train", "--grads", str(gradients))
+    wanted = model(images, labels)
+    wanted["loss"].backward()
+    assert relative(found["loss"].flatten(), wanted["loss"].detach().flatten()) < BOUND
+    for name in ("net.1.running_mean", "net.1.running_var"):
+        assert relative(found[name], model.get_buffer(name)) < BOUND
+    with h5py.File(gradients) as file:
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None
+            # The first bias stands in front of a norm: its gradient is 0 but for rounding.
+            if name != "net.0.bias":
+                assert relative(torch.from_numpy(numpy.array(file[name])), parameter.grad) < BOUND, name
+
+
+def test_dropout(exported: Exported) -> None:
+    """Dropout is there in training mode: it scales what it keeps."""
+    model = nn.Sequential(nn.Linear(8, 64), nn.Dropout(0.25)).train()
+    x = torch.randn(50, 8)
+    exported.export(model, x)
+    found, whole = exported.run({"input": x}, "--train")["output"], model.eval()(x).detach()
+    kept = found != 0
+    assert 0.7 < kept.float().mean() < 0.8
+    assert relative(found[kept], whole[kept] / 0.75) < BOUND
+
+
+def test_train(exported: Exported) -> None:
+    """dlprim_train learns with an exported network, whose batch it chooses."""
+    model = nn.Sequential(
+        nn.Flatten(), nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 2)
+    )
+    exported.export(model.train(), torch.randn(2, 1, 8, 8), loss="cross_entropy")
+    labels = torch.arange(200) % 2
+    images = torch.randn(200, 1, 8, 8) + labels.view(-1, 1, 1, 1)
+    numpy.save(exported.folder / "x.npy", images.numpy())
+    numpy.save(exported.folder / "y.npy", labels.int().numpy())
+    files = {"inputs": "x.npy", "labels": "y.npy"}
+    config: dict[str, Any] = {
+        "net": "net.json",
+        "weights": "net.h5",
+        "data": {"type": "npy", "train": files, "test": files},
+    }
+    config |= {"batch": 20, "epochs": 3, "solver": {"type": "adam", "learning_rate": 0.01}}
+    (exported.folder / "train.json").write_text(json.dumps(config))
+    command = [exported.tool.with_name("dlprim_train"), exported.folder / "train.json", "-d", "cpu"]
+    done = subprocess.run([*map(str, command), "--out", str(exported.folder / "run")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(exported.folder / "run" / "model.h5") as file:
+        trained = {name: torch.from_numpy(numpy.array(file[name])) for name in model.state_dict() if name in file}
+    model.load_state_dict(trained, strict=False)
+    assert (model.eval()(images).argmax(1) == labels).float().mean() > 0.9
+
+
+class Missing(nn.Module):
+    """A model with an operator that networks lack."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        sizes: torch.Tensor = torch.linalg.svdvals(self.layer(x))
+        return sizes.sum()
+
+
+def test_errors(exported: Exported) -> None:
+    """One sentence that says what is wrong, and where."""
+    with pytest.raises(NotImplementedError) as error:
+        exported.export(Missing(), torch.randn(3, 4))
+    assert "svd" in str(error.value)
+    assert "test_export.py line" in str(error.value)
+    assert str(error.value).count("\n") == 0
+    with pytest.raises(ValueError, match="cross_entropy, mse, not 'hinge'"):
+        exported.export(nn.Linear(2, 2), torch.randn(3, 2), loss="hinge")
+    assert not exported.net.exists()
