@@ -8,6 +8,7 @@
 #include "distributed/backend.hpp"
 #include "distributed/lane.hpp"
 #include "fallback/fallback.hpp"
+#include "function/function.hpp"
 #include "ops/row_program.hpp"
 
 #include <dlprim/compile_wait.hpp>
@@ -162,6 +163,14 @@ py::list row_programs(const std::string& name, const std::string& overload, std:
     return made;
 }
 
+std::unique_ptr<Function> make_function(int device, const std::string& json, std::string name,
+                                        std::vector<std::string> constants, bool training) {
+    return std::make_unique<Function>(
+        device, json,
+        dp::FunctionOptions{
+            .name = std::move(name), .constants = std::move(constants), .training = training});
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
@@ -194,6 +203,10 @@ PYBIND11_MODULE(_C, m) {
     m.def("set_fallback_mode", &set_fallback_mode);
     m.def("distributed_backend", &distributed_backend);
     m.def("row_overloads", &row_overloads);
+    py::class_<Function>(m, "Function")
+        .def(py::init(&make_function), no_gil, py::arg("device"), py::arg("json"), py::arg("name"),
+             py::arg("constants"), py::arg("training"))
+        .def("__call__", &Function::operator(), no_gil);
     m.def("row_programs", &row_programs);
 }
 

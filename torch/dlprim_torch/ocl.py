@@ -310,14 +310,22 @@ def is_bf16_supported() -> bool:
 # What runs on the CPU.
 
 
+_eager: dict[str, int] = {}  # operators that torch.compile's backend leaves to eager calls
+
+
 def fallbacks() -> dict[str, int]:
-    """How often each operator that has no kernel here ran on the CPU."""
-    return dict(_state.module().fallback_counts())
+    """How often each operator that has no kernel here ran on the CPU.
+
+    "eager aten.x" counts graphs of torch.compile in which the operator runs eagerly on the device between planned
+    regions.
+    """
+    return {**_state.module().fallback_counts(), **{f"eager {name}": count for name, count in _eager.items()}}
 
 
 def reset_fallbacks() -> None:
     """Sets these counts to 0."""
     _state.module().reset_fallback_counts()
+    _eager.clear()
 
 
 def fallback_mode() -> str:

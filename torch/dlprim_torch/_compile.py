@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+"""torch.compile(model, backend="dlprim"): the graphs of a model on "ocl" as functions that dlprim plans as a whole.
+
+Dynamo and AOTAutograd give a forward and a backward graph of ATen operators. What graph_of has a form for becomes a few
+regions, each of which is one dlprim function; what has none runs eagerly between them, named in torch.ocl.fallbacks().
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import operator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.utils._python_dispatch import _disable_current_modes
+
+from . import _gradient_forms, _state  # noqa: F401  # forms that only graphs of torch.compile have
+from ._graph import Builder, NoForm, graph_of
+
+log = logging.getLogger(__name__)  # shown by TORCH_LOGS=+dlprim_torch._compile
+
+MOST_SHAPES = 64  # for which one graph with open sizes is kept
+
+# What only shows a tensor in another way. It costs nothing eagerly, and would be a copy as a function's result.
+VIEWS = {
+    getattr(getattr(torch.ops.aten, name), overload)
+    for name, overload in (
+        ("view", "default"),
+        ("_unsafe_view", "default"),
+        ("t", "default"),
+        ("transpose", "int"),
+        ("permute", "default"),
+        ("unsqueeze", "default"),
+        ("squeeze", "dim"),
+        ("squeeze", "dims"),
+        ("expand", "default"),
+        ("alias", "default"),
+        ("detach", "default"),
+    )
+}
+
+
+def backend(
+    module: GraphModule, examples: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None
+) -> Callable[..., Any]:
+    """The backend "dlprim" of torch.compile. It has one mode, which every `mode` means, and no options."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    from ._export import decompositions
+
+    if options:
+        names = ", ".join(options)
+        raise ValueError(f'The backend "dlprim" of torch.compile has no options, and was given {names}.')
+    return aot_autograd(
+        fw_compiler=compile_training,
+        bw_compiler=compile_training,
+        inference_compiler=compile_inference,
+        decompositions=decompositions(),
+    )(module, examples)
+
+
+def compile_training(module: GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+    """A forward graph that a backward graph follows, or that one: weights change between calls."""
+    return boxed(compiled(module, set(), True))
+
+
+def compile_inference(module: GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+    """A graph without a backward one. What is packed of its weights is kept until they change."""
+    context = torch._guards.TracingContext.try_get()
+    known = context.fw_metadata if context is not None else None
+    return boxed(compiled(module, set(known.static_input_indices if known is not None else ()), False))
+
+
+def boxed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The form in which AOTAutograd hands over arguments, so that they can be freed early."""
+    from torch._functorch.aot_autograd import make_boxed_func  # type: ignore[attr-defined]
+
+    return make_boxed_func(function)
+
+
+def compiled(module: GraphModule, constants: set[int], training: bool) -> Callable[..., Any]:
+    """The graph as a callable. `constants`: the placeholders whose tensors seldom change."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    if any(isinstance(size, torch.SymInt) for node in placeholders for size in open_sizes(node)):
+        return BySizes(module, constants, training)
+    with _disable_current_modes():  # numbers of the graph are real
+        return in_regions(module, {placeholders[i] for i in constants if i < len(placeholders)}, training)
+
+
+def open_sizes(node: Node) -> Iterable[Any]:
+    """What is given of sizes by a placeholder."""
+    value = node.meta.get("val")
+    return [*value.shape, *value.stride()] if isinstance(value, torch.Tensor) else [value]
+
+
+class BySizes:
+    """A graph with open sizes, as a graph of its own for each set of sizes that comes."""
+
+    def __init__(self, module: GraphModule, constants: set[int], training: bool) -> None:
+        self.module, self.constants, self.training = module, constants, training
+        self.known: OrderedDict[tuple[Any, ...], Callable[..., Any]] = OrderedDict()
+
+    def __call__(self, *inputs: Any) -> Any:
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        key = tuple((x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in inputs)
+        if key not in self.known:
+            if len(self.known) >= MOST_SHAPES:
+                self.known.popitem(last=False)
+            self.known[key] = self.specialised(inputs, tensors)
+        self.known.move_to_end(key)
+        return self.known[key](*tensors)
+
+    def specialised(self, inputs: Sequence[Any], tensors: Sequence[torch.Tensor]) -> Callable[..., Any]:
+        """The graph for the sizes of these inputs, called on the tensors among them."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        def run(*given: torch.Tensor) -> Any:
+            rest = iter(given)
+            return self.module(*(next(rest) if isinstance(x, torch.Tensor) else x for x in inputs))
+
+        with _disable_current_modes(), torch.no_grad():
+            mode = FakeTensorMode(allow_non_fake_inputs=True)
+            fakes = [mode.from_tensor(x.detach()) for x in tensors]
+            made = make_fx(run)(*fakes)
+            at = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
+            return compiled(made, {at.index(i) for i in self.constants if i in at}, self.training)
+
+
+def in_regions(module: GraphModule, constants: set[Node], training: bool) -> Callable[..., Any]:
+    """The graph with what has forms as regions."""
+    from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
+
+    names = {node.name for node in constants}
+    eager = show_results(module)
+    lacking = without_form(module) | eager
+    for name in sorted({str(node.target) for node in lacking - eager if node.target is not operator.getitem}):
+        log.info("%s has no form in a network and runs eagerly", name)
+        note_eager(name)
+    parts = partitions(module, lacking)
+    fused = fuse_by_partitions(module, parts, prefix="region", always_return_tuple=True)
+    for name, child in list(fused.named_children()):
+        if name.startswith("region") and isinstance(child, GraphModule):
+            call = next(node for node in fused.graph.nodes if node.op == "call_module" and node.target == name)
+            fixed = [i for i, node in enumerate(call.all_input_nodes) if node.name in names]
+            setattr(fused, name, Region(child, fixed, training))
+    fused.recompile()
+    return fused
+
+
+def partitions(module: GraphModule, lacking: set[Node]) -> list[dict[Node, int | None]]:
+    """The nodes with forms, in as few parts as the others between them allow."""
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    supported = [node for node in calls if node not in lacking]
+    if not supported:
+        return []
+    if not returns_to(supported, lacking):
+        return [dict.fromkeys(supported)]
+    from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    from torch.fx.passes.operator_support import create_op_support
+
+    known = set(supported)
+    partitioner = CapabilityBasedPartitioner(
+        module,
+        create_op_support(lambda modules, node: node in known),
+        allows_single_node_partition=True,
+    )
+    return [part.nodes for part in partitioner.propose_partitions()]
+
+
+def returns_to(supported: Sequence[Node], lacking: set[Node]) -> bool:
+    """Whether a supported node reads what a lacking one has made of the result of another."""
+    behind: set[Node] = set()
+    known = set(supported)
+    for node in supported[0].graph.nodes:
+        after = any(x in behind or x in known for x in node.all_input_nodes)
+        if node in lacking and after:
+            behind.add(node)
+        if node in known and any(x in behind for x in node.all_input_nodes):
+            return True
+    return False
+
+
+def show_results(module: GraphModule) -> set[Node]:
+    """Gives outputs of the graph that are views nodes of their own, and returns these."""
+    graph = module.graph
+    output = next(node for node in graph.nodes if node.op == "output")
+    made: dict[Node, Node] = {}
+
+    def shown(node: Any) -> Any:
+        if not isinstance(node, Node) or node.op != "call_function" or node.target not in VIEWS:
+            return node
+        if node not in made:
+            source = shown(node.args[0])
+            with graph.inserting_before(output):
+                copy = graph.node_copy(node)
+            copy.args = (source, *node.args[1:])
+            if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
+                copy.target = torch.ops.aten.reshape.default  # strides may differ from those that were traced
+            made[node] = copy
+        return made[node]
+
+    output.args = (torch.fx.node.map_arg(output.args[0], shown),)
+    graph.eliminate_dead_code()
+    module.recompile()
+    return set(made.values())
+
+
+def without_form(module: GraphModule) -> set[Node]:
+    """The nodes that a region cannot have."""
+    builder = Builder(module, {}, {})
+    found = set()
+    for node in module.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            builder.values[node] = node.name
+            continue
+        if node.target is operator.getitem:
+            if node.args[0] in found:
+                found.add(node)
+                builder.values[node] = node.name
+                continue
+        elif node.op == "get_attr":
+            builder.values[node] = node.name
+            continue
+        elif not is_of_device(node) or is_bound_to_order(node):
+            found.add(node)
+            builder.values[node] = stand_in(node)
+            continue
+        try:
+            builder.visit(node)
+        except NoForm:
+            found.add(node)
+            builder.values[node] = stand_in(node)
+    return found
+
+
+def stand_in(node: Node) -> Any:
+    """Names for a node's results."""
+    value = node.meta.get("val")
+    return [f"{node.name}.{i}" for i in range(len(value))] if isinstance(value, (tuple, list)) else node.name
+
+
+def is_of_device(node: Node) -> bool:
+    """Whether all tensors of a call are on the device and have elements; numbers of the CPU may be among them."""
+    values = [x.meta.get("val") for x in node.all_input_nodes]
+    made = node.meta.get("val")
+    results = list(made) if isinstance(made, (tuple, list)) else [made]
+    tensors = [x for x in values + results if isinstance(x, torch.Tensor)]
+    return all(x.numel() > 0 for x in tensors) and all(
+        x.device.type == "ocl" for x in tensors if x.dim() > 0 or any(x is y for y in results)
+    )
+
+
+def is_bound_to_order(node: Node) -> bool:
+    """Whether a call draws random numbers or writes to its arguments."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return True
+    return torch.Tag.nondeterministic_seeded in target.tags or target._schema.is_mutable
+
+
+class Region(torch.nn.Module):
+    """Operators that dlprim plans as a whole."""
+
+    def __init__(self, module: GraphModule, constants: Sequence[int], training: bool) -> None:
+        super().__init__()
+        network = graph_of(module)
+        self.places = [i for i, name in enumerate(network.inputs) if name]
+        values = [node.meta.get("val") for node in module.graph.nodes if node.op in ("placeholder", "call_function")]
+        device = next(x.device for x in leaves(values) if x.device.type == "ocl")
+        self.function = _state.module().Function(
+            device.index or 0,
+            json.dumps(network.config),
+            "A region of torch.compile",
+            [network.inputs[i] for i in constants if network.inputs[i]],
+            training,
+        )
+
+    def forward(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        return list(self.function([inputs[i] for i in self.places]))
+
+
+def leaves(values: Iterable[Any]) -> Iterable[torch.Tensor]:
+    """The tensors among values and lists of them."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from leaves(value)
+
+
+def note_eager(name: str) -> None:
+    """Names an operator in torch.ocl.fallbacks()."""
+    from . import ocl
+
+    ocl._eager[name] = ocl._eager.get(name, 0) + 1

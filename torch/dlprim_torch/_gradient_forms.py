@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""Forms (_forms.py) of what only torch.compile's graphs have: gradients, and batch norms that return their statistics.
+
+What stays eager has no form, such as gradients of transposed convolutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._forms import FORMS, Node, form, spread
+from ._graph import Builder
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+@form("convolution_backward.default")
+def convolution_backward(
+    b: Builder,
+    grad_output: Node,
+    input: Node,
+    weight: Node,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    groups: int,
+    output_mask: Sequence[bool],
+) -> Any:
+    if transposed or b.rank(input) != 4:
+        raise b.no_form("of other than a plain convolution of images has no form in a network of dlprim")
+    options = {
+        "kernel": b.sizes(weight)[2:],
+        "stride": spread(stride, 2),
+        "pad": spread(padding, 2),
+        "dilate": spread(dilation, 2),
+        "groups": groups,
+    }
+    made: list[Any] = [None, None, None]
+    if output_mask[0]:
+        of_data = {**options, "input_shape": b.sizes(input)}
+        made[0] = b.layer("Convolution2DBackwardData", [grad_output, weight], of_data)
+    if output_mask[1]:
+        of_filter = {**options, "weight_shape": b.sizes(weight)}
+        made[1] = b.layer("Convolution2DBackwardFilter", [input, grad_output], of_filter)
+    if output_mask[2]:
+        made[2] = b.pointwise("y0 = sum[0,2,3](x0)", [grad_output], b.value(grad_output).dtype, keep_dim=False)
+    return made
+
+
+keep_statistics = FORMS["_native_batch_norm_legit_functional.default"]
+
+
+@form("_native_batch_norm_legit_functional.default")
+def batch_norm_of_training(
+    b: Builder,
+    input: Node,
+    weight: Node | None,
+    bias: Node | None,
+    running_mean: Node,
+    running_var: Node,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    if b.is_parameter(running_mean) or not training:
+        return keep_statistics(b, input, weight, bias, running_mean, running_var, training, momentum, eps)
+    affine = [x for x in (weight, bias) if x is not None]
+    if len(affine) == 1:
+        raise b.no_form("with one of weight and bias has no form in a network of dlprim")
+    options = {"eps": eps, "momentum": momentum}
+    y, shift, rest, deviation, _, mean, variance = b.layer(
+        "BatchNormTraining", [input, running_mean, running_var, *affine], options, results=7
+    )
+    wide = [1] * b.rank(input)
+    wide[1] = b.sizes(input)[1]
+    middle = b.pointwise("y0 = x0 + x1", [shift, rest])
+    return [y, b.reshape(middle, wide, wide[1:2]), b.reshape(deviation, wide, wide[1:2]), mean, variance]
+
+
+@form("_batch_norm_with_update_functional.default")
+def batch_norm_with_update(
+    b: Builder,
+    input: Node,
+    weight: Node | None,
+    bias: Node | None,
+    running_mean: Node,
+    running_var: Node,
+    momentum: float,
+    eps: float,
+) -> Any:
+    if b.used(3):
+        raise b.no_form("with a reserve that somebody reads has no form in a network of dlprim")
+    made = batch_norm_of_training(b, input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return [*made[:3], None, *made[3:]]
+
+
+@form("native_batch_norm_backward.default", "batch_norm_backward.default")
+def batch_norm_backward(b: Builder) -> Any:
+    given = b.arguments(b.node)
+    trains = given.get("train", given.get("update"))
+    mean, deviation = given["save_mean"], given.get("save_invstd", given.get("save_var"))
+    if not trains or mean is None or deviation is None:
+        raise b.no_form("of running statistics has no form in a network of dlprim")
+    inputs = [given["grad_out"], given["input"], mean, deviation]
+    return gradients_of_norm(b, "BatchNormBackward", inputs, given["weight"], {})
+
+
+def gradients_of_norm(
+    b: Builder, kind: str, inputs: list[Node | str], weight: Node | None, options: dict[str, Any]
+) -> Any:
+    """Gradients of the input, the weight and the offset."""
+    weights = [] if weight is None else [weight]
+    return b.layer(kind, [*inputs, *weights], options, results=3 if weights else 1)
+
+
+@form("native_layer_norm_backward.default")
+def layer_norm_backward(
+    b: Builder,
+    grad_out: Node,
+    input: Node,
+    normalized_shape: Sequence[int],
+    mean: Node,
+    rstd: Node,
+    weight: Node | None,
+) -> Any:
+    options = {"dims": len(normalized_shape)}
+    return gradients_of_norm(b, "LayerNormBackward", [grad_out, input, mean, rstd], weight, options)
+
+
+@form("_softmax_backward_data.default", "_log_softmax_backward_data.default")
+def softmax_backward(b: Builder, grad_output: Node, output: Node, dim: int) -> Any:
+    options = {"axis": dim, "log": "log" in str(b.node.target)}
+    return b.layer("SoftmaxBackward", [grad_output, output], options)
+
+
+@form("nll_loss_backward.default", "nll_loss2d_backward.default")
+def nll_loss_backward(
+    b: Builder,
+    grad_output: Node,
+    self: Node,
+    target: Node,
+    weight: Node | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Node,
+) -> Any:
+    if b.rank(self) < 2:
+        raise b.no_form("of a single row has no form in a network of dlprim")
+    dy = grad_output if reduction == 0 else b.reshape(grad_output, b.sizes(grad_output), [1])
+    inputs = [dy, target, b.reshape(total_weight, b.sizes(total_weight), [1])]
+    options = {"reduce": REDUCTIONS[reduction], "ignore_index": ignore_index, "classes": b.sizes(self)[1]}
+    return b.layer("NLLLossBackward", inputs + ([weight] if weight is not None else []), options)
+
+
+@form("embedding_dense_backward.default")
+def embedding_backward(
+    b: Builder, grad_output: Node, indices: Node, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    if scale_grad_by_freq:
+        raise b.no_form("by frequency has no form in a network of dlprim")
+    options = {"num_embeddings": num_weights, "embedding_dim": b.sizes(grad_output)[-1]}
+    if padding_idx >= 0:
+        options["padding_idx"] = padding_idx
+    return b.layer("EmbeddingBackward", [indices, grad_output], options)
+
+
+@form("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
+def max_pool_backward(
+    b: Builder,
+    grad_output: Node,
+    self: Node,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Node,
+) -> Any:
+    options = window(b, self, kernel_size, stride, padding, ceil_mode)
+    options |= {"mode": "max", "dilate": spread(dilation, b.rank(self) - 2), "positions": "image"}
+    return b.layer("PoolingBackward", [grad_output, indices], options)
+
+
+@form("avg_pool2d_backward.default", "avg_pool3d_backward.default")
+def avg_pool_backward(
+    b: Builder,
+    grad_output: Node,
+    self: Node,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    options = window(b, self, kernel_size, stride, padding, ceil_mode)
+    options |= {"mode": "avg", "count_include_pad": count_include_pad}
+    if divisor_override is not None:
+        options["divisor_override"] = divisor_override
+    return b.layer("PoolingBackward", [grad_output], options)
+
+
+@form("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
+def adaptive_avg_pool_backward(b: Builder, grad_output: Node, self: Node) -> Any:
+    options = {"mode": "avg", "output": b.sizes(grad_output)[2:], "sizes": b.sizes(self)[2:]}
+    return b.layer("PoolingBackward", [grad_output], options)
+
+
+def window(
+    b: Builder, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
+) -> dict[str, Any]:
+    """What poolings have in common."""
+    count = b.rank(x) - 2
+    if b.rank(b.node) != b.rank(x) or count < 2:
+        raise b.no_form("of an image without a batch has no form in a network of dlprim")
+    return {
+        "kernel": spread(kernel, count),
+        "stride": spread(stride or kernel, count),
+        "pad": spread(padding, count),
+        "ceil_mode": ceil_mode,
+        "sizes": b.sizes(x)[2:],
+    }
