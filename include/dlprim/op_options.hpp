@@ -215,6 +215,25 @@ struct GroupNorm {
     }
 };
 
+/// LayerNorm without the mean and the bias.
+struct RMSNorm {
+    static constexpr std::string_view type = "RMSNorm", group = "normalisation";
+    static constexpr std::string_view takes =
+        "x -> x / sqrt(mean of x^2 + eps) times the weight, of the normalised dimensions' shape";
+    IntList normalized_shape = {};
+    std::int64_t dims = 1;
+    double eps = 1e-5;
+    bool elementwise_affine = true, return_statistics = false;
+    static constexpr auto fields() {
+        return std::tuple_cat(
+            same_options<LayerNorm, &RMSNorm::normalized_shape, &RMSNorm::dims>(),
+            option_table(option<&RMSNorm::eps>("added to the mean of squares"),
+                         option<&RMSNorm::elementwise_affine>("whether there is a weight"),
+                         option<&RMSNorm::return_statistics>(
+                             "whether one more output has 1 / sqrt(mean of x^2 + eps)")));
+    }
+};
+
 // Pooling and sizes of images.
 
 /// The maximum or mean of windows, of the parts into which `output` divides images, or of whole
@@ -1087,6 +1106,18 @@ struct LayerNormBackward {
     }
 };
 
+struct RMSNormBackward {
+    static constexpr std::string_view type = "RMSNormBackward", group = "eager";
+    static constexpr std::string_view takes =
+        "dy, x, 1 / sqrt(mean of x^2 + eps), and optionally the weight -> gradients of x, weight";
+    IntList normalized_shape = {};
+    std::int64_t dims = 1;
+    static constexpr auto fields() {
+        return option_table(option<&RMSNormBackward::normalized_shape>("as of RMSNorm"),
+                            option<&RMSNormBackward::dims>("likewise"));
+    }
+};
+
 struct GroupNormBackward {
     static constexpr std::string_view type = "GroupNormBackward", group = "eager";
     static constexpr std::string_view takes = LayerNormBackward::takes;
@@ -1161,13 +1192,13 @@ struct NLLLossBackward {
 /// The structs of this header that declare operators, in the order of docs/json.md.
 using AllOptions =
     std::tuple<Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd, BatchNorm,
-               LayerNorm, GroupNorm, Pooling, Activation, PReLU, Elementwise, Softmax,
+               LayerNorm, GroupNorm, RMSNorm, Pooling, Activation, PReLU, Elementwise, Softmax,
                SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat, Slice, Split, Flatten,
                Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
                Resize, GridSample, Unfold, Fold, Parameter, Embedding, Gather, Scatter, TopK, Sort,
                ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward,
-               ActivationBackward, BatchNormBackward, LayerNormBackward, GroupNormBackward,
-               PoolingBackward, NLLLossBackward>;
+               ActivationBackward, BatchNormBackward, LayerNormBackward, RMSNormBackward,
+               GroupNormBackward, PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

@@ -53,6 +53,8 @@ constexpr TypeSynonym types[] = {
     {"batchnormalization", "BatchNorm"},
     {"layernormalization", "LayerNorm"},
     {"groupnormalization", "GroupNorm"},
+    {"rmsnormalization", "RMSNorm"},
+    {"simplifiedlayernormalization", "RMSNorm"},
     {"add", "Elementwise", R"("operation": "sum")"},
     {"sum", "Elementwise", R"("operation": "sum")"},
     {"eltwise", "Elementwise", R"("operation": "sum")"},

@@ -172,6 +172,11 @@ def layer_norm(o, x, p):
     return F.layer_norm(x[0], shape, p[0] if p else None, p[1] if len(p) > 1 else None, o.get("eps", 1e-5))
 
 
+def rms_norm(o, x, p):
+    shape = o.get("normalized_shape") or list(x[0].shape)[-o.get("dims", 1):]
+    return F.rms_norm(x[0], shape, p[0] if p else None, o.get("eps", 1e-5))
+
+
 def resize(o, x, p):
     dims = x[0].dim() - 2
     method = o.get("method", "nearest")
@@ -288,6 +293,14 @@ def layer_norm_backward(o, x, p):
     weight = x[4] if len(x) > 4 else torch.ones(shape, dtype=torch.float64)
     return list(torch.ops.aten.native_layer_norm_backward(
         dy, x_, shape, mean, rstd, weight, torch.zeros_like(weight), [True] * 3))
+
+
+def rms_norm_backward(o, x, p):
+    dy, x_, rstd = x[:3]
+    shape = o.get("normalized_shape") or list(x_.shape)[-o.get("dims", 1):]
+    weight = x[3] if len(x) > 3 else torch.ones(shape, dtype=torch.float64)
+    backward = torch._decomp.decomposition_table[torch.ops.aten._fused_rms_norm_backward.default]  # none for the CPU
+    return list(backward(dy, x_, shape, rstd, weight, [True] * 2))
 
 
 def group_norm_backward(o, x, p):
@@ -499,6 +512,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
                      lambda o, x: [[o["outputs"], int(np.prod(x[0][1:]))]] + bias_of(o, [o["outputs"]])),
     "BatchNorm": (batch_norm, lambda o, x: [[x[0][1]]] * (4 if o.get("affine", True) else 2)),
     "LayerNorm": (layer_norm, norm_shapes),
+    "RMSNorm": (rms_norm, lambda o, x: norm_shapes({**o, "bias": False}, x)),
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
     "Pooling": (pooling, NO_PARAMS),
@@ -519,6 +533,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "ActivationBackward": (activation_backward, NO_PARAMS),
     "BatchNormBackward": (batch_norm_backward, NO_PARAMS),
     "LayerNormBackward": (layer_norm_backward, NO_PARAMS),
+    "RMSNormBackward": (rms_norm_backward, NO_PARAMS),
     "GroupNormBackward": (group_norm_backward, NO_PARAMS),
     "MaxPooling2DBackward": (max_pooling_backward, NO_PARAMS),
     "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),

@@ -184,6 +184,7 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], tuple[int, ...]
     "LayerNorm": (lambda: nn.LayerNorm((3, 4)), lambda t: t.LayerNorm((3, 4)), ROWS),
     "LayerNorm of one": (lambda: nn.LayerNorm(4, bias=False), lambda t: t.LayerNorm(4, bias=False), ROWS),
     "LayerNorm by dims": (lambda: nn.LayerNorm(dims=2, eps=1e-3), lambda t: t.LayerNorm((3, 4), eps=1e-3), ROWS),
+    "RMSNorm": (lambda: nn.RMSNorm((3, 4)), lambda t: t.RMSNorm((3, 4), eps=1e-5), ROWS),
     "GroupNorm": (lambda: nn.GroupNorm(2), lambda t: t.GroupNorm(2, 4), IMAGE),
     "PReLU": (lambda: nn.PReLU(4), lambda t: t.PReLU(4), IMAGE),
     "LSTM": (

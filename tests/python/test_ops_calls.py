@@ -74,6 +74,7 @@ ARGUMENTS_OF: dict[str, dict[str, Any]] = {
     "mse_loss": {"target": random(2, 4, 6, 6)},
     "prelu": {"weight": random(1)},
     "resize": {"size": (9, 4)},
+    "rms_norm": {"normalized_shape": 6, "weight": random(6)},
     "scatter_nd": {"index": POSITIONS[0, :, :1, 0] % 2, "src": random(4, 4, 6, 6)},
 }
 

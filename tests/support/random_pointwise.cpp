@@ -128,6 +128,15 @@ Generators norms() {
              d.maybe("elementwise_affine", d.dice.coin());
              d.input(shape);
          }},
+        {"RMSNorm",
+         [](D d) {
+             std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(2, 4), 7);
+             d.options["dims"] = d.dice.pick(1, static_cast<std::int64_t>(shape.size()) - 1);
+             d.maybe("eps", 0.01);
+             d.maybe("elementwise_affine", d.dice.coin());
+             d.maybe("return_statistics", d.dice.coin());
+             d.input(shape);
+         }},
         {"GroupNorm",
          [](D d) {
              const std::int64_t groups = d.dice.pick(1, 4);
@@ -165,6 +174,14 @@ Generators norm_gradients() {
          [](D d) {
              const std::int64_t rows = d.dice.pick(1, 9), columns = d.dice.pick(2, 40);
              norm_gradient(d, {rows, columns}, {rows, 1}, {columns});
+         }},
+        {"RMSNormBackward",
+         [](D d) {
+             const std::int64_t rows = d.dice.pick(1, 9), columns = d.dice.pick(2, 40);
+             d.one.gradient = false;
+             for (int i = 0; i < 2; ++i) d.input({rows, columns});
+             d.input({rows, 1}, "positive");
+             if (d.dice.coin()) d.input({columns});
          }},
         {"GroupNormBackward",
          [](D d) {

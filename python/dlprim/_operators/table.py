@@ -754,6 +754,16 @@ PARAMETERS = [
         derive="layer_norm",
     ),
     with_params(
+        "rms_norm(input, normalized_shape=required, weight=None, *, eps, engine)",
+        "RMSNorm",
+        """Divides by the root of the mean of squares over the last dimensions, as torch.nn.functional.rms_norm.
+
+        input: [..., *normalized_shape]. weight: normalized_shape.
+        normalized_shape: one size, or those of several last dimensions.
+        """,
+        derive="rms_norm",
+    ),
+    with_params(
         "group_norm(input, num_groups, weight=None, bias=None, *, eps, engine)",
         "GroupNorm",
         """Normalises groups of channels, as torch.nn.functional.group_norm.
@@ -952,6 +962,16 @@ OWN_LAYERS = [
         """Normalises each sample over its last `dims` dimensions, or over `normalized_shape`, which are their sizes.
 
         Parameters, each of that shape: weight if `elementwise_affine`, and bias if also `bias`.
+        """,
+        {},
+    ),
+    Row(
+        "RMSNorm(normalized_shape, eps, elementwise_affine, *, dims)",
+        "RMSNorm",
+        """Divides each sample by the root of the mean of squares over its last `dims` dimensions.
+
+        `normalized_shape` are their sizes in place of `dims`.
+        Parameter, of that shape: weight if `elementwise_affine`.
         """,
         {},
     ),

@@ -93,6 +93,10 @@ def layer_norm(name: str, options: Options, weight: Shape, bias: Shape) -> Optio
     return {"elementwise_affine": weight is not None, "bias": bias is not None}
 
 
+def rms_norm(name: str, options: Options, weight: Shape) -> Options:
+    return {"elementwise_affine": weight is not None}
+
+
 def prelu(name: str, options: Options, weight: Sizes) -> Options:
     return {"num_parameters": weight[0] if weight else 1}
 

@@ -11,9 +11,11 @@ namespace {
 struct NormalizeRowsOptions {
     static constexpr std::string_view type = "NormalizeRows";
     double eps = 1e-5;
-    bool return_mean = false;
+    bool centered = true, return_mean = false;
     static constexpr auto fields() {
         return ops::option_table(ops::option<&NormalizeRowsOptions::eps>("added to the variance"),
+                                 ops::option<&NormalizeRowsOptions::centered>(
+                                     "whether the mean is subtracted; else it counts as 0"),
                                  ops::option<&NormalizeRowsOptions::return_mean>(
                                      "whether a third output has the mean of each row"));
     }
@@ -21,7 +23,7 @@ struct NormalizeRowsOptions {
 
 /// Input: [rows, columns]. Outputs: (x - mean) / sqrt(variance + eps) for each row, and 1 /
 /// sqrt(variance + eps) of shape [rows, 1]; with return_mean the means of that shape, too. The
-/// gradient needs only the first two.
+/// gradient needs only the first two. Without `centered` the mean counts as 0.
 class NormalizeRows final : public InternalOperator<NormalizeRowsOptions> {
   public:
     int outputs(const Attrs& attrs) const override { return attrs.boolean("return_mean") ? 3 : 2; }
@@ -43,6 +45,14 @@ class NormalizeRows final : public InternalOperator<NormalizeRowsOptions> {
         if (dy == no_value) return;
         const std::string at = node.name + "/backward";
         const Shape column = graph.shape(rstd);
+        if (!node.attrs.boolean("centered")) {
+            const ValueId with_y = graph.reshape(
+                at + "/with_y", graph.pointwise1(at + "/mean", "y0 = mean[1](x0 * x1)", {dy, y}),
+                column);
+            context.input_gradients[0] =
+                graph.pointwise1(at, "y0 = (x0 - x1 * x3) * x2", {dy, y, rstd, with_y});
+            return;
+        }
         const auto means =
             graph.pointwise(at + "/means", "y0 = mean[1](x0); y1 = mean[1](x0 * x1)", {dy, y});
         const ValueId alone = graph.reshape(at + "/alone", means[0], column);
@@ -54,6 +64,15 @@ class NormalizeRows final : public InternalOperator<NormalizeRowsOptions> {
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
         const ValueId x = node.inputs[0];
         const Shape column{graph.shape(x)[0], 1};
+        if (!node.attrs.boolean("centered")) {
+            const ValueId square = graph.reshape(
+                node.name + "/square",
+                graph.pointwise1(node.name + "/squares", "y0 = mean[1](x0 * x0)", {x}), column);
+            const ValueId rstd = graph.pointwise1(node.name + "/deviation", "y0 = rsqrt(x0 + p0)",
+                                                  {square}, {node.attrs.number("eps")});
+            outputs = {graph.pointwise1(node.name, "y0 = x0 * x1", {x, rstd}), rstd};
+            return true;
+        }
         const ValueId mean =
             graph.reshape(node.name + "/mean_shape",
                           graph.pointwise1(node.name + "/mean", "y0 = mean[1](x0)", {x}), column);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows that LayerNorm and GroupNorm normalise; see rows.hpp.
+// The rows that LayerNorm, RMSNorm and GroupNorm normalise; see rows.hpp.
 #include "ops/norm/rows.hpp"
 
 #include "base/text.hpp"
@@ -19,7 +19,8 @@ Rows layer_rows(const Attrs& attrs, const Shape& input) {
     Rows rows;
     if (attrs.has("eps")) {
         rows.eps = attrs.number("eps");
-        rows.parameters = attrs.boolean("elementwise_affine") ? (attrs.boolean("bias") ? 2 : 1) : 0;
+        const bool bias = attrs.has("bias") && attrs.boolean("bias");
+        rows.parameters = attrs.boolean("elementwise_affine") ? (bias ? 2 : 1) : 0;
     }
     const Ints given = attrs.ints("normalized_shape");
     const int rank = input.rank();
@@ -41,6 +42,12 @@ Rows layer_rows(const Attrs& attrs, const Shape& input) {
     rows.row = Shape{rows.matrix[0], 1};
     rows.row_axes = "[1]";
     rows.line_axes = "[0]";
+    return rows;
+}
+
+Rows rms_rows(const Attrs& attrs, const Shape& input) {
+    Rows rows = layer_rows(attrs, input);
+    rows.centered = false;
     return rows;
 }
 

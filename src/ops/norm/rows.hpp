@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What LayerNorm and GroupNorm do alike: they normalise rows of elements, each to mean 0 and
-// variance 1, and then apply weights and biases.
+// What LayerNorm, RMSNorm and GroupNorm do alike: they normalise rows of elements, each to mean 0
+// and variance 1 (RMSNorm: to a mean of squares of 1), and then apply weights and biases.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -13,6 +13,7 @@ namespace dlprim::norm {
 /// column of a row. GroupNorm has rows of one group's channels, and a weight for each channel.
 struct Rows {
     double eps = 0;
+    bool centered = true;        ///< whether the mean is subtracted
     std::size_t parameters = 0;  ///< weight and bias, only weight, or none
     Shape matrix;                ///< [rows, columns]
     Shape statistic;             ///< of the mean and 1 / sqrt(variance + eps)
@@ -26,11 +27,14 @@ struct Rows {
     std::string_view row_axes, line_axes;  ///< of `blocks`: over which means of rows and sums go
 
     std::size_t weight_of(std::size_t row_number, std::size_t column) const;
+    /// How many statistics a row has: mean and deviation, or only the latter.
+    std::size_t statistics() const { return centered ? 2 : 1; }
 };
 
 /// Of the options of each type, or of its gradient's, which lack those that shapes do not depend
 /// on. Throws Error(invalid_argument).
 Rows layer_rows(const Attrs& attrs, const Shape& input);
+Rows rms_rows(const Attrs& attrs, const Shape& input);
 Rows group_rows(const Attrs& attrs, const Shape& input);
 
 void oracle(const Rows& rows, OracleCall& call);
@@ -38,7 +42,7 @@ void oracle_backward(const Rows& rows, OracleBackwardCall& call);
 /// That of the gradients, whose inputs are dy, x, the statistics and perhaps the weight.
 void gradient_oracle(const Rows& rows, OracleCall& call);
 
-/// What both expand into: normalize_rows.cpp.
+/// What all expand into: normalize_rows.cpp.
 std::unique_ptr<Operator> make_normalize_rows();
 
 }  // namespace dlprim::norm

@@ -24,6 +24,8 @@ NORMS = [
     Case("layer_norm", random(3, 4, 5), (4, 5), random(4, 5), random(4, 5)),
     Case("layer_norm", random(3, 4, 5), [5], random(5), eps=0.01),
     Case("layer_norm", random(3, 4, 5), (5,)),
+    Case("rms_norm", random(3, 4, 5), (4, 5), random(4, 5), eps=0.01),
+    Case("rms_norm", random(3, 4, 5), (5,), eps=1e-5),
     Case("group_norm", IMAGES, 2, random(4), random(4)),
     Case("group_norm", IMAGES, 4, eps=0.01),
     Case("softmax", random(3, 7), dim=1),

@@ -56,51 +56,62 @@ void batch_norm(Call& call) {
     call.set(0, call.build.reshape(value, x));
 }
 
+/// The sizes from an axis on.
+Ints rows_from(const Shape& x, int axis) {
+    return Ints(x.dims().begin() + axis, x.dims().end());
+}
+
+/// Whether numpy lays a scale over these rows element by element.
+bool fits_rows(const Shape& given, const Shape& rows) {
+    bool fits = given.numel() == rows.numel();
+    for (int k = 1; k <= std::min(given.rank(), rows.rank()); ++k)
+        fits = fits && given[-k] == rows[-k];
+    return fits;
+}
+
 void layer_norm(Call& call) {
     const Shape& x = call.shape(0);
     const int axis = call.axis(call.integer("axis", -1), x.rank());
     const double eps = call.number("epsilon", 1e-5f);
     call.ignore("stash_type");  // statistics are float here
-    Ints normalized;
-    for (int i = axis; i < x.rank(); ++i) normalized.push_back(x[i]);
+    const Ints normalized = rows_from(x, axis);
     const Shape shape(normalized);
-    Attrs options{{"normalized_shape", normalized}, {"eps", eps}, {"bias", call.has(2)}};
+    const bool more = call.wants(1) || call.wants(2);
+    const Attrs options{{"normalized_shape", normalized},
+                        {"eps", eps},
+                        {"bias", call.has(2)},
+                        {"return_statistics", more}};
     std::vector<Ref> params;
     for (int i = 1; i <= 2; ++i) {
         if (!call.has(i)) continue;
         const Shape& given = call.shape(i);
-        bool fits = given.numel() == shape.numel();  // and as numpy lays one over the other
-        for (int k = 1; k <= std::min(given.rank(), shape.rank()); ++k)
-            fits = fits && given[-k] == shape[-k];
-        call.supports(fits, "scale and bias of shape ", given.str(), " for rows of shape ",
-                      shape.str(), " are not supported");
+        call.supports(fits_rows(given, shape), "scale and bias of shape ", given.str(),
+                      " for rows of shape ", shape.str(), " are not supported");
         params.push_back(call.build.reshape(call.in(i), shape));
     }
-    call.set(0, call.build.add1("LayerNorm", {call.in(0)}, options, params));
-    if (!call.wants(1) && !call.wants(2)) return;
-    std::vector<std::string> axes;
-    for (int i = axis; i < x.rank(); ++i) axes.push_back(cat(i));
-    const auto [mean, variance] = moments(call.build, call.in(0), cat("[", join(axes, ","), "]"));
-    call.set(1, mean);
-    call.set(2, call.build.pointwise("y0 = rsqrt(x0 + p0)", {variance}, {eps}));
+    const std::vector<Ref> made = call.build.add("LayerNorm", {call.in(0)}, options, params);
+    for (int i = 0; i < std::ssize(made); ++i) call.set(i, made[static_cast<std::size_t>(i)]);
 }
 
+/// Output 1 is SimplifiedLayerNormalization's: 1 / sqrt(mean of squares + epsilon).
 void rms_norm(Call& call) {
     const Shape& x = call.shape(0);
     const int axis = call.axis(call.integer("axis", -1), x.rank());
-    const double eps = call.number("epsilon", 1e-5f);
     call.ignore("stash_type");
-    Ints kept = x.to_vector();
-    std::vector<std::string> axes;
-    for (int i = axis; i < x.rank(); ++i) {
-        axes.push_back(cat(i));
-        kept[static_cast<std::size_t>(i)] = 1;
-    }
-    const Ref square =
-        call.build.pointwise(cat("y0 = mean[", join(axes, ","), "](x0 * x0)"), {call.in(0)});
-    call.set(0, call.build.pointwise(
-                    "y0 = x0 * rsqrt(x1 + p0) * x2",
-                    {call.in(0), call.build.reshape(square, Shape(kept)), call.in(1)}, {eps}));
+    const Ints normalized = rows_from(x, axis);
+    const Shape rows(normalized);
+    const Ref scale = call.in(1);
+    const bool fits = fits_rows(scale->spec.shape, rows) && scale->spec.dtype == call.dtype(0);
+    std::vector<Ref> params;
+    if (fits) params.push_back(call.build.reshape(scale, rows));
+    const std::vector<Ref> made = call.build.add("RMSNorm", {call.in(0)},
+                                                 {{"normalized_shape", normalized},
+                                                  {"eps", call.number("epsilon", 1e-5f)},
+                                                  {"elementwise_affine", fits},
+                                                  {"return_statistics", call.wants(1)}},
+                                                 params);
+    call.set(0, fits ? made[0] : call.build.pointwise("y0 = x0 * x1", {made[0], scale}));
+    if (call.wants(1)) call.set(1, made[1]);
 }
 
 /// Scale and bias with one number a channel, as GroupNorm has them; given so, or one a group.
@@ -248,6 +259,8 @@ std::vector<Rule> normalization_rules() {
         {"BatchNormalization", 1, batch_norm},
         {"LayerNormalization", 17, layer_norm},
         {"RMSNormalization", 23, rms_norm},
+        {"SimplifiedLayerNormalization", 1, rms_norm},
+        {"com.microsoft.SimplifiedLayerNormalization", 1, rms_norm},
         {"GroupNormalization", 18, group_normalization},
         {"InstanceNormalization", 1, instance_normalization},
         {"LRN", 1, local_response_norm},

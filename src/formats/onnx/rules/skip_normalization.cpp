@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Normalisations of com.microsoft behind a sum: with a skip connection and a bias, or of
-// embeddings. SimplifiedLayerNormalization, which is RMSNormalization, stands in ONNX's own domain,
-// too.
+// embeddings.
 #include "formats/onnx/rules/shared.hpp"
 
 namespace dlprim::onnx {
 
 namespace {
-
-/// One over the deviation of each row, from the code of its variance; rows keep one column.
-Ref inverse_deviation(Builder& build, Ref x, const std::string& variance, double eps) {
-    return build.pointwise("y0 = rsqrt(x0 + p0)", {build.pointwise(variance, {x})}, {eps});
-}
-
-/// Outputs 1 and 2 of a LayerNorm of the last dimension.
-void set_moments(Call& call, Ref x, double eps) {
-    if (!call.wants(1) && !call.wants(2)) return;
-    call.set(1, call.build.pointwise("y0 = mean[-1](x0)", {x}));
-    const Ref squares = call.build.pointwise("y0 = x0 - x1", {x, call.results()[1]->tensor()});
-    call.set(2, inverse_deviation(call.build, squares, "y0 = mean[-1](x0 * x0)", eps));
-}
 
 /// Input, skip and bias added, which is output 3.
 Ref skip_sum(Call& call, int bias) {
@@ -38,29 +24,19 @@ void skip_layer_norm(Call& call) {
     const Ref sum = skip_sum(call, 4);
     std::vector<AnyValue> inputs{sum, call.in(2)};
     if (call.has(3)) inputs.emplace_back(call.in(3));
-    call.set(0, call.made_by("LayerNormalization", 17, inputs, {{"epsilon", {eps}}})[0]);
-    set_moments(call, sum, eps);
+    const bool more = call.wants(1) || call.wants(2);
+    const std::vector<Ref> made =
+        call.made_by("LayerNormalization", 17, inputs, {{"epsilon", {eps}}}, more ? 3 : 1);
+    for (int i = 0; i < std::ssize(made); ++i) call.set(i, made[static_cast<std::size_t>(i)]);
 }
 
 void skip_rms_norm(Call& call) {
     const double eps = call.number("epsilon", 1e-12f);
     const Ref sum = skip_sum(call, 3);
-    call.set(0, call.made_by("RMSNormalization", 23, {sum, call.in(2)}, {{"epsilon", {eps}}})[0]);
-    if (call.wants(2))
-        call.set(2, inverse_deviation(call.build, sum, "y0 = mean[-1](x0 * x0)", eps));
-}
-
-void rms_norm(Call& call) {
-    const Shape& x = call.shape(0);
-    call.set(0, *call.run_rule("RMSNormalization", 23, {call.in(0), call.in(1)},
-                               {"axis", "epsilon", "stash_type"})[0]);
-    if (!call.wants(1)) return;
-    std::vector<std::string> axes;
-    for (int i = call.axis(call.integer("axis", -1), x.rank()); i < x.rank(); ++i)
-        axes.push_back(cat(i));
-    call.set(1, inverse_deviation(call.build, call.in(0),
-                                  cat("y0 = mean[", join(axes, ","), "](x0 * x0)"),
-                                  call.number("epsilon", 1e-5f)));
+    const std::vector<Ref> made = call.made_by("SimplifiedLayerNormalization", 1, {sum, call.in(2)},
+                                               {{"epsilon", {eps}}}, call.wants(2) ? 2 : 1);
+    call.set(0, made[0]);
+    if (call.wants(2)) call.set(2, made[1]);
 }
 
 /// The embeddings of words, positions and segments added, and LayerNorm of the sum.
@@ -97,8 +73,6 @@ void embedding_norm(Call& call) {
 
 std::vector<Rule> skip_normalization_rules() {
     return {
-        {"SimplifiedLayerNormalization", 1, rms_norm},
-        {"com.microsoft.SimplifiedLayerNormalization", 1, rms_norm},
         {"com.microsoft.EmbedLayerNormalization", 1, embedding_norm},
         {"com.microsoft.SkipLayerNormalization", 1, skip_layer_norm},
         {"com.microsoft.SkipSimplifiedLayerNormalization", 1, skip_rms_norm},
