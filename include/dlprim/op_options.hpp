@@ -1021,6 +1021,25 @@ struct Attention {
     }
 };
 
+/// Turns pairs of features by angles that depend on the position.
+struct RotaryEmbedding {
+    static constexpr std::string_view type = "RotaryEmbedding", group = "elementwise";
+    static constexpr std::string_view takes =
+        "x [..., features], cosines and sines [..., rotary_dim / 2] that broadcast to x but for "
+        "the last dimension, and perhaps positions, which pick rows of the tables of cosines and "
+        "sines [positions, rotary_dim / 2]";
+    bool interleaved = false;
+    std::int64_t rotary_dim = 0;
+    static constexpr auto fields() {
+        return option_table(
+            option<&RotaryEmbedding::interleaved>(
+                "whether pairs are neighbours (GPT-J); else features of two halves (GPT-NeoX)"),
+            option<&RotaryEmbedding::rotary_dim>(
+                "how many first features are turned; 0: all. The others stay")
+                .at_least(0));
+    }
+};
+
 template <typename T>
 constexpr auto recurrent_fields() {
     return option_table(
@@ -1196,9 +1215,9 @@ using AllOptions =
                SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat, Slice, Split, Flatten,
                Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
                Resize, GridSample, Unfold, Fold, Parameter, Embedding, Gather, Scatter, TopK, Sort,
-               ArgReduce, Scan, Nonzero, Attention, LSTM, GRU, Pointwise, SoftmaxBackward,
-               ActivationBackward, BatchNormBackward, LayerNormBackward, RMSNormBackward,
-               GroupNormBackward, PoolingBackward, NLLLossBackward>;
+               ArgReduce, Scan, Nonzero, Attention, RotaryEmbedding, LSTM, GRU, Pointwise,
+               SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
+               RMSNormBackward, GroupNormBackward, PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

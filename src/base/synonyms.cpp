@@ -55,6 +55,7 @@ constexpr TypeSynonym types[] = {
     {"groupnormalization", "GroupNorm"},
     {"rmsnormalization", "RMSNorm"},
     {"simplifiedlayernormalization", "RMSNorm"},
+    {"rope", "RotaryEmbedding"},
     {"add", "Elementwise", R"("operation": "sum")"},
     {"sum", "Elementwise", R"("operation": "sum")"},
     {"eltwise", "Elementwise", R"("operation": "sum")"},

@@ -14,6 +14,7 @@ set(DLPRIM_OPERATORS
     scan
     nonzero
     attention
+    rotary_embedding
     split
     fork
     recurrent

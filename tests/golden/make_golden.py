@@ -177,6 +177,22 @@ def rms_norm(o, x, p):
     return F.rms_norm(x[0], shape, p[0] if p else None, o.get("eps", 1e-5))
 
 
+def rotary_embedding(o, x, p):
+    """As transformers' apply_rotary_pos_emb of GPT-NeoX, and as GPT-J's, whose pairs are neighbours."""
+    values, cos, sin = x[:3]
+    if len(x) > 3:
+        cos, sin = cos[x[3].long()], sin[x[3].long()]
+    turned = 2 * cos.shape[-1]
+    part, rest = values[..., :turned], values[..., turned:]
+    if o.get("interleaved"):
+        other = torch.stack((-part[..., 1::2], part[..., ::2]), -1).flatten(-2)
+        cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
+    else:
+        other = torch.cat((-part[..., turned // 2:], part[..., :turned // 2]), -1)
+        cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+    return torch.cat((part * cos + other * sin, rest), -1)
+
+
 def resize(o, x, p):
     dims = x[0].dim() - 2
     method = o.get("method", "nearest")
@@ -513,6 +529,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "BatchNorm": (batch_norm, lambda o, x: [[x[0][1]]] * (4 if o.get("affine", True) else 2)),
     "LayerNorm": (layer_norm, norm_shapes),
     "RMSNorm": (rms_norm, lambda o, x: norm_shapes({**o, "bias": False}, x)),
+    "RotaryEmbedding": (rotary_embedding, NO_PARAMS),
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
     "Pooling": (pooling, NO_PARAMS),

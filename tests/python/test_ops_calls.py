@@ -75,6 +75,7 @@ ARGUMENTS_OF: dict[str, dict[str, Any]] = {
     "prelu": {"weight": random(1)},
     "resize": {"size": (9, 4)},
     "rms_norm": {"normalized_shape": 6, "weight": random(6)},
+    "rotary_embedding": {"cos": random(6, 3), "sin": random(6, 3)},
     "scatter_nd": {"index": POSITIONS[0, :, :1, 0] % 2, "src": random(4, 4, 6, 6)},
 }
 

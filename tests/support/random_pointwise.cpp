@@ -265,6 +265,18 @@ Generators pointwise_generators() {
              d.input(shape);
              d.input(shape);
          }},
+        {"RotaryEmbedding",
+         [](D d) {
+             const std::int64_t pairs = d.dice.pick(1, 9), rest = d.dice.pick(0, 3);
+             const std::int64_t batch = d.dice.pick(1, 3), heads = d.dice.pick(1, 4),
+                                length = d.dice.pick(1, 7), count = d.dice.pick(1, 12);
+             const bool picks = d.dice.coin();
+             d.maybe("interleaved", d.dice.coin());
+             if (rest > 0) d.options["rotary_dim"] = 2 * pairs;
+             d.input({batch, heads, length, 2 * pairs + rest});
+             for (int i = 0; i < 2; ++i) d.input({picks ? count : length, pairs});
+             if (picks) d.labels({batch, 1, length}, count).dtype = DType::i64;
+         }},
         {"Reduction", reduction},
         {"Dropout",
          [](D d) {

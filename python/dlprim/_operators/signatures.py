@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 #: Arguments that are tensors.
 TENSORS = frozenset(
-    {"input", "other", "addend", "target", "grid", "index", "src", "query", "key", "value", "attn_mask"}
+    {"input", "other", "addend", "target", "grid", "index", "src", "query", "key", "value", "attn_mask", "cos", "sin"}
+    | {"positions"}
 )
 #: Arguments that are parameters of networks, where a row derives options of their shapes.
 PARAMS = frozenset({"weight", "bias", "running_mean", "running_var"})

@@ -666,6 +666,15 @@ SEQUENCES = [
         """,
         eager="seed, step: as of `dropout`.",
     ),
+    row(
+        "rotary_embedding(input, cos, sin, positions=None, *, interleaved, rotary_dim)",
+        "RotaryEmbedding",
+        """Turns pairs of features by angles that depend on the position.
+
+        input: [..., features]. cos, sin: [..., rotary_dim / 2], which broadcast to the input but for its last size.
+        positions: rows of tables cos and sin [positions, rotary_dim / 2], of an integer dtype.
+        """,
+    ),
 ]
 
 PARAMETERS = [

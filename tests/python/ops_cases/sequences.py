@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import Case, functional, random
+from .case import Case, functional, labels, random
 
 
 def recurrent(name: str, features: int, hidden: int, **options: Any) -> Callable[..., Any]:
@@ -53,6 +53,21 @@ def attention_of_distances(
     return run
 
 
+def rotated(torch: Any, x: Any, cos: Any, sin: Any, positions: Any = None) -> Any:
+    """GPT-NeoX's convention."""
+    if positions is not None:
+        cos, sin = cos[positions], sin[positions]
+    first, second = x.chunk(2, -1)
+    return torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+
+
+def rotated_neighbours(torch: Any, x: Any, cos: Any, sin: Any) -> Any:
+    """GPT-J's, of the first 4 features."""
+    first, second = x[..., 0:4:2], x[..., 1:4:2]
+    turned = torch.stack((first * cos - second * sin, first * sin + second * cos), -1).flatten(-2)
+    return torch.cat((turned, x[..., 4:]), -1)
+
+
 MASK = np.random.default_rng(4).integers(0, 2, (5, 6)).astype(bool) | np.eye(5, 6, dtype=bool)
 QUERY, KEY, VALUE = random(2, 4, 5, 8), random(2, 4, 6, 8), random(2, 4, 6, 3)
 ATTENTION = "scaled_dot_product_attention"
@@ -88,6 +103,17 @@ SEQUENCES = [
         random(2, 2, 6, 3),
         enable_gqa=True,
         like=functional(ATTENTION, enable_gqa=True),
+    ),
+    Case("rotary_embedding", random(2, 3, 5, 8), random(5, 4), random(5, 4), like=rotated),
+    Case("rotary_embedding", random(2, 5, 8), random(9, 4), random(9, 4), labels(9, 2, 5), like=rotated),
+    Case(
+        "rotary_embedding",
+        random(2, 5, 8),
+        random(5, 2),
+        random(5, 2),
+        interleaved=True,
+        rotary_dim=4,
+        like=rotated_neighbours,
     ),
     Case("lstm", random(4, 2, 3), None, recurrent_params(4, 3, 5, [3]), like=recurrent("LSTM", 3, 5)),
     Case(

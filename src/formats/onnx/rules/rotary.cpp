@@ -7,27 +7,6 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// Turns [..., rotated] by the angles whose cosines and sines are [..., rotated / 2].
-Ref rotated(Builder& build, Ref x, Ref cosine, Ref sine, bool interleaved) {
-    const Shape shape = x->spec.shape;
-    const std::int64_t half = shape[3] / 2;
-    const int rank = interleaved ? 5 : 4;
-    const auto with_pairs = [&](Ref angle) {
-        Ints sizes = angle->spec.shape.to_vector();
-        if (interleaved) sizes.push_back(1);
-        return build.reshape(angle, Shape(sizes));
-    };
-    if (interleaved) x = build.reshape(x, {shape[0], shape[1], shape[2], half, 2});
-    const std::int64_t middle = interleaved ? 1 : half;
-    const std::vector<Ref> inputs{build.slice(x, rank - 1, 0, middle),
-                                  build.slice(x, rank - 1, middle, 2 * middle), with_pairs(cosine),
-                                  with_pairs(sine)};
-    const DType type = x->spec.dtype;
-    const Ref real = build.pointwise("y0 = x2 * x0 - x3 * x1", inputs, type),
-              other = build.pointwise("y0 = x3 * x0 + x2 * x1", inputs, type);
-    return build.reshape(build.concat({real, other}, rank - 1), shape);
-}
-
 void rotary_embedding(Call& call) {
     Builder& build = call.build;
     const Shape given = call.shape(0);
@@ -38,24 +17,34 @@ void rotary_embedding(Call& call) {
     call.check(heads >= 1 && (!flat || given[2] % heads == 0), heads,
                " heads for an input of shape ", given.str());
     // [B, L, heads, D], or [B, heads, L, D].
-    Ref x = flat ? build.reshape(call.in(0), {given[0], given[1], heads, given[2] / heads})
-                 : call.in(0);
+    const Ref x = flat ? build.reshape(call.in(0), {given[0], given[1], heads, given[2] / heads})
+                       : call.in(0);
     const std::int64_t length = flat ? given[1] : given[2], size = x->spec.shape[3];
     std::int64_t turned = call.integer("rotary_embedding_dim", 0);
     if (turned == 0) turned = size;
     call.check(turned >= 2 && turned % 2 == 0 && turned <= size, "rotary_embedding_dim is ", turned,
                " of ", size, " features");
-    const auto angle = [&](int i) {
-        const Ref cache =
-            call.has(3) ? gather_computed(call, call.in(i), call.in(3), 0) : call.in(i);
-        const Shape& s = cache->spec.shape;
-        call.check(s == Shape({given[0], length, turned / 2}), "a cache of shape ",
-                   call.shape(i).str(), " does not fit an input of shape ", given.str());
-        return build.reshape(cache, flat ? Shape{s[0], s[1], 1, s[2]} : Shape{s[0], 1, s[1], s[2]});
+    // Of each position: [B, L, 1, ...], or [B, 1, L, ...].
+    const auto of_positions = [&](Ref value, Ints sizes) {
+        sizes.insert(sizes.begin() + (flat ? 2 : 1), 1);
+        return build.reshape(value, Shape(sizes));
     };
-    const Ref cosine = angle(1), sine = angle(2);
-    Ref y = rotated(build, build.slice(x, 3, 0, turned), cosine, sine, interleaved);
-    if (turned < size) y = build.concat({y, build.slice(x, 3, turned, size)}, 3);
+    std::vector<Ref> inputs{x};
+    for (const int i : {1, 2}) {
+        const Shape& cache = call.shape(i);
+        const bool fits = call.has(3) ? cache.rank() == 2 && cache[1] == turned / 2
+                                      : cache == Shape({given[0], length, turned / 2});
+        call.check(fits, "a cache of shape ", cache.str(), " does not fit an input of shape ",
+                   given.str());
+        inputs.push_back(call.has(3) ? call.in(i) : of_positions(call.in(i), cache.to_vector()));
+    }
+    if (call.has(3)) {
+        call.check(call.shape(3) == Shape({given[0], length}), "positions of shape ",
+                   call.shape(3).str(), " do not fit an input of shape ", given.str());
+        inputs.push_back(of_positions(call.in(3), {given[0], length}));
+    }
+    const Ref y = build.add1("RotaryEmbedding", inputs,
+                             {{"interleaved", interleaved}, {"rotary_dim", turned}});
     call.set(0, build.reshape(y, given));
 }
 
