@@ -503,6 +503,23 @@ struct Activation {
     static constexpr auto fields() { return activation_fields<Activation>(); }
 };
 
+/// SwiGLU, GEGLU and others of Shazeer's "GLU Variants Improve Transformer" (2020), behind one
+/// product that makes both halves.
+struct GatedActivation {
+    static constexpr std::string_view type = "GatedActivation", group = "elementwise";
+    static constexpr std::string_view takes =
+        "a tensor -> one half of `axis` times the activation of the other: silu makes SwiGLU, gelu "
+        "GEGLU, sigmoid PyTorch's glu";
+    std::string activation = "silu", gate = "first";
+    std::int64_t axis = -1;
+    static constexpr auto fields() {
+        return option_table(
+            option<&GatedActivation::activation>("applied to the gate"),
+            option<&GatedActivation::gate>("which half is the gate").one_of("first", "second"),
+            option<&GatedActivation::axis>("the dimension that is halved").also("dim"));
+    }
+};
+
 struct PReLU {
     static constexpr std::string_view type = "PReLU", group = "elementwise";
     static constexpr std::string_view takes = "a tensor -> x > 0 ? x : weight x; weight";
@@ -1211,13 +1228,14 @@ struct NLLLossBackward {
 /// The structs of this header that declare operators, in the order of docs/json.md.
 using AllOptions =
     std::tuple<Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd, BatchNorm,
-               LayerNorm, GroupNorm, RMSNorm, Pooling, Activation, PReLU, Elementwise, Softmax,
-               SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat, Slice, Split, Flatten,
-               Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction, Threshold, Hardtanh, Abs,
-               Resize, GridSample, Unfold, Fold, Parameter, Embedding, Gather, Scatter, TopK, Sort,
-               ArgReduce, Scan, Nonzero, Attention, RotaryEmbedding, LSTM, GRU, Pointwise,
-               SoftmaxBackward, ActivationBackward, BatchNormBackward, LayerNormBackward,
-               RMSNormBackward, GroupNormBackward, PoolingBackward, NLLLossBackward>;
+               LayerNorm, GroupNorm, RMSNorm, Pooling, Activation, GatedActivation, PReLU,
+               Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat,
+               Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction,
+               Threshold, Hardtanh, Abs, Resize, GridSample, Unfold, Fold, Parameter, Embedding,
+               Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero, Attention, RotaryEmbedding,
+               LSTM, GRU, Pointwise, SoftmaxBackward, ActivationBackward, BatchNormBackward,
+               LayerNormBackward, RMSNormBackward, GroupNormBackward, PoolingBackward,
+               NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

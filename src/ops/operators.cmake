@@ -34,6 +34,7 @@ set(DLPRIM_OPERATORS
     grid_sample
     unfold
     expressions
+    gated_activation
     reduction
     cast
     dropout

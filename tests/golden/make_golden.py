@@ -177,6 +177,12 @@ def rms_norm(o, x, p):
     return F.rms_norm(x[0], shape, p[0] if p else None, o.get("eps", 1e-5))
 
 
+def gated_activation(o, x, p):
+    first, second = x[0].chunk(2, o.get("axis", -1))
+    gate, value = (first, second) if o.get("gate", "first") == "first" else (second, first)
+    return value * activate(o.get("activation", "silu"), gate, {})
+
+
 def rotary_embedding(o, x, p):
     """As transformers' apply_rotary_pos_emb of GPT-NeoX, and as GPT-J's, whose pairs are neighbours."""
     values, cos, sin = x[:3]
@@ -529,6 +535,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "BatchNorm": (batch_norm, lambda o, x: [[x[0][1]]] * (4 if o.get("affine", True) else 2)),
     "LayerNorm": (layer_norm, norm_shapes),
     "RMSNorm": (rms_norm, lambda o, x: norm_shapes({**o, "bias": False}, x)),
+    "GatedActivation": (gated_activation, NO_PARAMS),
     "RotaryEmbedding": (rotary_embedding, NO_PARAMS),
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),

@@ -284,7 +284,7 @@ def test_parameters_that_belong_to_the_network(host: dlprim.Context) -> None:
 # Layers that stand in lists, for functions that test_function() tests.
 STEPS: list[Any] = [
     nn.Unfold(3, padding=1), nn.Fold(8, 3, padding=1),
-    nn.ConvNd(4, 3, padding="same"), nn.ConvTransposeNd(4, 1),
+    nn.ConvNd(4, 3, padding="same"), nn.ConvTransposeNd(4, 1), nn.GatedActivation(dim=1),
     nn.Conv2d(4, 3), nn.ReLU(), nn.ReLU6(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.SiLU(),
     nn.Hardswish(), nn.Hardsigmoid(), nn.LeakyReLU(), nn.ELU(), nn.Softplus(), nn.Mish(), nn.Hardtanh(),
     nn.PReLU(), nn.Activation("selu"), nn.Dropout(),

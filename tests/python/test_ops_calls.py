@@ -68,6 +68,7 @@ ARGUMENTS_OF: dict[str, dict[str, Any]] = {
     "cumsum": {"dtype": None},
     "fold": {"input": random(2, 8, 4)},
     "gather_nd": {"index": POSITIONS[0, :, :3, 0] % 2},
+    "gated_activation": {"activation": "gelu", "dim": 1},
     "huber_loss": {"target": random(2, 4, 6, 6)},
     "layer_norm": {"normalized_shape": 6, "weight": random(6), "bias": random(6)},
     "matmul": {"bias": random(6)},

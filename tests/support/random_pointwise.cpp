@@ -265,6 +265,16 @@ Generators pointwise_generators() {
              d.input(shape);
              d.input(shape);
          }},
+        {"GatedActivation",
+         [](D d) {
+             std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(1, 4), 9);
+             const std::int64_t axis = d.dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1);
+             shape[static_cast<std::size_t>(axis)] *= 2;
+             d.options["axis"] = axis;
+             d.maybe("activation", d.dice.of(activations()));
+             d.maybe("gate", "second");
+             d.input(shape);
+         }},
         {"RotaryEmbedding",
          [](D d) {
              const std::int64_t pairs = d.dice.pick(1, 9), rest = d.dice.pick(0, 3);

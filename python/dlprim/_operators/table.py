@@ -124,6 +124,14 @@ ACTIVATIONS = [
 
 ARITHMETIC = [
     row(
+        "gated_activation(input, activation, *, gate, dim)",
+        "GatedActivation",
+        """One half of a dimension times the activation of the other, the gate.
+
+        activation: "silu" makes SwiGLU, "gelu" GEGLU, and "sigmoid" with gate "second" torch.nn.functional.glu.
+        """,
+    ),
+    row(
         "elementwise(input, other, *, operation, coef1, coef2, activation=None, engine)",
         "Elementwise",
         """activation(operation(coef1 input, coef2 other)); shapes broadcast as in numpy.
@@ -831,6 +839,7 @@ LAYERS_OF_FUNCTIONS = {
     "Softplus": "softplus",
     "Mish": "mish",
     "Hardtanh": "hardtanh",
+    "GatedActivation": "gated_activation",
     "Softmax": "softmax",
     "LogSoftmax": "log_softmax",
     "Dropout": "dropout",

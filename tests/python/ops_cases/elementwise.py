@@ -3,7 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .case import Case, apart, positive, random
+
+
+def gated(name: str, second: bool, dim: int = -1) -> Callable[..., Any]:
+    """A function of one half times the other."""
+
+    def run(torch: Any, x: Any, *_: Any) -> Any:
+        value, gate = x.chunk(2, dim) if second else reversed(x.chunk(2, dim))
+        return value * getattr(torch.nn.functional, name)(gate)
+
+    return run
+
 
 ELEMENTWISE = [
     Case("add", random(3, 4), random(3, 4)),
@@ -28,6 +42,8 @@ ELEMENTWISE = [
         coef2=-0.5,
         like=lambda torch, a, b: 2 * a - 0.5 * b,
     ),
+    Case("gated_activation", random(3, 8), like=gated("silu", False)),
+    Case("gated_activation", random(3, 6, 2), "gelu", gate="second", dim=1, like=gated("gelu", True, 1)),
     Case("sum", random(3, 4, 5), like=lambda torch, x: x.sum()[None]),
     Case("sum", random(3, 4, 5), (0, -1), keepdim=True, like=lambda torch, x, dim: x.sum(dim, keepdim=True)),
     Case("mean", random(3, 4, 5), 1),
