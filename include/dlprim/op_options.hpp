@@ -675,6 +675,29 @@ struct SoftmaxWithLoss {
     static constexpr auto fields() { return option_table(ignore_index_field<SoftmaxWithLoss>()); }
 };
 
+/// The last product of a language model and its loss, without all logits in memory at once.
+struct LinearCrossEntropy {
+    static constexpr std::string_view type = "LinearCrossEntropy", group = "loss";
+    static constexpr std::string_view takes =
+        "x [..., features], label [...]; weight [outputs, features], bias [outputs] -> the cross "
+        "entropy of x weight^T + bias, as InnerProduct and SoftmaxWithLoss";
+    std::int64_t outputs = 0;
+    bool bias = false;
+    std::string reduce = "mean";
+    std::optional<std::int64_t> ignore_index = {};
+    std::int64_t chunk_bytes = 268435456;
+    static constexpr auto fields() {
+        return option_table(
+            required<&LinearCrossEntropy::outputs>("number of classes").at_least(1),
+            option<&LinearCrossEntropy::bias>("whether a bias is added"),
+            reduce_field<LinearCrossEntropy>(), ignore_index_field<LinearCrossEntropy>(),
+            option<&LinearCrossEntropy::chunk_bytes>(
+                "logits are computed for as many rows at a time as take so many bytes, and again "
+                "in backward")
+                .at_least(1));
+    }
+};
+
 struct NLLLoss {
     static constexpr std::string_view type = "NLLLoss", group = "loss";
     static constexpr std::string_view takes =
@@ -1229,13 +1252,13 @@ struct NLLLossBackward {
 using AllOptions =
     std::tuple<Convolution, TransposedConvolution, InnerProduct, MatMul, MatMulAdd, BatchNorm,
                LayerNorm, GroupNorm, RMSNorm, Pooling, Activation, GatedActivation, PReLU,
-               Elementwise, Softmax, SoftmaxWithLoss, NLLLoss, MSELoss, HuberLoss, Dropout, Concat,
-               Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip, Pad, Cast, Reduction,
-               Threshold, Hardtanh, Abs, Resize, GridSample, Unfold, Fold, Parameter, Embedding,
-               Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero, Attention, RotaryEmbedding,
-               LSTM, GRU, Pointwise, SoftmaxBackward, ActivationBackward, BatchNormBackward,
-               LayerNormBackward, RMSNormBackward, GroupNormBackward, PoolingBackward,
-               NLLLossBackward>;
+               Elementwise, Softmax, SoftmaxWithLoss, LinearCrossEntropy, NLLLoss, MSELoss,
+               HuberLoss, Dropout, Concat, Slice, Split, Flatten, Reshape, Squeeze, Transpose, Flip,
+               Pad, Cast, Reduction, Threshold, Hardtanh, Abs, Resize, GridSample, Unfold, Fold,
+               Parameter, Embedding, Gather, Scatter, TopK, Sort, ArgReduce, Scan, Nonzero,
+               Attention, RotaryEmbedding, LSTM, GRU, Pointwise, SoftmaxBackward,
+               ActivationBackward, BatchNormBackward, LayerNormBackward, RMSNormBackward,
+               GroupNormBackward, PoolingBackward, NLLLossBackward>;
 
 /// Those that are aliases, other names of operators with options of their own. Their meant() is the
 /// operator's struct.

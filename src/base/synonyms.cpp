@@ -59,6 +59,8 @@ constexpr TypeSynonym types[] = {
     {"geglu", "GatedActivation", R"("activation": "gelu", "gate": "second")"},
     {"glu", "GatedActivation", R"("activation": "sigmoid", "gate": "second")"},
     {"rope", "RotaryEmbedding"},
+    {"fusedlinearcrossentropy", "LinearCrossEntropy"},
+    {"linearcrossentropyloss", "LinearCrossEntropy"},
     {"add", "Elementwise", R"("operation": "sum")"},
     {"sum", "Elementwise", R"("operation": "sum")"},
     {"eltwise", "Elementwise", R"("operation": "sum")"},

@@ -42,6 +42,7 @@ set(DLPRIM_OPERATORS
     norm
     softmax
     softmax_with_loss
+    linear_cross_entropy
     nll_loss
     reorder
 )

@@ -199,6 +199,13 @@ def rotary_embedding(o, x, p):
     return torch.cat((part * cos + other * sin, rest), -1)
 
 
+def linear_cross_entropy(o, x, p):
+    logits = F.linear(x[0].flatten(0, -2), p[0], p[1] if len(p) > 1 else None)
+    reduce = o.get("reduce", "mean")
+    y = F.cross_entropy(logits, x[1].long().flatten(), reduction=reduce, ignore_index=o.get("ignore_index", -(10**9)))
+    return y.reshape(x[1].shape if reduce == "none" else 1)
+
+
 def resize(o, x, p):
     dims = x[0].dim() - 2
     method = o.get("method", "nearest")
@@ -537,6 +544,8 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "RMSNorm": (rms_norm, lambda o, x: norm_shapes({**o, "bias": False}, x)),
     "GatedActivation": (gated_activation, NO_PARAMS),
     "RotaryEmbedding": (rotary_embedding, NO_PARAMS),
+    "LinearCrossEntropy": (linear_cross_entropy,
+                           lambda o, x: [[o["outputs"], x[0][-1]]] + ([[o["outputs"]]] if o.get("bias") else [])),
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
     "Pooling": (pooling, NO_PARAMS),

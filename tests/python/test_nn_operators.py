@@ -145,7 +145,7 @@ def test_function_of_the_same_name(context: dlprim.Context, case: Case, made: tu
 
 
 def test_every_function_is_called() -> None:
-    others = {"loss", "parameter", "nll_loss", "softmax_with_loss", "activation"}
+    others = {"loss", "parameter", "nll_loss", "linear_cross_entropy", "softmax_with_loss", "activation"}
     functions = {name for name in nn.__all__ if name.islower()}
     called = {case.name for case, _ in SHARED} | {name.split()[0] for name in OWN}
     assert functions - called == others - called
@@ -270,6 +270,28 @@ def test_losses_of_labels(host: dlprim.Context, torch: Any) -> None:
         np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_loss_with_the_last_product(context: dlprim.Context, torch: Any, bias: bool) -> None:
+    """Chunks of two rows give the loss and the gradients of the plain form."""
+    x = nn.Input("x", (3, 4, 5))
+    loss = nn.linear_cross_entropy(x, 7, bias=bias, ignore_index=2, chunk_bytes=2 * 7 * 4, name="head")
+    net = nn.Model(x, loss).build(context, mode="training")
+    torch.manual_seed(10)
+    head = torch.nn.Linear(5, 7, bias=bias)
+    dlprim.weights.load(net, head)
+    values, labels = torch.randn(3, 4, 5), torch.randint(0, 7, (3, 4))
+    net.set_input("x", values.numpy())
+    net.set_input("label", labels.int().numpy())
+    net.forward()
+    net.backward()
+    expected = torch.nn.functional.cross_entropy(head(values).flatten(0, 1), labels.flatten(), ignore_index=2)
+    expected.backward()
+    np.testing.assert_allclose(net.output(net.output_names[0]).numpy(), [expected.item()], rtol=1e-5)
+    for i, parameter in enumerate(head.parameters()):
+        assert parameter.grad is not None
+        np.testing.assert_allclose(net.gradient(f"head.{i}").numpy(), parameter.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
 def test_parameters_that_belong_to_the_network(host: dlprim.Context) -> None:
     x = nn.Input("x", (2, 3))
     scale = nn.parameter((3,), value=2.0, name="scale")
@@ -311,6 +333,7 @@ def test_every_operator_of_the_documentation_can_be_made() -> None:
     documented = {name.strip() for row in table.splitlines()[2:] for name in row.split("|")[1].split(",")}
     x, words = nn.Input("x", MATRIX), nn.Input("words", (3,), "int32")
     made = types([x], nn.softmax_with_loss(x)) | types([x], nn.nll_loss(x)) | types([], nn.parameter((3,)))
+    made |= types([x], nn.linear_cross_entropy(x, 5))
     made |= types([words], nn.Embedding(3, 4)(words)) | types([x], nn.dropout(x)) | types([x], nn.step(x))
     for case, (args, kwargs) in SHARED:
         inputs = Inputs()

@@ -126,6 +126,13 @@ def check_equal(by_type: tuple[dlprim.Tensor, ...], by_name: Any) -> None:
 # Of each other operator of network JSON a call by its type, and the function that is the same, or its name.
 BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..., Any]]] = [
     (
+        "LinearCrossEntropy",
+        [random(3, 4), LABELS],
+        [random(5, 4), random(5)],
+        {"outputs": 5, "bias": True, "chunk_bytes": 40},
+        lambda x, y, w, b: ops.linear_cross_entropy(x, y, w, b, chunk_bytes=40),
+    ),
+    (
         "Convolution",
         [IMAGES],
         [random(3, 4, 3, 3), random(3)],

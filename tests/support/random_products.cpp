@@ -90,6 +90,19 @@ Generators product_generators() {
              d.maybe("activation", d.dice.of(activations()));
              d.input(features(d.dice, d.dice.pick(1, 20)));
          }},
+        {"LinearCrossEntropy",
+         [](D d) {
+             const std::int64_t classes = d.dice.pick(1, 40);
+             const std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(1, 2), 9);
+             d.options = {{"outputs", classes}, {"chunk_bytes", d.dice.pick(1, 4000)}};
+             d.maybe("bias", d.dice.coin());
+             d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
+             d.maybe("ignore_index", -1);
+             std::vector<std::int64_t> x = shape;
+             x.push_back(d.dice.pick(1, 20));
+             d.input(x);
+             d.labels(shape, classes);
+         }},
         {"Embedding",
          [](D d) {
              const std::int64_t rows = d.dice.pick(1, 30);

@@ -687,6 +687,18 @@ SEQUENCES = [
 
 PARAMETERS = [
     with_params(
+        "linear_cross_entropy(input, target, weight, bias=None, *, reduction, ignore_index=None, chunk_bytes, "
+        "precision, engine)",
+        "LinearCrossEntropy",
+        """The cross entropy of input weight^T + bias and labels, without all logits in memory at once.
+
+        input: [..., features]. target: labels [...] from 0 to classes - 1. weight: [classes, features].
+        bias: [classes].
+        reduction: "mean" or "sum" over the labels, [1], or "none", [...].
+        """,
+        derive="linear_cross_entropy",
+    ),
+    with_params(
         "conv2d(input, weight, bias=None, *, stride, padding|str, dilation, groups, activation=None, precision, "
         "engine)",
         "Convolution",

@@ -113,5 +113,9 @@ def first_size(name: str, weight: Sizes) -> int:
     return weight[0]
 
 
+def linear_cross_entropy(name: str, options: Options, weight: Sizes, bias: Shape) -> Options:
+    return {"outputs": first_size(name, weight), "bias": bias is not None}
+
+
 def inner_product(name: str, options: Options, weight: Sizes, bias: Shape) -> Options:
     return {"outputs": first_size(name, weight), "bias": bias is not None}

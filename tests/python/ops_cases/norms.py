@@ -3,7 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .case import IMAGES, Case, functional, labels, positive, random
+
+
+def linear_cross_entropy(**kwargs: Any) -> Callable[..., Any]:
+    """The loss of the product, all logits at once."""
+
+    def run(torch: Any, x: Any, label: Any, weight: Any, bias: Any = None) -> Any:
+        logits = torch.nn.functional.linear(x, weight, bias).flatten(0, -2)
+        return torch.nn.functional.cross_entropy(logits, label.flatten(), **kwargs)
+
+    return run
+
 
 NORMS = [
     Case("batch_norm", IMAGES, random(4), positive(4), random(4), random(4)),
@@ -32,6 +46,24 @@ NORMS = [
     Case("softmax", random(3, 7, 2), dim=-1),
     Case("log_softmax", random(3, 7, 2), dim=0),
     Case("cross_entropy", random(5, 7), labels(7, 5)),
+    Case(
+        "linear_cross_entropy",
+        random(5, 3),
+        labels(7, 5),
+        random(7, 3),
+        reduction="mean",
+        like=linear_cross_entropy(),
+    ),
+    Case(
+        "linear_cross_entropy",
+        random(2, 5, 3),
+        labels(7, 2, 5),
+        random(7, 3),
+        random(7),
+        reduction="sum",
+        chunk_bytes=100,
+        like=linear_cross_entropy(reduction="sum"),
+    ),
     Case("nll_loss", random(5, 7), labels(7, 5)),
     Case("nll_loss", random(5, 7, 2), labels(7, 5, 2), reduction="sum"),
     Case("nll_loss", random(5, 7), labels(7, 5), reduction="none"),

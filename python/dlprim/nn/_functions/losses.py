@@ -27,6 +27,32 @@ def softmax_with_loss(
     return layers.SoftmaxWithLoss(label, ignore_index=ignore_index, weight=weight, **common)(logits)
 
 
+def linear_cross_entropy(
+    x: Symbol,
+    outputs: int,
+    label: str | Symbol = "label",
+    *,
+    bias: bool = False,
+    reduce: str = "mean",
+    ignore_index: int | None = None,
+    chunk_bytes: int = 1 << 28,
+    weight: float = 1.0,
+    **common: Unpack[LayerOptions],
+) -> Symbol:
+    """The last product of a language model and its cross entropy: x [..., features] and labels [...].
+
+    The result is the mean or the sum, [1], or with reduce "none" the values themselves, [...]. Logits of as many rows
+    as take `chunk_bytes` are computed at a time, and again in backward. `outputs` is the number of classes; labels are
+    as of softmax_with_loss. Parameters: weight [outputs, features], and with `bias` one of [outputs].
+    """
+    options = {
+        **{"outputs": outputs, "bias": unless(bias, False), "reduce": unless(reduce, "mean")},
+        **{"ignore_index": ignore_index, "chunk_bytes": unless(chunk_bytes, 1 << 28)},
+    }
+    layer = Generic("LinearCrossEntropy", "loss", options, common)
+    return as_loss(layer.apply(x, target_of(label, shape_of(x)[:-1], "int32"))[0], weight)
+
+
 def nll_loss(
     log_probabilities: Symbol,
     label: str | Symbol = "label",
