@@ -345,6 +345,29 @@ def batch_norm_of_training(
     return batch_norm(b, [running_mean, running_var, weight, bias], input, momentum, eps, training)
 
 
+@form("_native_batch_norm_legit.no_stats")
+def batch_norm_without_state(b: Builder, input: Node, weight: Node | None, bias: Node | None, eps: float) -> Any:
+    rank = b.rank(input)
+    axes = ",".join(str(d) for d in range(rank) if d != 1)
+    mean = b.pointwise(f"y0 = mean[{axes}](x0)", [input])
+    variance = b.pointwise(f"y0 = mean[{axes}]((x0 - x1) * (x0 - x1))", [input, mean])
+    code, inputs = "(x0 - x1) * rsqrt(x2 + p0)", [b.tensor(input), mean, variance]
+    for given, operation in ((weight, "*"), (bias, "+")):
+        if given is not None:
+            code += f" {operation} x{len(inputs)}"
+            inputs.append(b.reshape(given, b.sizes(given), [1, -1] + [1] * (rank - 2)))
+    return [b.pointwise("y0 = " + code, inputs, scalars=[eps]), None, None]
+
+
+@form("instance_norm.default")
+def instance_norm(
+    b: Builder, input: Node, weight: Node | None, bias: Node | None, use_input_stats: bool, eps: float
+) -> Any:
+    if not use_input_stats:
+        raise b.no_form("with running statistics has no form in a network of dlprim")
+    return group_norm(b, input, weight, bias, b.sizes(input)[1], eps)
+
+
 @form("native_layer_norm.default")
 def layer_norm(
     b: Builder, input: Node, normalized_shape: Sequence[int], weight: Node | None, bias: Node | None, eps: float
@@ -476,6 +499,12 @@ def adaptive_pool(b: Builder, self: Node, output_size: Sequence[int]) -> Any:
     return pooling(b, self, {"mode": "avg", "output": list(output_size)})
 
 
+@form("adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
+def adaptive_max_pool(b: Builder, self: Node, output_size: Sequence[int]) -> Any:
+    options = {"mode": "max", "output": list(output_size)} | ({"positions": "image"} if b.used(1) else {})
+    return pooling(b, self, options, 2 if b.used(1) else 1)
+
+
 @form("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
 def upsample_nearest(b: Builder, input: Node, output_size: Any, scale_factors: Any) -> Any:
     return resize(b, input, "nearest", scale_factors)
@@ -568,6 +597,13 @@ def same(b: Builder, self: Node) -> Any:
 def to(b: Builder, self: Node) -> Any:
     wanted = b.value(b.node).dtype
     return b.tensor(self) if wanted == b.value(self).dtype else b.layer("Cast", [self], {"dtype": b.dtype(wanted)})
+
+
+@form("copy.default")
+def copy(b: Builder, self: Node, src: Node) -> Any:
+    wanted, found = b.value(self).dtype, b.value(src).dtype
+    cast = src if wanted == found else b.layer("Cast", [src], {"dtype": b.dtype(wanted)})
+    return b.expand(cast, b.sizes(src), b.sizes(self), wanted)
 
 
 @form("expand.default")
@@ -793,6 +829,16 @@ def mean(b: Builder, self: Node, dim: Sequence[int] | None, keepdim: bool, dtype
     )
 
 
+@form("mean.default")
+def mean_of_all(b: Builder, self: Node, dtype: torch.dtype | None) -> Any:
+    return mean(b, self, None, False, dtype)
+
+
+@form("sum.default")
+def sum_of_all(b: Builder) -> Any:
+    return b.row("dim_IntList", dim=None, keepdim=False)
+
+
 @form("var.correction", "var_mean.correction")
 def variance(b: Builder, self: Node, dim: Sequence[int] | None, correction: float | None, keepdim: bool) -> Any:
     axes = sorted(d % b.rank(self) for d in (dim or range(b.rank(self))))
@@ -840,6 +886,8 @@ def scalar_tensor(b: Builder, s: float) -> Any:
 
 @form("arange.start_step", "arange.start", "arange.default")
 def arange(b: Builder, end: Any) -> Any:
-    given = b.arguments(b.node)
-    numbers = [b.option(given.get(name, default)) for name, default in (("start", 0), ("end", 0), ("step", 1))]
-    return b.constant(torch.arange(*numbers, dtype=b.value(b.node).dtype))
+    given, dtype = b.arguments(b.node), b.value(b.node).dtype
+    start, step = given.get("start", 0), given.get("step", 1)
+    if is_open(end) and start == 0 and step == 1:
+        return b.pointwise("y0 = index(0)", [b.batch(end, 1, 0)], dtype)
+    return b.constant(torch.arange(*map(b.option, (start, end, step)), dtype=dtype))

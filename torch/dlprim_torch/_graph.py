@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -126,9 +127,11 @@ def place_of(node: torch.fx.Node) -> str:
         kind = kind if isinstance(kind, str) else kind.__qualname__
         found.append(f"{path or 'the model'} ({kind.rpartition('.')[2]})")
     lines = [line.strip() for line in (node.meta.get("stack_trace") or "").strip().splitlines()]
-    if len(lines) >= 2 and lines[-2].startswith("File"):
-        file, line = lines[-2].split(", ")[:2]
-        found.append(f"{file[6:-1]} {line}: {lines[-1].rstrip(',')}")
+    frames = [(lines[i], lines[i + 1]) for i in range(len(lines) - 1) if lines[i].startswith("File ")]
+    own = [frame for frame in frames if os.path.dirname(torch.__file__) not in frame[0]]
+    for place, code in (own or frames)[-1:]:
+        file, line = place.split(", ")[:2]
+        found.append(f"{file[6:-1]} {line}: {code.rstrip(',')}")
     return ", ".join(found) or f"node {node.name}"
 
 
@@ -355,8 +358,12 @@ class Builder:
 
         return {name: known(value) for name, value in found.items()}
 
-    def rows(self, node: torch.fx.Node) -> Any:
-        """What rows.yaml makes of the node; None where it has no row."""
+    def row(self, overload: str | None = None, **others: Any) -> Any:
+        """What rows.yaml makes of the node that is being visited; None where it has no row.
+
+        `overload` takes the place of the node's, and `others` join its arguments.
+        """
+        node = self.node
         stands: dict[int, torch.fx.Node | str] = {}
         keep = []
 
@@ -371,11 +378,11 @@ class Builder:
             return tensor
 
         schema = node.target._schema  # type: ignore[union-attr]
-        arguments = {name: stand_in(value) for name, value in self.arguments(node).items()}
+        arguments = {name: stand_in(value) for name, value in {**self.arguments(node), **others}.items()}
         results = self.value(node) if isinstance(self.value(node), (tuple, list)) else [self.value(node)]
         numel = math.prod(hint(size) for size in results[0].shape)
-        name, overload = schema.name.removeprefix("aten::"), schema.overload_name
-        programs = _state.module().row_programs(name, overload, numel, **arguments)
+        name = schema.name.removeprefix("aten::")
+        programs = _state.module().row_programs(name, overload or schema.overload_name, numel, **arguments)
         if not programs:
             return None
         first, *second = programs
@@ -420,7 +427,7 @@ class Builder:
             given = self.arguments(node)
             made = form(self, **{key: given[key] for key in list(inspect.signature(form).parameters)[1:]})
         if made is None:
-            made = self.rows(node)
+            made = self.row()
         if made is None:
             raise self.no_form()
         self.values[node] = made

@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-import dlprim_torch
 import h5py  # type: ignore[import-untyped]
 import numpy
 import pytest
@@ -18,6 +17,8 @@ import torch
 from networks import torchvision_models
 from torch import nn
 from torch.nn import functional as F
+
+import dlprim_torch
 
 BOUND = 1e-4  # of a tensor's scale
 
@@ -207,6 +208,55 @@ class Places(nn.Module):
             x.topk(3, dim=2).values + x.cumsum(2)[..., :3],
             (x @ x.transpose(1, 2)) + x.new_ones(4),
         ]
+
+
+class Layers(nn.Module):
+    """Modules, each applied to the same images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            [
+                nn.InstanceNorm2d(6, affine=True), nn.GroupNorm(3, 6), nn.BatchNorm2d(6), nn.LocalResponseNorm(3),
+                nn.RMSNorm(8), nn.BatchNorm2d(6, track_running_stats=False), nn.Conv2d(6, 4, 3, 2, 1, 2, 2, bias=False),
+                nn.ConvTranspose2d(6, 9, 3, 2, 1, 1, 3), nn.AvgPool2d(3, 2, 1, True, False), nn.MaxPool2d(3, 2, 1, 2),
+                nn.AdaptiveMaxPool2d(3), nn.AdaptiveAvgPool2d((3, 2)), nn.LPPool2d(2, 3), nn.Upsample(scale_factor=2),
+                nn.Upsample(size=(9, 7), mode="bicubic"), nn.ReflectionPad2d(2), nn.CircularPad2d(1), nn.Unfold(3),
+                nn.ChannelShuffle(2), nn.GLU(1), nn.PReLU(6), nn.ELU(0.5), nn.SELU(), nn.Softplus(2), nn.Mish(),
+                nn.Hardswish(), nn.LeakyReLU(0.3), nn.ReLU6(),
+                nn.LogSigmoid(), nn.Softshrink(), nn.Threshold(0.1, 2.0), nn.Softmin(1),
+            ]
+        )  # fmt: skip
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        return [layer(x) for layer in self.layers]
+
+
+def test_layers(exported: Exported) -> None:
+    """Modules of torch.nn, on the device "ocl" as on the CPU."""
+    config = exported.check(Layers().eval(), torch.randn(2, 6, 8, 8), others=[1])
+    other = exported.export(Layers().eval().to("ocl"), torch.randn(2, 6, 8, 8, device="ocl"))
+    assert [entry["type"] for entry in other["operators"]] == [entry["type"] for entry in config["operators"]]
+
+
+class Recurrent(nn.Module):
+    """PyTorch's recurrent modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(8, 16, 2, batch_first=True, bidirectional=True)
+        self.gru = nn.GRU(32, 8, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found, (hidden, cells) = self.lstm(x)
+        result: torch.Tensor = self.gru(found)[0] + hidden.sum() * cells.mean()
+        return result
+
+
+def test_recurrent(exported: Exported) -> None:
+    """LSTM and GRU are one layer each."""
+    config = exported.check(Recurrent(), torch.randn(3, 5, 8), others=[1])
+    assert {"LSTM", "GRU"} <= {entry["type"] for entry in config["operators"]}
 
 
 def test_places(exported: Exported) -> None:
