@@ -61,6 +61,12 @@ struct Printer {
          std::visit(Printer{}, value), "'");
 }
 
+/// Whether one may stand for the other. Numbers never: zeros of both signs are equal.
+bool is_same(const Attr& one, const Attr& other) {
+    return one == other && !std::holds_alternative<double>(one) &&
+           !std::holds_alternative<Doubles>(one);
+}
+
 /// Where the item of this name is, or belongs.
 template <typename Items>
 auto place_of(Items& items, std::string_view name) {
@@ -313,7 +319,7 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
         }
         try {
             Attr value = value_of(option, given);
-            if (value != option.value) result.set(name, std::move(value));
+            if (!is_same(value, option.value)) result.set(name, std::move(value));
         } catch (const Error& error) {
             fail(error.kind(), where, gap, error.what());
         }
