@@ -514,6 +514,27 @@ def test_shapes_dtypes_and_values_that_do_not_fit(on_host: Made) -> None:
             ops.cast(x, name)
 
 
+def test_attention_that_does_not_fit(on_host: Made) -> None:
+    q, k = on_host(random(2, 4, 5, 8)), on_host(random(2, 4, 6, 8))
+    for call, wanted in (
+        (lambda: ops.attention(q, on_host(random(2, 4, 6, 7)), k), "differ in their last dimension"),
+        (lambda: ops.attention(q, k, on_host(random(2, 4, 7, 8))), "differ in their number of positions"),
+        (
+            lambda: ops.attention(q, on_host(random(2, 3, 6, 8)), on_host(random(2, 3, 6, 8)), enable_gqa=True),
+            "has 4 heads, which is not a multiple of the heads of k [2, 3, 6, 8]",
+        ),
+        (lambda: ops.attention(q, k, k, on_host(random(4, 6))), "the mask [4, 6] does not broadcast to the scores"),
+        (
+            lambda: ops.attention(q, k, k, sliding_window=0),
+            "sliding_window is 0, and must be 1 or more, or -1 for none",
+        ),
+        (lambda: ops.attention(q, k, k, softcap=-1.0), "softcap must be at least 0, not -1"),
+    ):
+        with pytest.raises(ValueError) as error:
+            call()
+        assert wanted in sentence(error)
+
+
 def test_what_has_no_gradient(on_host: Made) -> None:
     x = on_host(ROWS)
     with pytest.raises(NotImplementedError, match="combination of its own, which has no gradient") as error:

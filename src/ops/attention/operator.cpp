@@ -26,6 +26,13 @@ Shape in_groups(const Shape& x, std::int64_t groups, std::int64_t heads_a_group)
     return Shape(dims);
 }
 
+bool broadcasts_to(const Shape& x, const Shape& to) {
+    if (x.rank() > to.rank()) return false;
+    for (int d = 1; d <= x.rank(); ++d)
+        if (x[-d] != 1 && x[-d] != to[-d]) return false;
+    return true;
+}
+
 }  // namespace
 
 std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& given) {
@@ -95,7 +102,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
             " differ in their number of positions");
     const Shape scores = scores_shape(q, k);
     if (inputs.size() == 4)
-        require(broadcast(scores, shapes[3]) == scores, "the mask ", given[3],
+        require(broadcasts_to(shapes[3], scores), "the mask ", given[3],
                 " does not broadcast to the scores ", scores);
     std::vector<std::int64_t> dims = with_matrix(batch_shape(shapes), q[-2], v[-1]).to_vector();
     if (options.enable_gqa) {  // merge groups and heads per group into heads again
