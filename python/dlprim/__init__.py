@@ -35,6 +35,7 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .function import Function
 from .net import Net, NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription, describe
 from .placed import PlacedMove, PlacedNet, PlacedPart, PlacedSolver
 from .solver import Solver
@@ -50,6 +51,7 @@ __all__ = [
     "FileError",
     "FitProgress",
     "FormatError",
+    "Function",
     "InvalidArgumentError",
     "MissingFileError",
     "Net",

@@ -35,6 +35,7 @@ void bind_compile_wait(nb::module_& module);
 void bind_settings(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_ops(nb::module_& module);
+void bind_function(nb::module_& module);
 void bind_net(nb::module_& module);
 void bind_onnx(nb::module_& module);
 void bind_solver(nb::module_& module);

@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
     bind_settings(module);
     bind_tensor(module);
     bind_ops(module);
+    bind_function(module);
     bind_net(module);
     bind_onnx(module);
     bind_solver(module);
