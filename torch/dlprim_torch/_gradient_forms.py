@@ -129,6 +129,16 @@ def layer_norm_backward(
     return gradients_of_norm(b, "LayerNormBackward", [grad_out, input, mean, rstd], weight, options)
 
 
+@form("_safe_softmax.default")
+def safe_softmax(b: Builder, self: Node, dim: int, dtype: Any) -> Any:
+    """Softmax whose rows of -inf alone become zeros."""
+    if dtype is not None and dtype != b.value(self).dtype:
+        raise b.no_form("that converts its argument has no form in a network of dlprim")
+    largest = b.pointwise(f"y0 = max[{dim % b.rank(self)}](x0)", [self], dtype=b.value(self).dtype)
+    weights = b.layer("Softmax", [self], {"axis": dim})
+    return b.pointwise("y0 = x1 == p0 ? 0 : x0", [weights, largest], b.value(self).dtype, scalars=["-inf"])
+
+
 @form("_softmax_backward_data.default", "_log_softmax_backward_data.default")
 def softmax_backward(b: Builder, grad_output: Node, output: Node, dim: int) -> Any:
     options = {"axis": dim, "log": "log" in str(b.node.target)}
