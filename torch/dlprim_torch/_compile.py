@@ -270,6 +270,8 @@ class Region(torch.nn.Module):
         super().__init__()
         network = graph_of(module)
         self.places = [i for i, name in enumerate(network.inputs) if name]
+        output = next(node for node in module.graph.nodes if node.op == "output")
+        self.shapes = [node.meta["val"].shape for node in output.args[0]]
         values = [node.meta.get("val") for node in module.graph.nodes if node.op in ("placeholder", "call_function")]
         device = next(x.device for x in leaves(values) if x.device.type == "ocl")
         self.function = _state.module().Function(
@@ -281,7 +283,9 @@ class Region(torch.nn.Module):
         )
 
     def forward(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
-        return list(self.function([inputs[i] for i in self.places]))
+        made = self.function([inputs[i] for i in self.places])
+        # Reduced losses of dlprim have one element in one dimension, and PyTorch's have none.
+        return [x if x.shape == shape else x.view(shape) for x, shape in zip(made, self.shapes, strict=True)]
 
 
 def leaves(values: Iterable[Any]) -> Iterable[torch.Tensor]:

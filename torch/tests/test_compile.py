@@ -155,6 +155,25 @@ def test_views_and_changed_inputs() -> None:
     torch.testing.assert_close(pairs[0], pairs[1])
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_losses_within(reduction: str) -> None:
+    """A loss in the graph has PyTorch's dimensions, none, and views of it one more."""
+    labels = torch.tensor([0, 3, 1]).to("ocl")
+
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(x, labels, reduction=reduction)
+
+    x = torch.randn(3, 4).to("ocl").requires_grad_()
+    loss(x).backward()  # type: ignore[no-untyped-call]
+    wanted = x.grad
+    for call, dims in ((loss, 0), (lambda x: loss(x)[None], 1)):
+        x.grad = None
+        made = torch.compile(call, backend="dlprim", fullgraph=True)(x)
+        assert made.dim() == dims
+        made.sum().backward()
+        torch.testing.assert_close(x.grad, wanted)
+
+
 def test_broken_graphs() -> None:
     """A model that Dynamo cuts in two."""
 
