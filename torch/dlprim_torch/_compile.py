@@ -146,6 +146,8 @@ def in_regions(module: GraphModule, constants: set[Node], training: bool) -> Cal
     for name, child in list(fused.named_children()):
         if name.startswith("region") and isinstance(child, GraphModule):
             call = next(node for node in fused.graph.nodes if node.op == "call_module" and node.target == name)
+            if not call.all_input_nodes:  # nothing tells the device: what is made of nothing is made eagerly
+                continue
             fixed = [i for i, node in enumerate(call.all_input_nodes) if node.name in names]
             setattr(fused, name, Region(child, fixed, training))
     fused.recompile()

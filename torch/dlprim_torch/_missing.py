@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parts of PyTorch that do not know the device "ocl": they say so in one sentence.
+"""Parts of PyTorch that do not know the device "ocl": they say so in one sentence, or another part does their work.
 
 PyTorch reaches these parts before any operator of the device, and fails there by the name of something inside of it.
 """
@@ -13,10 +13,6 @@ from typing import Any, NoReturn
 import torch
 from torch.nn.parallel import comm
 
-COMPILE = (
-    'torch.compile generates no code for the device "ocl" in this version: call the model without torch.compile, or '
-    'compile it by backend="eager".'
-)
 DATA_PARALLEL = (
     'torch.nn.DataParallel does not work on the device "ocl": start a process for each device by torchrun, and wrap '
     "the model in torch.nn.parallel.DistributedDataParallel."
@@ -24,12 +20,12 @@ DATA_PARALLEL = (
 
 
 def explain() -> None:
-    """Puts the sentences in place."""
+    """Puts the sentences and detours in place."""
     for name in ("scatter", "gather", "broadcast", "broadcast_coalesced", "reduce_add", "reduce_add_coalesced"):
         setattr(comm, name, _one_device(getattr(comm, name)))
     inductor = getattr(torch, "_TorchCompileInductorWrapper", None)
     if inductor is not None:
-        inductor.__call__ = _not_compiled(inductor.__call__)
+        inductor.__call__ = _by_dlprim(inductor.__call__)
 
 
 def _one_device(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,14 +40,16 @@ def _one_device(function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call that hands a graph to inductor."""
+def _by_dlprim(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call that hands a graph to inductor, torch.compile's default backend, which has no code for "ocl"."""
 
     @wraps(call)
     def checked(self: Any, graph: torch.fx.GraphModule, inputs: Any, **keywords: Any) -> Any:
-        if any(tensor.device.type == "ocl" for tensor in _tensors(graph, inputs)):
-            _refuse(COMPILE)
-        return call(self, graph, inputs, **keywords)
+        if all(tensor.device.type != "ocl" for tensor in _tensors(graph, inputs)):
+            return call(self, graph, inputs, **keywords)
+        from ._compile import backend
+
+        return backend(graph, inputs)
 
     return checked
 

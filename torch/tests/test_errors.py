@@ -181,23 +181,11 @@ def data_parallel() -> object:
     return model(torch.ones(4, 2, device="ocl"))
 
 
-def compiled() -> object:
-    """Code that inductor is to generate, of an input and of nothing."""
-    return torch.compile(torch.nn.Linear(2, 2).to("ocl"))(torch.ones(1, 2, device="ocl"))
-
-
-def compiled_without_inputs() -> object:
-    """The graph's nodes alone are on the device."""
-    return torch.compile(lambda: torch.ones(2, device="ocl"))()
-
-
 @pytest.mark.parametrize(
     ("program", "words"),
     [
         (sparse_gradient, "no sparse tensors, so a layer such as Embedding needs sparse=False"),
         (data_parallel, "DistributedDataParallel"),
-        (compiled, 'without torch.compile, or compile it by backend="eager"'),
-        (compiled_without_inputs, 'without torch.compile, or compile it by backend="eager"'),
     ],
 )
 def test_parts_that_are_not_there(program: Callable[[], object], words: str) -> None:
@@ -207,14 +195,15 @@ def test_parts_that_are_not_there(program: Callable[[], object], words: str) -> 
     assert len(str(caught.value)) < 400
 
 
-def test_compiled_otherwise() -> None:
-    """What the sentence offers works, and so does code for the CPU."""
+def test_default_backend_of_compile() -> None:
+    """Inductor's graphs of the device are dlprim's, with inputs or without, and those of the CPU stay its own."""
+    assert torch.equal(torch.compile(lambda: torch.ones(2, device="ocl"))().cpu(), torch.ones(2))
     layer = torch.nn.Linear(2, 2)
     x = torch.ones(1, 2)
     expected = layer(x)
     assert torch.allclose(torch.compile(layer)(x), expected)
-    on_device = torch.compile(layer.to("ocl"), backend="eager")(x.to("ocl"))
-    assert torch.allclose(on_device.cpu(), expected)
+    for backend in ("inductor", "eager"):
+        assert torch.allclose(torch.compile(layer.to("ocl"), backend=backend)(x.to("ocl")).cpu(), expected)
 
 
 def test_end_beside_a_backward_pass() -> None:
