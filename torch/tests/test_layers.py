@@ -248,9 +248,35 @@ compare(lambda q, k, v: attention(q.half(), k.half(), v.half()).float(), q, k, v
 mask = torch.rand(70, 50) > 0.5
 mask[3] = False  # a row without positions is 0
 compare(lambda q, k, v: attention(q, k, v, mask.to(q.device)), q, k, v)
+def dropped(q, k, v):
+    torch.ocl.manual_seed(3)
+    return attention(q, k, v, is_causal=True, dropout_p=0.4)
+
+# The identity as values gives the weights, and so what was dropped.
+seen = dropped(q.ocl(), k.ocl(), torch.eye(50).expand(2, 6, 50, 50).ocl()).cpu()
+whole = attention(q, k, torch.eye(50).expand(2, 6, 50, 50), is_causal=True)
+kept = torch.where(seen != 0, 1 / 0.6, 0.0)
+torch.testing.assert_close(seen, whole * kept, rtol=1e-4, atol=1e-6)
+assert 0.35 < (seen[..., -20:, :] == 0).float().mean() < 0.45
+
+def dropped_on_both(q, k, v):
+    if q.device.type == "ocl":
+        return dropped(q, k, v)
+    scores = (q @ k.mT / 8**0.5).masked_fill(torch.ones(70, 50).tril() == 0, -torch.inf)
+    return (scores.softmax(-1) * kept) @ v
+
+compare(dropped_on_both, q, k, v)
 with torch.profiler.profile() as profile:
     attention(q.ocl(), k.ocl(), v.ocl())
 print([event.key for event in profile.key_averages() if "attention" in event.key])
+layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+x, hidden = torch.randn(2, 5, 8), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+with torch.no_grad():
+    wanted = layer(x, src_key_padding_mask=hidden)
+    with torch.profiler.profile() as profile:
+        found = layer.to("ocl")(x.ocl(), src_key_padding_mask=hidden.ocl())
+torch.testing.assert_close(found.cpu(), wanted, rtol=1e-4, atol=1e-5)
+print([event.key for event in profile.key_averages() if "fused_attention" in event.key])
 print(torch.ocl.fallbacks())
 """
 
@@ -258,7 +284,7 @@ print(torch.ocl.fallbacks())
 def test_attention_of_gpus() -> None:
     """On a GPU it is one operator of dlprim's; on CPUs PyTorch's products keep what backward needs."""
     printed = run(FUSED, DLPRIM_TRAITS="wide_vectors=0")
-    assert "_scaled_dot_product_fused_attention_overrideable" in printed and "{}" in printed
+    assert printed.count("_scaled_dot_product_fused_attention_overrideable") == 2 and "{}" in printed
     assert "_scaled_dot_product_attention_math" in run(FUSED)
 
 

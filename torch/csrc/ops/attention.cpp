@@ -3,6 +3,7 @@
 // multi-head attention and a whole layer of a transformer's encoder, here made of PyTorch's
 // operators. In training the modules call these themselves.
 #include "device/devices.hpp"
+#include "device/generator.hpp"
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
 
@@ -22,6 +23,29 @@ using Two = std::tuple<at::Tensor, at::Tensor>;
 
 bool defined(const Maybe& tensor) {
     return tensor && tensor->defined();
+}
+
+bool shares_heads(const at::Tensor& query, const at::Tensor& key) {
+    return query.dim() >= 3 && query.size(-3) != key.size(-3);
+}
+
+bool is_same_but_heads(const at::Tensor& a, const at::Tensor& b) {
+    return a.dim() == b.dim() && a.scalar_type() == b.scalar_type() &&
+           (a.dim() < 4 || a.sizes().slice(0, a.dim() - 3) == b.sizes().slice(0, b.dim() - 3));
+}
+
+/// Whether Attention computes it, or PyTorch's product, softmax and product. On CPUs the latter
+/// keeps the weights for backward, which Attention would compute again.
+bool is_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+              const Maybe& mask, std::optional<double> scale, bool enable_gqa) {
+    const dp::Traits& device = context(query.device().index()).traits();
+    const at::ScalarType type = query.scalar_type();
+    if (device.wide_vectors || device.host || scale.value_or(1) <= 0) return false;
+    if (type != at::kFloat && type != at::kHalf && type != at::kBFloat16) return false;
+    if (defined(mask) && mask->requires_grad()) return false;
+    if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0) return false;
+    return is_same_but_heads(query, key) && is_same_but_heads(key, value) &&
+           !shares_heads(key, value) && (enable_gqa || !shares_heads(query, key));
 }
 
 /// Which elements of a mask mean what: 0 is [queries, keys] for all, 1 is [batch, keys], and 2 has
@@ -63,6 +87,19 @@ Two multi_head_attention(const at::Tensor& query, const at::Tensor& key, const a
     const c10::DeviceGuard guard(query.device());
     const auto [q, k, v] = project({&query, &key, &value}, qkv_weight, qkv_bias, heads);
     const double scale = 1 / std::sqrt(static_cast<double>(embed_dim / heads));
+    const auto projected = [&](const at::Tensor& heads_of) {
+        return at::linear(
+            heads_of.transpose(1, 2).reshape({query.size(0), query.size(1), embed_dim}),
+            proj_weight, proj_bias);
+    };
+    if (!need_weights && is_fused(q, k, v, mask, scale, false)) {
+        Maybe places;
+        if (defined(mask)) {
+            places = as_weights(*mask, mask_type);
+            if (places->scalar_type() == at::kBool) places = places->logical_not();
+        }
+        return {projected(at::scaled_dot_product_attention(q, k, v, places)), at::Tensor()};
+    }
     at::Tensor weights = at::matmul(q * scale, k.transpose(-2, -1));
     if (defined(mask)) {
         const at::Tensor places = as_weights(*mask, mask_type);
@@ -71,9 +108,7 @@ Two multi_head_attention(const at::Tensor& query, const at::Tensor& key, const a
                       : weights + places;
     }
     weights = weights.softmax(-1);
-    const at::Tensor joined =
-        at::matmul(weights, v).transpose(1, 2).reshape({query.size(0), query.size(1), embed_dim});
-    const at::Tensor out = at::linear(joined, proj_weight, proj_bias);
+    const at::Tensor out = projected(at::matmul(weights, v));
     if (!need_weights) return {out, at::Tensor()};
     return {out, average_weights ? weights.mean(1) : weights};
 }
@@ -107,43 +142,22 @@ at::Tensor encoder_layer(const at::Tensor& src, std::int64_t embed_dim, std::int
     return norm(x + feed(x), norm_weight_2, norm_bias_2);
 }
 
-bool shares_heads(const at::Tensor& query, const at::Tensor& key) {
-    return query.dim() >= 3 && query.size(-3) != key.size(-3);
-}
-
-bool is_same_but_heads(const at::Tensor& a, const at::Tensor& b) {
-    return a.dim() == b.dim() && a.scalar_type() == b.scalar_type() &&
-           (a.dim() < 4 || a.sizes().slice(0, a.dim() - 3) == b.sizes().slice(0, b.dim() - 3));
-}
-
-/// Whether Attention computes it, or PyTorch's product, softmax and product. On CPUs the latter
-/// keeps the weights for backward, which Attention would compute again.
-bool is_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-              const Maybe& mask, double dropout, std::optional<double> scale, bool enable_gqa) {
-    const dp::Traits& device = context(query.device().index()).traits();
-    const at::ScalarType type = query.scalar_type();
-    if (device.wide_vectors || device.host || dropout > 0 || scale.value_or(1) <= 0) return false;
-    if (type != at::kFloat && type != at::kHalf && type != at::kBFloat16) return false;
-    if (defined(mask) && mask->requires_grad()) return false;
-    if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0) return false;
-    return is_same_but_heads(query, key) && is_same_but_heads(key, value) &&
-           !shares_heads(key, value) && (enable_gqa || !shares_heads(query, key));
-}
-
 std::int64_t choose_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                          const Maybe& mask, double dropout, bool /*is_causal*/,
+                          const Maybe& mask, double /*dropout*/, bool /*is_causal*/,
                           std::optional<double> scale, bool enable_gqa) {
-    return static_cast<std::int64_t>(is_fused(query, key, value, mask, dropout, scale, enable_gqa)
+    return static_cast<std::int64_t>(is_fused(query, key, value, mask, scale, enable_gqa)
                                          ? at::SDPBackend::overrideable
                                          : at::SDPBackend::math);
 }
 
-dp::ops::Attention attention_of(const at::Tensor& query, const at::Tensor& key, bool is_causal,
-                                std::optional<double> scale) {
+dp::ops::Attention attention_of(const at::Tensor& query, const at::Tensor& key, double dropout,
+                                bool is_causal, std::optional<double> scale) {
     dp::ops::Attention options;
     options.scale = scale.value_or(0);
     options.is_causal = is_causal;
     options.enable_gqa = shares_heads(query, key);
+    options.dropout_p = dropout;
+    options.stream = 0;
     return options;
 }
 
@@ -160,21 +174,43 @@ dp::ops::CallOptions in_precision_of(const at::Tensor& query) {
     return how;
 }
 
+/// The keys of a call's random numbers, as tensors of the host.
+Two drawn_keys(const at::Tensor& query) {
+    const auto as_tensor = [](std::uint64_t key) {
+        return at::scalar_tensor(static_cast<std::int64_t>(key), at::TensorOptions(at::kLong));
+    };
+    const auto [seed, step] = draw(std::nullopt, query.device().index());
+    return {as_tensor(seed), as_tensor(step)};
+}
+
+dp::ops::CallOptions with_keys(dp::ops::CallOptions how, double dropout, const at::Tensor& seed,
+                               const at::Tensor& step) {
+    if (dropout == 0) return how;
+    how.training = true;
+    how.seed = static_cast<std::uint64_t>(seed.item<std::int64_t>());
+    how.step = static_cast<std::uint64_t>(step.item<std::int64_t>());
+    return how;
+}
+
 using Fused = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt,
                          at::Tensor, at::Tensor, at::Tensor>;
 
 /// The logarithms of sums, which are the second result, stay empty: backward computes them again.
+/// It draws the same random numbers for dropout by the keys among the results.
 Fused fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                      const Maybe& mask, double /*dropout*/, bool is_causal, bool /*debug*/,
+                      const Maybe& mask, double dropout, bool is_causal, bool /*debug*/,
                       std::optional<double> scale) {
     const c10::DeviceGuard guard(query.device());
     std::vector<std::int64_t> sizes = query.sizes().vec();
     sizes.back() = value.size(-1);
     const at::Tensor out = at::empty(sizes, query.options());
-    call_into({out}, attention_of(query, key, is_causal, scale),
-              views_of(query, key, value, mask.value_or(at::Tensor())), {}, in_precision_of(query));
     const at::Tensor none = at::empty({0}, query.options().dtype(at::kFloat));
-    return {out, none, none, none, query.size(-2), key.size(-2), none, none, none};
+    at::Tensor seed = none, step = none;
+    if (dropout > 0) std::tie(seed, step) = drawn_keys(query);
+    call_into({out}, attention_of(query, key, dropout, is_causal, scale),
+              views_of(query, key, value, mask.value_or(at::Tensor())), {},
+              with_keys(in_precision_of(query), dropout, seed, step));
+    return {out, none, none, none, query.size(-2), key.size(-2), seed, step, none};
 }
 
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
@@ -184,15 +220,15 @@ Four fused_attention_backward(const at::Tensor& dy, const at::Tensor& query, con
                               std::array<bool, 4> wanted, const at::Tensor& /*out*/,
                               const at::Tensor& /*logsumexp*/, const at::Tensor& /*cum_seq_q*/,
                               const at::Tensor& /*cum_seq_k*/, c10::SymInt /*max_q*/,
-                              c10::SymInt /*max_k*/, double /*dropout*/, bool is_causal,
-                              const at::Tensor& /*seed*/, const at::Tensor& /*offset*/,
+                              c10::SymInt /*max_k*/, double dropout, bool is_causal,
+                              const at::Tensor& seed, const at::Tensor& step,
                               std::optional<double> scale) {
     const c10::DeviceGuard guard(query.device());
-    dp::ops::CallOptions how = in_precision_of(query);
+    dp::ops::CallOptions how = with_keys(in_precision_of(query), dropout, seed, step);
     const std::vector<dp::Tensor> inputs = views_of(query, key, value, mask);
     how.wanted.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(inputs.size()));
-    const std::vector<dp::Tensor> made =
-        gradients_of(attention_of(query, key, is_causal, scale), inputs, {}, {view_of(dy)}, how);
+    const std::vector<dp::Tensor> made = gradients_of(
+        attention_of(query, key, dropout, is_causal, scale), inputs, {}, {view_of(dy)}, how);
     std::array<at::Tensor, 4> gradients;
     for (std::size_t i = 0; i < made.size(); ++i)
         if (wanted[i] && made[i].defined()) gradients[i] = new_tensor(made[i], query.device());
