@@ -277,7 +277,9 @@ Generators pointwise_generators() {
          }},
         {"RotaryEmbedding",
          [](D d) {
-             const std::int64_t pairs = d.dice.pick(1, 9), rest = d.dice.pick(0, 3);
+             const std::int64_t pairs = d.dice.pick(1, 9),
+                                rest = d.dice.coin() ? 2 * pairs * d.dice.pick(0, 2)
+                                                     : d.dice.pick(0, 3);
              const std::int64_t batch = d.dice.pick(1, 3), heads = d.dice.pick(1, 4),
                                 length = d.dice.pick(1, 7), count = d.dice.pick(1, 12);
              const bool picks = d.dice.coin();

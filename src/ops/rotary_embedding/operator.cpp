@@ -47,16 +47,30 @@ struct Options {
         require(tables.rank() <= x.rank() && broadcast(tables, pairs) == pairs, "angles of shape ",
                 tables.str(), " do not broadcast to the pairs ", pairs.str(), " of the input");
     }
-    /// The features of `x` as pairs: [..., 2, pairs], or interleaved [..., pairs, 2], with
-    /// `row` and `column` in place of the 2.
-    Shape in_pairs(const Shape& x, std::int64_t row, std::int64_t column) const {
+    /// Whether the features are blocks as large as the first, which is turned.
+    bool has_blocks(std::int64_t features) const { return features % turned == 0; }
+    /// `x` but for its features, and these as blocks of pairs: [..., blocks, row, column, pairs],
+    /// or interleaved [..., blocks, pairs, row, column].
+    Shape in_pairs(const Shape& x, std::int64_t blocks, std::int64_t row,
+                   std::int64_t column) const {
         Ints dims = x.to_vector();
         const std::int64_t pairs = turned / 2;
         dims.pop_back();
         for (const std::int64_t size :
-             interleaved ? Ints{pairs, row, column} : Ints{row, column, pairs})
+             interleaved ? Ints{blocks, pairs, row, column} : Ints{blocks, row, column, pairs})
             dims.push_back(size);
         return Shape(dims);
+    }
+    /// The program over such shapes: block 0 times the matrix of its rotation, and the others as
+    /// they are.
+    std::string code(int rank, std::int64_t blocks) const {
+        const int row = rank + (interleaved ? 1 : 0);
+        const std::string block = cat("index(", rank - 1, ")"), i = cat("index(", row, ")"),
+                          j = cat("index(", row + 1, ")");
+        std::string element = cat(i, " == ", j, " ? x0 * x1 : ", i, " == 0 ? -x0 * x2 : x0 * x2");
+        if (blocks > 1)
+            element = cat(block, " > 0 ? (", i, " == ", j, " ? x0 : 0) : (", element, ")");
+        return cat("y0 = sum[", row + 1, "](", element, ")");
     }
 };
 
@@ -114,32 +128,27 @@ class RotaryEmbedding final : public DeclaredOperator<ops::RotaryEmbedding, Inde
         std::vector<Shape> shapes;
         for (const ValueId id : node.inputs) shapes.push_back(graph.shape(id));
         const Options options(node.attrs, shapes);
-        const std::int64_t last = x.rank() - 1;
+        const bool whole = options.has_blocks(x[-1]);
+        const std::int64_t last = x.rank() - 1, blocks = whole ? x[-1] / options.turned : 1;
         const auto part = [&](std::int64_t begin, std::int64_t end) {
             return graph.add1("Slice", node.name + "/part", {node.inputs[0]},
                               Attrs{{"dim", last}, {"begin", begin}, {"end", end}});
         };
-        const bool whole = options.turned == x[-1];
         std::vector<ValueId> inputs{graph.reshape(node.name + "/pairs",
                                                   whole ? node.inputs[0] : part(0, options.turned),
-                                                  options.in_pairs(x, 1, 2))};
+                                                  options.in_pairs(x, blocks, 1, 2))};
         for (const std::size_t i : {1, 2}) {
             ValueId table = node.inputs[i];
             if (node.inputs.size() > positions_at)
                 table = graph.add1("Gather", node.name + "/positions",
                                    {table, node.inputs[positions_at]}, Attrs{{"from_end", false}});
             inputs.push_back(graph.reshape(node.name + "/angles", table,
-                                           options.in_pairs(options.tables, 1, 1)));
+                                           options.in_pairs(options.tables, 1, 1, 1)));
         }
-        const int row = x.rank() - (options.interleaved ? 0 : 1), column = row + 1;
-        const std::string i = cat("index(", row, ")"), j = cat("index(", column, ")");
-        const ValueId turned =
-            pointwise_over(graph, node.name,
-                           cat("y0 = sum[", column, "](", i, " == ", j, " ? x0 * x1 : ", i,
-                               " == 0 ? -x0 * x2 : x0 * x2)"),
-                           inputs, {}, options.in_pairs(x, 2, 2))[0];
-        const ValueId y = graph.reshape(node.name + "/shape", turned,
-                                        x.with(static_cast<int>(last), options.turned));
+        ValueId y = pointwise_over(graph, node.name, options.code(x.rank(), blocks), inputs, {},
+                                   options.in_pairs(x, blocks, 2, 2))[0];
+        y = graph.reshape(node.name + "/shape", y,
+                          whole ? x : x.with(static_cast<int>(last), options.turned));
         outputs = {whole ? y
                          : graph.add1("Concat", node.name + "/joined",
                                       {y, part(options.turned, x[-1])}, Attrs{{"dim", last}})};
