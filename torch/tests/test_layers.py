@@ -39,11 +39,22 @@ def test_group_norm(shape: tuple[int, ...]) -> None:
         compare(lambda x: F.instance_norm(x.transpose(2, -1)), x)
 
 
+@pytest.mark.parametrize("shape", [(6,), (4, 6), (2, 3, 4, 6)])
+def test_rms_norm(shape: tuple[int, ...]) -> None:
+    """With and without a weight, over one dimension and all, of views, and without elements."""
+    x, w = torch.randn(shape) * 2 + 1, torch.randn(6)
+    compare(lambda x, w: F.rms_norm(x, (6,), w, 1e-3), x, w)
+    compare(lambda x: F.rms_norm(x, shape), x)
+    compare(lambda x: F.rms_norm(x[..., ::2], (3,)), x)
+    assert F.rms_norm(x[..., :0].ocl(), (0,)).shape == (*shape[:-1], 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_norms_of_other_types(dtype: torch.dtype) -> None:
     """Also with weights in float, as autocast leaves them."""
     x, w = torch.randn(4, 6, 5).to(dtype), torch.randn(5).to(dtype)
     compare(lambda x, w: F.layer_norm(x, (5,), w, w), x, w, tolerance=3e-2)
+    compare(lambda x, w: F.rms_norm(x, (5,), w), x, w, tolerance=3e-2)
     compare(lambda x, w: F.group_norm(x, 3, w[:1].expand(6), w[1:2].expand(6)), x, w, tolerance=6e-2)
     if dtype != torch.float64:
         made = F.layer_norm(x.ocl(), (5,), w.float().ocl(), w.float().ocl())

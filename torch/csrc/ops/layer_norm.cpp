@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layer and group normalisation. The statistics are saved in float (double for doubles), and
+// Layer, root-mean-square and group normalisation. The statistics are saved in float (double for doubles), and
 // backward reads them again. Tensors of 16 bits are computed in float.
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <tuple>
 
 namespace dlprim_torch {
@@ -59,14 +60,21 @@ Three taken(const at::Tensor& input, const std::vector<dp::Tensor>& made) {
     return {out, new_tensor(made[1], input.device()), new_tensor(made[2], input.device())};
 }
 
+using Two = std::tuple<at::Tensor, at::Tensor>;
+
+/// The shape of a statistic of rows: that of the input with 1 for the dimensions of `shape`.
+std::vector<std::int64_t> statistic_of(const at::Tensor& input, Ints shape) {
+    std::vector<std::int64_t> statistic = input.sizes().vec();
+    std::fill(statistic.end() - static_cast<std::ptrdiff_t>(shape.size()), statistic.end(), 1);
+    return statistic;
+}
+
 Three layer_norm(const at::Tensor& input, Ints shape, const Maybe& weight, const Maybe& bias,
                  double eps) {
     const at::Tensor w = value(weight), b = value(bias);
     at::native::_check_layer_norm_inputs(input, shape, w, b);
     const c10::DeviceGuard guard(input.device());
-    std::vector<std::int64_t> statistic = input.sizes().vec();
-    std::fill(statistic.end() - static_cast<std::ptrdiff_t>(shape.size()), statistic.end(), 1);
-    if (input.numel() == 0) return nothing(input, statistic);
+    if (input.numel() == 0) return nothing(input, statistic_of(input, shape));
     const Common common(input, w);
     const std::vector<dp::Tensor> params = affine(common, w, b);
     return taken(input, results_of(dp::ops::LayerNorm{.dims = static_cast<int>(shape.size()),
@@ -77,7 +85,8 @@ Three layer_norm(const at::Tensor& input, Ints shape, const Maybe& weight, const
 }
 
 /// The gradients of a normalisation that are wanted, by an operator which reads dy, x, the
-/// statistics and perhaps the weight. `params` is the shape of weight and bias.
+/// statistics and perhaps the weight. `mean` is undefined where the operator has none. `params` is
+/// the shape of weight and bias.
 template <typename Options>
 Three gradients(const Options& options, const at::Tensor& dy, const at::Tensor& x,
                 const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& weight,
@@ -95,7 +104,7 @@ Three gradients(const Options& options, const at::Tensor& dy, const at::Tensor& 
     for (const at::Tensor* each : {&dy, &x, &mean, &rstd, &weight})
         if (each->defined()) inputs.push_back(view_of(each->to(type)));
     dp::ops::CallOptions how;
-    how.wanted.assign(mask.begin(), mask.end());
+    how.wanted.assign(mask.begin(), mask.begin() + (mean.defined() ? 3 : 2));
     const std::vector<dp::Tensor> made = results_of(options, inputs, {}, how);
     if (mask[0]) give(std::get<0>(result), made[0]);
     if (mask[1]) give(std::get<1>(result), made[1]);
@@ -109,6 +118,40 @@ Three layer_norm_backward(const at::Tensor& dy, const at::Tensor& x, Ints shape,
     const c10::DeviceGuard guard(x.device());
     return gradients(dp::ops::LayerNormBackward{.dims = static_cast<int>(shape.size())}, dy, x,
                      mean, rstd, value(weight), shape, mask);
+}
+
+Two rms_norm(const at::Tensor& input, Ints shape, const Maybe& weight, std::optional<double> eps) {
+    const at::Tensor w = value(weight);
+    at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(shape), w);
+    const c10::DeviceGuard guard(input.device());
+    if (input.numel() == 0) {
+        const Three made = nothing(input, statistic_of(input, shape));
+        return {std::get<0>(made), std::get<1>(made)};
+    }
+    const Common common(input, w);
+    std::vector<dp::Tensor> params;
+    if (w.defined()) params.push_back(view_of(common(w).contiguous()));
+    // PyTorch's default: of the type in which it computes.
+    const double least = input.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
+                                                            : std::numeric_limits<float>::epsilon();
+    const std::vector<dp::Tensor> made =
+        results_of(dp::ops::RMSNorm{.dims = static_cast<int>(shape.size()),
+                                    .eps = eps.value_or(least),
+                                    .elementwise_affine = w.defined(),
+                                    .return_statistics = true},
+                   {view_of(common(input))}, params);
+    at::Tensor out = at::empty(input.sizes(), input.options());
+    give(out, made[0]);
+    return {out, new_tensor(made[1], input.device())};
+}
+
+Two rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, Ints shape, const at::Tensor& rstd,
+                      const Maybe& weight, std::array<bool, 2> mask) {
+    const c10::DeviceGuard guard(x.device());
+    const Three made = gradients(dp::ops::RMSNormBackward{.dims = static_cast<int>(shape.size())},
+                                 dy, x, at::Tensor(), rstd, value(weight), shape,
+                                 {mask[0], mask[1], false});
+    return {std::get<0>(made), std::get<1>(made)};
 }
 
 Three group_norm(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
@@ -152,6 +195,8 @@ Three group_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::T
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("native_layer_norm", layer_norm);
     m.impl("native_layer_norm_backward", layer_norm_backward);
+    m.impl("_fused_rms_norm", rms_norm);
+    m.impl("_fused_rms_norm_backward", rms_norm_backward);
     m.impl("native_group_norm", group_norm);
     m.impl("native_group_norm_backward", group_norm_backward);
 }
