@@ -554,6 +554,8 @@ def test_labels_out_of_range_are_no_crash(make: Made) -> None:
     for far in (-1, 3, 2**31 - 1):
         loss = ops.nll_loss(x, make([0, far], np.int32), reduction="none").numpy()
         np.testing.assert_allclose(loss, [np.log(3), 0], rtol=1e-5)
+        product = ops.linear_cross_entropy(x, make([0, far], np.int32), make(np.eye(3)), reduction="none")
+        np.testing.assert_allclose(product.numpy(), [np.log(3), 0], rtol=1e-5)
     np.testing.assert_allclose(ops.nll_loss(x, make([np.nan, 1.0])).numpy(), [np.log(3) / 2], rtol=1e-5)
     np.testing.assert_allclose(ops.cross_entropy(x, make([1.0, np.nan])).numpy(), [np.log(3) / 2], rtol=1e-5)
     table = make(random(4, 2))

@@ -692,8 +692,8 @@ PARAMETERS = [
         "LinearCrossEntropy",
         """The cross entropy of input weight^T + bias and labels, without all logits in memory at once.
 
-        input: [..., features]. target: labels [...] from 0 to classes - 1. weight: [classes, features].
-        bias: [classes].
+        input: [..., features]. weight: [classes, features]. bias: [classes].
+        target: labels [...] from 0 to classes - 1; one that is out of range has a loss of 0.
         reduction: "mean" or "sum" over the labels, [1], or "none", [...].
         """,
         derive="linear_cross_entropy",

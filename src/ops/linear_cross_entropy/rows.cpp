@@ -84,10 +84,11 @@ class Chunks {
         return graph_.add1("InnerProduct", named("logits"), operands,
                            Attrs{{"outputs", outputs_}, {"bias", has_bias()}});
     }
-    /// `value` where label operand `label` counts, else 0.
+    /// `value` where label operand `label` counts and is a class, else 0.
     std::string counted(const std::string& label, const std::string& value) const {
-        return ignored_ == no_label ? value
-                                    : cat("(", label, " == ", ignored_, " ? 0 : ", value, ")");
+        std::string counts = cat(label, " >= 0 && ", label, " < ", outputs_);
+        if (ignored_ != no_label) counts += cat(" && ", label, " != ", ignored_);
+        return cat("(", counts, " ? ", value, " : 0)");
     }
     /// The rows of all chunks below each other.
     ValueId joined(const std::string& name, const std::vector<ValueId>& parts) {
