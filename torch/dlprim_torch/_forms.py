@@ -148,8 +148,10 @@ def convolution(
 
 @form("linear.default")
 def linear(b: Builder, input: Node, weight: Node, bias: Node | None) -> Any:
-    options = {"outputs": b.sizes(weight)[0], "bias": bias is not None, "axis": -1}
-    return b.layer("InnerProduct", [input], options, [weight, bias])
+    outputs = b.sizes(weight)[0]
+    name, again = b.rows(input)
+    options = {"outputs": outputs, "bias": bias is not None, "axis": -1}
+    return again(b.layer("InnerProduct", [name], options, [weight, bias]), outputs)
 
 
 def operand(b: Builder, x: Node) -> tuple[Node, bool]:
@@ -578,7 +580,8 @@ def replication_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
 )
 @form("squeeze.default", "squeeze.dim", "squeeze.dims", "_reshape_alias.default")
 def reshape(b: Builder, self: Node) -> Any:
-    return b.reshape(self, b.sizes(self), b.sizes(b.node))
+    sizes = b.sizes(b.node)
+    return b.view(self).reshaped(sizes) or b.reshape(self, b.sizes(self), sizes)
 
 
 @form(
@@ -590,7 +593,7 @@ def reshape(b: Builder, self: Node) -> Any:
     "lift_fresh.default",
 )
 def same(b: Builder, self: Node) -> Any:
-    return b.tensor(self)
+    return b.view(self)
 
 
 @form("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "type_as.default")
@@ -640,8 +643,7 @@ def t(b: Builder, self: Node) -> Any:
 
 
 def transposed(b: Builder, x: Node, kind: str, given: dict[str, Any]) -> Any:
-    order = permutation(b.rank(x), kind, given)
-    return b.tensor(x) if order == sorted(order) else b.layer("Transpose", [x], {"dims": order})
+    return b.view(x).permuted(permutation(b.rank(x), kind, given))
 
 
 @form("flip.default")
@@ -697,6 +699,9 @@ def select(b: Builder, self: Node, dim: int, index: int) -> Any:
     dim %= b.rank(self)
     sizes = b.sizes(self)
     begin = index if index >= 0 or is_open(sizes[dim]) else index + sizes[dim]
+    found = b.view(self).selected(dim, begin)
+    if found is not None:
+        return found
     name = cut(b, self, dim, begin, begin + 1, sizes[dim])
     return b.reshape(name, [*sizes[:dim], 1, *sizes[dim + 1 :]], [*sizes[:dim], *sizes[dim + 1 :]])
 
@@ -705,7 +710,13 @@ def select(b: Builder, self: Node, dim: int, index: int) -> Any:
 def split(b: Builder, self: Node) -> Any:
     dim = b.arguments(b.node)["dim"] % b.rank(self)
     size = b.sizes(self)[dim]
-    parts, begin = [], 0
+    count, sizes = len(b.value(b.node)), b.sizes(self)
+    if not is_open(size) and all(same_size(part.shape[dim], size // count) for part in b.value(b.node)):
+        whole = b.view(self).reshaped([*sizes[:dim], count, size // count, *sizes[dim + 1 :]])
+        if whole is not None:
+            return [whole.selected(dim, i) for i in range(count)]
+    parts: list[Any] = []
+    begin = 0
     for i, part in enumerate(b.value(b.node)):
         end = begin + part.shape[dim]
         parts.append(cut(b, self, dim, begin, end, size) if b.used(i) else None)

@@ -15,9 +15,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import sympy  # type: ignore[import-untyped]
 import torch
 
 from . import _state
+from ._views import View, expression, view_of
 
 # Names of element types in networks.
 DTYPES = {
@@ -151,6 +153,7 @@ class Builder:
         self.node: torch.fx.Node  # that is being visited
         self.taken: set[str] = set()
         self.paths: set[str] = set()
+        self.moves: dict[tuple[str, str, str], str] = {}  # layers that only move elements, which views share
 
     # What there is.
 
@@ -189,9 +192,16 @@ class Builder:
         if node not in self.values:
             self.values[node] = self.parameter(node)
         name = self.values[node]
+        if isinstance(name, View):
+            return self.written(name)
         if not isinstance(name, str):
             raise self.no_form("reads a result that networks of dlprim do not have")
         return name
+
+    def view(self, node: torch.fx.Node) -> View:
+        """A node's tensor as a view, which no layer needs to have written."""
+        name = self.values.get(node)
+        return name if isinstance(name, View) else view_of(self.tensor(node), self.sizes(node))
 
     def layer(
         self,
@@ -229,6 +239,62 @@ class Builder:
         self.operators.append(entry)
         return names[0] if results == 1 else names
 
+    def rows(self, node: torch.fx.Node) -> tuple[str, Callable[[str, Any], Any]]:
+        """A tensor for a layer that treats each row by itself, and what makes the node's view of its result.
+
+        The rows are in the order of the view's base, which needs no copy where only they have changed places.
+        """
+        view = self.view(node)
+        leading = [atom for group in view.groups[:-1] for atom in group]
+        order = [atom for atom in view.order if atom in leading]
+        if view.fixed or leading == order:
+            return self.tensor(node), lambda name, features: name
+        name = self.written(view._replace(groups=[[atom] for atom in order] + view.groups[-1:]))
+
+        def again(result: str, features: Any) -> View:
+            found = view_of(result, [*(view.sizes[atom] for atom in order), features])
+            place = {atom: i for i, atom in enumerate(order)}
+            groups = [[place[atom] for atom in group] for group in view.groups[:-1]]
+            return found._replace(groups=[*groups, found.groups[-1]])
+
+        return name, again
+
+    def written(self, view: View) -> str:
+        """The name of a view's tensor, which layers make."""
+        name, cuts, sizes = view.base, [list(cut) for cut in view.cuts], [view.size(cut) for cut in view.cuts]
+        atoms = [atom for group in view.groups for atom in group]
+        moved = atoms != [atom for atom in view.order if atom not in view.fixed]
+        few = {atom for atom in view.fixed if moved and view.sizes[atom] <= 4}  # of which others are likely read, too
+        for dim, cut in enumerate(cuts):
+            while cut and cut[0] in view.fixed and cut[0] not in few:
+                inner = view.size(cut[1:])
+                begin = view.fixed[cut.pop(0)] * inner
+                name = self.kept("Slice", name, {"dim": dim, "begin": begin, "end": begin + inner})
+                sizes[dim] = inner
+        inside = [atom for cut in cuts for atom in cut if atom in view.fixed]
+        places = [atom for cut in cuts for atom in cut]
+        wanted = inside + atoms if moved else places
+        runs = runs_of(wanted, places, set(inside))
+        rising = sorted(runs, key=lambda run: places.index(run[0]))
+        name = self.reshape(name, sizes, [view.size(run) for run in rising])
+        order = [rising.index(run) for run in runs]
+        if order != sorted(order):
+            name = self.kept("Transpose", name, {"dims": order})
+        sizes = [view.size(run) for run in runs]
+        for atom in inside:
+            dim = runs.index([atom])
+            name = self.kept("Slice", name, {"dim": dim, "begin": view.fixed[atom], "end": view.fixed[atom] + 1})
+            sizes[dim] = sympy.Integer(1)
+        return self.reshape(name, sizes, [view.size(group) for group in view.groups])
+
+    def kept(self, kind: str, name: str, options: dict[str, Any]) -> str:
+        """A layer of one tensor, or the one that does the same already."""
+        options = {key: self.option(value) for key, value in options.items()}
+        key = (kind, name, str(options))
+        if key not in self.moves:
+            self.moves[key] = str(self.layer(kind, [name], options))
+        return self.moves[key]
+
     def pointwise(
         self, code: str, inputs: Iterable[torch.fx.Node | str], dtype: torch.dtype | None = None, **options: Any
     ) -> str:
@@ -239,15 +305,15 @@ class Builder:
 
     def reshape(self, x: torch.fx.Node | str, before: Sizes, after: Sizes) -> str:
         """The elements of x in other sizes."""
-        if len(before) == len(after) and all(map(same_size, before, after)):
+        before, after = list(map(expression, before)), list(map(expression, after))
+        if before == after:
             return self.tensor(x)
         dims = [
-            size if not is_open(size) else 0 if i < len(before) and same_size(size, before[i]) else -1
-            for i, size in enumerate(after)
+            int(size) if size.is_Integer else 0 if before[i : i + 1] == [size] else -1 for i, size in enumerate(after)
         ]
         if dims.count(-1) > 1:
             raise self.no_form("has two sizes that depend on the batch, of which dlprim deduces only one")
-        return str(self.layer("Reshape", [x], {"dims": dims}))
+        return self.kept("Reshape", self.tensor(x), {"dims": dims})
 
     def expand(self, x: torch.fx.Node | str, before: Sizes, after: Sizes, dtype: torch.dtype) -> str:
         """x repeated along the dimensions that have size 1."""
@@ -336,7 +402,9 @@ class Builder:
 
     def option(self, value: Any) -> Any:
         """An option's value as JSON has it."""
-        if is_open(value):
+        if isinstance(value, sympy.Integer):
+            return int(value)
+        if is_open(value) or isinstance(value, sympy.Expr):
             raise self.no_form(f"has an option that depends on the batch ({value}), which networks of dlprim fix")
         if isinstance(value, (list, tuple)):
             return [self.option(item) for item in value]
@@ -484,6 +552,19 @@ class Builder:
 def number(value: Any) -> Any:
     """A float as JSON has it."""
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+
+
+def runs_of(wanted: Sequence[int], places: Sequence[int], alone: set[int]) -> list[list[int]]:
+    """The atoms in their order, with those joined that stand side by side before and behind."""
+    runs: list[list[int]] = []
+    for atom in wanted:
+        at = places.index(atom)
+        joined = runs and at > 0 and places[at - 1] == runs[-1][-1]
+        if joined and atom not in alone and runs[-1][-1] not in alone:
+            runs[-1].append(atom)
+        else:
+            runs.append([atom])
+    return runs
 
 
 def living(graph: torch.fx.Graph) -> set[torch.fx.Node]:

@@ -154,7 +154,10 @@ def test_encoder(exported: Exported) -> None:
     """BERT's layers. Outputs are called as the model calls them."""
     config = exported.check(Encoder().eval(), torch.randint(0, 50, (2, 12)), others=[1, 3])
     assert config["outputs"] == ["states", "pooled"]
-    assert sum(entry["type"] == "Attention" for entry in config["operators"]) == 2
+    types = [entry["type"] for entry in config["operators"]]
+    assert types.count("Attention") == 2
+    # Of each layer's many views one copy is left for query, key and value together, and one for what attention gives.
+    assert types.count("Transpose") == 4
 
 
 def test_decoder(exported: Exported) -> None:
@@ -257,6 +260,38 @@ def test_recurrent(exported: Exported) -> None:
     """LSTM and GRU are one layer each."""
     config = exported.check(Recurrent(), torch.randn(3, 5, 8), others=[1])
     assert {"LSTM", "GRU"} <= {entry["type"] for entry in config["operators"]}
+
+
+class Views(nn.Module):
+    """Chains of views, read by layers that care for their order and by some that do not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.convolution = nn.Linear(6, 10), nn.Conv2d(2, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        batch = x.shape[0]
+        q, k, v = x.reshape(batch, 4, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        rows = x.view(batch, 4, 4, 6).permute(2, 0, 1, 3)
+        windows = x.view(batch, 2, 2, 2, 12).permute(0, 1, 3, 2, 4).reshape(-1, 4, 12)
+        return [
+            q @ k.transpose(-1, -2) @ v,
+            self.linear(rows),
+            self.linear(rows.reshape(-1, 6)).view(4, batch, 4, 10).permute(1, 2, 0, 3),
+            self.linear(rows[1]),
+            self.convolution(x.view(batch, 4, 12, 2).permute(0, 3, 2, 1)),
+            windows.view(batch, 2, 2, 2, 12).transpose(2, 3).reshape(batch, 4, 24),
+            windows.sum(2),
+            x.transpose(1, 2)[:, 5],
+            x.transpose(1, 2).reshape(batch, 4, 24) + x,
+            x.view(batch, 8, 12)[:, 3].view(batch, 3, 4).mT,
+            x[:, 2].view(batch, 2, 12).permute(2, 1, 0),
+        ]
+
+
+def test_views(exported: Exported) -> None:
+    """What is left of chains of views shows the same elements."""
+    exported.check(Views(), torch.randn(3, 4, 24), others=[1, 2])
 
 
 def test_places(exported: Exported) -> None:
