@@ -581,7 +581,8 @@ def replication_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
 @form("squeeze.default", "squeeze.dim", "squeeze.dims", "_reshape_alias.default")
 def reshape(b: Builder, self: Node) -> Any:
     sizes = b.sizes(b.node)
-    return b.view(self).reshaped(sizes) or b.reshape(self, b.sizes(self), sizes)
+    found = b.view(self).reshaped(sizes)
+    return b.shown(found) if found is not None else b.reshape(self, b.sizes(self), sizes)
 
 
 @form(
@@ -643,7 +644,7 @@ def t(b: Builder, self: Node) -> Any:
 
 
 def transposed(b: Builder, x: Node, kind: str, given: dict[str, Any]) -> Any:
-    return b.view(x).permuted(permutation(b.rank(x), kind, given))
+    return b.shown(b.view(x).permuted(permutation(b.rank(x), kind, given)))
 
 
 @form("flip.default")
@@ -701,7 +702,7 @@ def select(b: Builder, self: Node, dim: int, index: int) -> Any:
     begin = index if index >= 0 or is_open(sizes[dim]) else index + sizes[dim]
     found = b.view(self).selected(dim, begin)
     if found is not None:
-        return found
+        return b.shown(found)
     name = cut(b, self, dim, begin, begin + 1, sizes[dim])
     return b.reshape(name, [*sizes[:dim], 1, *sizes[dim + 1 :]], [*sizes[:dim], *sizes[dim + 1 :]])
 
@@ -714,7 +715,7 @@ def split(b: Builder, self: Node) -> Any:
     if not is_open(size) and all(same_size(part.shape[dim], size // count) for part in b.value(b.node)):
         whole = b.view(self).reshaped([*sizes[:dim], count, size // count, *sizes[dim + 1 :]])
         if whole is not None:
-            return [whole.selected(dim, i) for i in range(count)]
+            return [b.shown(part) for i in range(count) if (part := whole.selected(dim, i)) is not None]
     parts: list[Any] = []
     begin = 0
     for i, part in enumerate(b.value(b.node)):

@@ -239,6 +239,10 @@ class Builder:
         self.operators.append(entry)
         return names[0] if results == 1 else names
 
+    def shown(self, view: View) -> View | str:
+        """A view that may wait for a layer that reads it. One of several open sizes is written at once, or refused."""
+        return view if sum(not size.is_Integer for size in view.sizes) <= 1 else self.written(view)
+
     def rows(self, node: torch.fx.Node) -> tuple[str, Callable[[str, Any], Any]]:
         """A tensor for a layer that treats each row by itself, and what makes the node's view of its result.
 
