@@ -74,7 +74,7 @@ auto place_of(Items& items, std::string_view name) {
     if (items.empty() || items.back().first < name) return items.end();
     return std::lower_bound(
         items.begin(), items.end(), name,
-        [](const Attrs::Item& item, std::string_view n) { return item.first < n; });
+        [](const Attrs::Item& item, std::string_view n) { return item.first.compare(n) < 0; });
 }
 
 }  // namespace

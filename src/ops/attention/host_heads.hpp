@@ -18,9 +18,9 @@ class HostHeads {
     HostHeads(const Heads& heads, std::span<const BufferRef> operands)
         : heads_(heads), operands_(operands) {
         if (heads.seed_operand < 0) return;
-        const auto number = [&](int i) {
+        const auto number = [&](std::size_t i) {
             return PlainElement<std::uint64_t>::load(
-                operands[static_cast<std::size_t>(heads.seed_operand + i)].host(), 0);
+                operands[static_cast<std::size_t>(heads.seed_operand) + i].host(), 0);
         };
         key_ = {number(0), number(1), static_cast<std::uint64_t>(heads.stream)};
     }

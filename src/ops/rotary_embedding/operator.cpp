@@ -77,6 +77,7 @@ struct Options {
 template <typename Inputs>
 Options options_of(const Attrs& attrs, const Inputs& inputs) {
     std::vector<Shape> shapes;
+    shapes.reserve(inputs.size());
     for (const auto& input : inputs) shapes.push_back(input.shape);
     return {attrs, shapes};
 }
