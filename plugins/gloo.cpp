@@ -66,11 +66,11 @@ class WithoutSigpipe {
     sigset_t pipe_{}, before_{};
 };
 
-/// What the processes of a run tell each other while they connect. A wait for what a process has to
-/// say ends when one is lost.
-class Words {
+/// Shares addresses between the processes while they connect. A wait for a key ends when a process
+/// is lost.
+class SharedStore {
   public:
-    explicit Words(const dlprim_transport_start& start) : start_(start) {}
+    explicit SharedStore(const dlprim_transport_start& start) : start_(start) {}
     void set(const std::string& key, const std::vector<char>& data) const {
         if (start_.set(start_.store, key.c_str(), data.data(), data.size()) != 0)
             throw std::runtime_error("the addresses cannot be shared");
@@ -91,19 +91,23 @@ class Words {
 /// Calls `give_up` when a process of the run is lost, until it is destroyed.
 class Guard {
   public:
-    Guard(const Words& words, int rank, std::function<void()> give_up)
-        : words_(words), key_("connected " + std::to_string(rank)) {
+    Guard(const SharedStore& store, int rank, std::function<void()> give_up)
+        : store_(store), key_("connected " + std::to_string(rank)) {
         thread_ = std::thread([this, give_up = std::move(give_up)] {
             try {
-                words_.get(key_);
+                store_.get(key_);
             } catch (const std::exception&) {
-                give_up();
+                try {
+                    give_up();
+                } catch (const std::exception&) {
+                    // Waits end by Gloo's own deadline then.
+                }
             }
         });
     }
     ~Guard() {
         try {
-            words_.set(key_, {'1'});
+            store_.set(key_, {'1'});
         } catch (const std::exception&) {
             // The thread ends by itself when the time for a start is over.
         }
@@ -113,7 +117,7 @@ class Guard {
     Guard& operator=(const Guard&) = delete;
 
   private:
-    const Words& words_;
+    const SharedStore& store_;
     const std::string key_;
     std::thread thread_;
 };
@@ -128,22 +132,28 @@ class Mesh : public gloo::Context {
         device_ = std::move(device);
         transportContext_ = device_->createContext(rank, size);
         transportContext_->setTimeout(getTimeout());
-        const Words words(start);
+        const SharedStore store(start);
         std::vector<char> own;
         for (const int other : others()) {
             const auto address = transportContext_->createPair(other)->address().bytes();
             own.insert(own.end(), address.begin(), address.end());
         }
         std::atomic<bool> lost = false;
-        const Guard guard(words, rank, [&] {
-            lost = true;
-            for (const int other : others()) getPair(other)->close();
-        });
-        words.set(std::to_string(rank), own);
-        for (const int other : others()) {
-            getPair(other)->connect(part_of(words.get(std::to_string(other)), other));
+        const auto check = [&] {
             if (lost) throw std::runtime_error("another process was lost");
+        };
+        {
+            const Guard guard(store, rank, [&] {
+                lost = true;
+                for (const int other : others()) getPair(other)->close();
+            });
+            store.set(std::to_string(rank), own);
+            for (const int other : others()) {
+                getPair(other)->connect(part_of(store.get(std::to_string(other)), other));
+                check();
+            }
         }
+        check();
     }
 
   private:

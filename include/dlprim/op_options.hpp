@@ -227,7 +227,7 @@ struct RMSNorm {
     static constexpr auto fields() {
         return std::tuple_cat(
             same_options<LayerNorm, &RMSNorm::normalized_shape, &RMSNorm::dims>(),
-            option_table(option<&RMSNorm::eps>("added to the mean of squares"),
+            option_table(option<&RMSNorm::eps>("added to the mean of squares").at_least(0),
                          option<&RMSNorm::elementwise_affine>("whether there is a weight"),
                          option<&RMSNorm::return_statistics>(
                              "whether one more output has 1 / sqrt(mean of x^2 + eps)")));
@@ -1052,7 +1052,7 @@ struct Attention {
                 "w: position i attends only to positions above i - w; -1: to all"),
             option<&Attention::softcap>(
                 "c: scores s become c tanh(s / c) before the mask; 0: they stay")
-                .at_least(0),
+                .between(0, 1e30),
             option<&Attention::enable_gqa>(
                 "whether several query heads share one head of keys and values"),
             option<&Attention::dropout_p>("share of the weights that become 0 in training")

@@ -78,8 +78,9 @@ INLINE void weigh(float* s, uint weights[PLANES][KEYS / 4], float factor, float*
         float low = power_of_2(fma(s[2 * i], factor, WEIGHT_BITS - base[r]));
         float high = power_of_2(fma(s[2 * i + 1], factor, WEIGHT_BITS - base[r]));
         sum[r] += low + high;
-        low *= factor_of(sizes, dropout, head, row + 8 * r, column);
-        high *= factor_of(sizes, dropout, head, row + 8 * r, column + 1);
+        // The factor of those that stay comes last, since the largest weight times it may be no half.
+        if (is_dropped(sizes, dropout, head, row + 8 * r, column)) low = 0;
+        if (is_dropped(sizes, dropout, head, row + 8 * r, column + 1)) high = 0;
         SPLIT_TO(weights, i, low, high)
     }
 }
@@ -139,7 +140,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
     COPY_WAIT_BUT(0)  // queries may see no position at all
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-        const float total = quad_sum(sum[r]), over = total == 0 ? 0.0f : 1 / total;
+        const float total = quad_sum(sum[r]), over = total == 0 ? 0.0f : (DROPOUT ? sizes.kept : 1.0f) / total;
         const int at = row + 8 * r;
         if (at >= sizes.length) continue;
         const long line = (long)head * sizes.length + at;

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -92,6 +93,9 @@ std::vector<Attrs::Item>& Attrs::own_items() {
         items_ = std::make_shared<std::vector<Item>>();
     else if (items_.use_count() > 1)
         items_ = std::make_shared<std::vector<Item>>(*items_);
+    else
+        // What another thread has read of its copy, which is gone, comes before what is written.
+        std::atomic_thread_fence(std::memory_order_acquire);
     return *items_;
 }
 

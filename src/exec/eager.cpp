@@ -553,16 +553,24 @@ void enqueue_copy(const Context& context, const Shape& shape, std::size_t elemen
     copy();
 }
 
+namespace {
+
+std::uint64_t new_options_id() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
+}  // namespace
+
 std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     static std::mutex mutex;
     static auto* known = new std::unordered_map<std::string, std::shared_ptr<const EagerOptions>>;
-    static std::uint64_t last = 0;
     std::string key = attrs.str();  // prints 2 and [2] alike
     for (const auto& item : attrs.items()) key += static_cast<char>('0' + item.second.index());
     const std::lock_guard lock(mutex);
     if (known->size() >= most_kept) known->clear();
     auto& slot = (*known)[key];
-    if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, ++last});
+    if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, new_options_id()});
     return slot;
 }
 
@@ -605,8 +613,7 @@ std::vector<Tensor> eager_backward(std::string_view type, const EagerOptions& op
 }
 
 std::shared_ptr<const EagerOptions> unique_options() {
-    static std::atomic<std::int64_t> last{0};
-    return eager_options(Attrs{{"@function", ++last}});
+    return std::make_shared<const EagerOptions>(EagerOptions{{}, new_options_id()});
 }
 
 std::vector<Tensor> eager_function(const EagerFunction& function, std::span<const Tensor> inputs,

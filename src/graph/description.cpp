@@ -123,8 +123,9 @@ class Builder {
         const Operator* type = nullptr;
         try {
             type = &OperatorRegistry::instance().get(op.type);
-            require(!type->internal() || description_.internal_types, "operator type '", op.type,
-                    "' is internal to the library");
+            const auto& open = description_.internal_types;
+            require(!type->internal() || std::find(open.begin(), open.end(), op.type) != open.end(),
+                    "operator type '", op.type, "' is internal to the library");
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }

@@ -37,8 +37,8 @@ struct NetDescription {
     std::vector<Output> outputs;
     std::vector<Op> operators;
     std::string source;  ///< file name for messages
-    /// Whether operators may also be those that passes make, such as gradients.
-    bool internal_types = false;
+    /// Of the types that passes make, such as gradients, those that operators may have, too.
+    std::span<const std::string_view> internal_types;
 };
 
 /// Overrides the precisions of operators by name or by type. Overrides by name apply always;

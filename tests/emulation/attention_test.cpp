@@ -32,7 +32,7 @@ using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 constexpr int depth = REAL_DEPTH, features = REAL_FEATURES, planes = PRODUCTS == 3 ? 2 : 1;
 constexpr int window = 45;
-constexpr double softcap = 3, dropped = DROPOUT ? 0.3 : 0;
+constexpr double softcap = 3, dropped = DROPOUT ? 0.8 : 0;
 constexpr dlprim::pointwise::RandomKey random_key{0x123456789, 7, 5};
 #if MASK == 2
 using Mask = uchar;

@@ -229,7 +229,7 @@ Generators losses() {
          [](D d) {
              const std::int64_t classes = d.dice.pick(1, 40);
              std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(1, 3), 9);
-             d.maybe("ignore_index", -1);
+             d.maybe("ignore_index", d.dice.pick(-1, classes - 1));
              std::vector<std::int64_t> logits = shape;
              logits.insert(logits.begin() + 1, classes);
              d.input(logits);
@@ -239,7 +239,7 @@ Generators losses() {
          [](D d) {
              const std::int64_t n = d.dice.pick(1, 9), classes = d.dice.pick(1, 40);
              d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
-             d.maybe("ignore_index", -1);
+             d.maybe("ignore_index", d.dice.pick(-1, classes - 1));
              d.input({n, classes});
              d.labels({n}, classes);
              if (d.dice.coin()) d.input({classes}, "positive");

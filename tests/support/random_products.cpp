@@ -97,7 +97,7 @@ Generators product_generators() {
              d.options = {{"outputs", classes}, {"chunk_bytes", d.dice.pick(1, 4000)}};
              d.maybe("bias", d.dice.coin());
              d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
-             d.maybe("ignore_index", -1);
+             d.maybe("ignore_index", d.dice.pick(-1, classes - 1));
              std::vector<std::int64_t> x = shape;
              x.push_back(d.dice.pick(1, 20));
              d.input(x);

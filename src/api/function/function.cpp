@@ -10,8 +10,19 @@
 #include <dlprim/error.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace dlprim {
+
+namespace {
+
+/// The gradients that check what they are given, as operators of the public list do.
+constexpr std::array<std::string_view, 9> gradient_types{
+    "BatchNormBackward", "Convolution2DBackwardData", "Convolution2DBackwardFilter",
+    "EmbeddingBackward", "GroupNormBackward",         "LayerNormBackward",
+    "NLLLossBackward",   "PoolingBackward",           "SoftmaxBackward"};
+
+}  // namespace
 
 class Function::Impl {
   public:
@@ -22,7 +33,7 @@ class Function::Impl {
         how.engines = options.engines;
         function.name = options.name;
         function.description = parse_net_json(json, options.name);
-        function.description.internal_types = true;
+        function.description.internal_types = gradient_types;
         function.constants = {options.constants.begin(), options.constants.end()};
         function.options = unique_options();
         find_names();

@@ -48,7 +48,7 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
     if (given.size() > 3) {
         Shape mask = given[3];
         if (mask.rank() >= 3) {
-            require(mask[-3] == 1 || mask[-3] == heads, "the mask ", mask, " is of ", mask[-3],
+            require(mask[-3] == 1 || mask[-3] == heads, "the mask ", mask, " has ", mask[-3],
                     " heads, q ", q, " has ", heads);
             mask = mask[-3] == 1 ? in_groups(mask, 1, 1) : in_groups(mask, groups, heads / groups);
         }

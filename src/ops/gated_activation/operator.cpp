@@ -29,13 +29,14 @@ struct Options {
         require(x[axis] % 2 == 0, "dimension ", axis, " of the input ", x.str(),
                 " has no two halves");
         half = x[axis] / 2;
+        require(half > 0, "dimension ", axis, " of the input ", x, " is empty");
     }
     Shape output(const Shape& x) const { return x.with(axis, half); }
-    /// The shape with `sizes` in place of the dimension that is halved.
+    /// [dimensions before the one that is halved, `sizes`, those behind].
     Shape with(const Shape& x, const Ints& sizes) const {
-        Ints dims = x.to_vector();
-        const auto at = dims.erase(dims.begin() + axis);
-        dims.insert(at, sizes.begin(), sizes.end());
+        Ints dims{x.product(0, axis)};  // merged, since there may be 8
+        dims.insert(dims.end(), sizes.begin(), sizes.end());
+        dims.push_back(x.product(axis + 1, x.rank()));
         return Shape(dims);
     }
     Doubles scalars() const { return {activation.alpha, activation.beta}; }
@@ -79,9 +80,8 @@ class GatedActivation final : public DeclaredOperator<ops::GatedActivation> {
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
         const Shape x = graph.shape(node.inputs[0]);
         const Options options(node.attrs, x);
-        const std::string code =
-            cat("y0 = prod[", options.axis, "](index(", options.axis, ") == ", options.gate, " ? ",
-                texts(options.activation).first, " : x0)");
+        const std::string code = cat("y0 = prod[1](index(1) == ", options.gate, " ? ",
+                                     texts(options.activation).first, " : x0)");
         const ValueId y = graph.pointwise1(node.name, code,
                                            {graph.reshape(node.name + "/halves", node.inputs[0],
                                                           options.with(x, {2, options.half}))},
@@ -102,12 +102,10 @@ class GatedActivation final : public DeclaredOperator<ops::GatedActivation> {
         const Shape x = graph.shape(node.inputs[0]);
         const Options options(node.attrs, x);
         const auto [value, slope] = texts(options.activation);
-        const std::string i = cat("index(", options.axis, ")"),
-                          j = cat("index(", options.axis + 1, ")"),
-                          is_gate = cat(j, " == ", options.gate);
+        const std::string is_gate = cat("index(2) == ", options.gate);
         const std::string code =
-            cat("y0 = prod[", options.axis + 1, "]((", j, " == 0 ? x1 : 1) * (", i, " == ", j,
-                " ? (", is_gate, " ? ", slope, " : 1) : (", is_gate, " ? ", value, " : x0)))");
+            cat("y0 = prod[2]((index(2) == 0 ? x1 : 1) * (index(1) == index(2) ? (", is_gate, " ? ",
+                slope, " : 1) : (", is_gate, " ? ", value, " : x0)))");
         const ValueId both =
             graph.reshape(at + "/halves", node.inputs[0], options.with(x, {1, 2, options.half}));
         const ValueId flow = graph.reshape(at + "/dy", dy, options.with(x, {1, 1, options.half}));

@@ -25,7 +25,8 @@ class LinearCrossEntropy final : public DeclaredOperator<ops::LinearCrossEntropy
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& x = inputs[0].shape;
         require(x.rank() >= 2 && !x.empty(),
-                "input must be [..., features] with at least one row, got ", x.str());
+                "input must be [..., features] with at least one row and one feature, got ",
+                x.str());
         const std::int64_t outputs = attrs.integer("outputs");
         const double bound = 1 / std::sqrt(static_cast<double>(x[-1]));
         ParamSpec weight{{Shape{outputs, x[-1]}, inputs[0].dtype}, Init::uniform(bound)};

@@ -28,9 +28,11 @@ struct Options {
         require(x.rank() >= 1, "an input without dimensions has no features");
         const std::int64_t features = x[-1];
         if (turned == 0) turned = features;
-        require(turned <= features && turned % 2 == 0 && turned > 0,
-                attrs.integer("rotary_dim") == 0 ? "all" : "rotary_dim", " is ", turned, " of ",
-                features, " features; pairs are needed");
+        if (attrs.integer("rotary_dim") == 0)
+            require(turned % 2 == 0 && turned > 0, "the input has ", features,
+                    " features; an even number is needed");
+        require(turned <= features && turned % 2 == 0 && turned > 0, "rotary_dim is ", turned,
+                "; it must be even and at most the ", features, " features of the input");
         require(cosines == given[2], "cosines have shape ", cosines.str(), ", sines ",
                 given[2].str());
         require(cosines.rank() >= 1 && cosines[-1] == turned / 2, "cosines of shape ",

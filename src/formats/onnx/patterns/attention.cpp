@@ -79,13 +79,15 @@ class AttentionPattern {
         return fits ? condition : nullptr;
     }
 
-    /// The scores that a choice leaves where a condition is true, with -inf or the lowest float
-    /// elsewhere; the value itself where it is something else.
+    /// The scores that a choice leaves where a condition is true, with -inf elsewhere; the
+    /// value itself where it is something else. The lowest float would not do: a row of it alone is
+    /// the mean of all values.
     Ref without_choice(Ref value, Scores& scores) {
         const BuiltOperator* const choice = finder_.sole_maker(value);
         if (!choice || !is_code(*choice, "y0 = x0 ? x1 : x2")) return value;
         const std::optional<double> other = uniform(choice->inputs[2]);
-        if (choice->inputs[0]->spec.dtype != DType::boolean || !other || !(*other < -3.4e38))
+        if (choice->inputs[0]->spec.dtype != DType::boolean || !other ||
+            !(*other < 0 && std::isinf(*other)))
             return value;
         scores.mask = choice->inputs[0];
         return choice->inputs[1];
