@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ._graph import Builder, hint, is_open, same_size
+from ._graph import Builder, is_open, same_size
 
 Node = torch.fx.Node
 Form = Callable[..., Any]
@@ -623,7 +623,7 @@ def repeat(b: Builder, self: Node, repeats: Sequence[Any]) -> Any:
         return b.expand(shaped, before, b.sizes(b.node), b.value(self).dtype)
     name = b.reshape(self, b.sizes(self), before)
     for dim, times in enumerate(repeats):
-        if times != 1:
+        if b.closed(times) != 1:
             name = b.layer("Concat", [name] * times, {"dim": dim})
     return name
 
@@ -681,17 +681,17 @@ def slice_(b: Builder, self: Node, dim: int, start: int | None, end: Any, step: 
         if (start or 0) == 0 and step == 1 and same_size(b.sizes(b.node)[dim], size):
             return b.tensor(self)
         raise b.no_form("cuts a dimension that depends on the batch, which has no form in a network of dlprim")
-    begin, end = bounded(start, 0, size), bounded(end, size, size)
+    begin, end = bounded(b, start, 0, size), bounded(b, end, size, size)
     if step == 1:
         return cut(b, self, dim, begin, end, size)
     return b.layer("Gather", [self, b.constant(torch.arange(begin, end, step))], {"mode": "rows", "dim": dim})
 
 
-def bounded(at: Any, default: int, size: int) -> int:
+def bounded(b: Builder, at: Any, default: int, size: int) -> int:
     """A bound of a slice as Python means it."""
     if at is None:
         return default
-    at = hint(at)
+    at = b.closed(at)
     return int(min(max(at + size if at < 0 else at, 0), size))
 
 
@@ -699,7 +699,7 @@ def bounded(at: Any, default: int, size: int) -> int:
 def select(b: Builder, self: Node, dim: int, index: int) -> Any:
     dim %= b.rank(self)
     sizes = b.sizes(self)
-    begin = index if index >= 0 or is_open(sizes[dim]) else index + sizes[dim]
+    begin = b.closed(index) if index >= 0 or is_open(sizes[dim]) else index + sizes[dim]
     found = b.view(self).selected(dim, begin)
     if found is not None:
         return b.shown(found)
@@ -737,7 +737,7 @@ def roll(b: Builder, self: Node, shifts: Sequence[int], dims: Sequence[int]) -> 
     name = b.tensor(self)
     for shift, dim in zip(shifts, dims, strict=True):
         size = b.sizes(self)[dim]
-        if shift % size:
+        if b.closed(shift) % b.closed(size):
             behind = size - shift % size
             parts = [cut(b, name, dim, behind, size, size), cut(b, name, dim, 0, behind, size)]
             name = b.layer("Concat", parts, {"dim": dim % b.rank(self)})
@@ -748,7 +748,7 @@ def roll(b: Builder, self: Node, shifts: Sequence[int], dims: Sequence[int]) -> 
 def slice_scatter(b: Builder, self: Node, src: Node, dim: int, start: int | None, end: int | None, step: int) -> Any:
     dim %= b.rank(self)
     size = b.sizes(self)[dim]
-    begin, behind = bounded(start, 0, size), bounded(end, size, size)
+    begin, behind = bounded(b, start, 0, size), bounded(b, end, size, size)
     if step != 1:
         raise b.no_form("with a step has no form in a network of dlprim")
     parts = [cut(b, self, dim, 0, begin, size)] if begin else []

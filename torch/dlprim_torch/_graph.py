@@ -104,8 +104,8 @@ def graph_of(
 
 
 def is_open(size: object) -> bool:
-    """Whether a size is a symbol, such as that of an open batch."""
-    return isinstance(size, torch.SymInt)
+    """Whether a size, or a number made of sizes, is a symbol, such as that of an open batch."""
+    return isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
 def same_size(a: Any, b: Any) -> bool:
@@ -178,6 +178,14 @@ class Builder:
         return any(
             user.target is operator.getitem and user.args[1] == result and user.users for user in self.node.users
         )
+
+    def closed(self, number: Any) -> Any:
+        """A number that the network can hold, which the size of an open batch is not."""
+        if is_open(number):
+            raise self.no_form(
+                "uses the batch size as a number, which networks do not have (dynamic_batch=False fixes the size)"
+            )
+        return number
 
     def no_form(self, why: str = "has no form in a network of dlprim") -> NoForm:
         """The error for the node that is being visited."""
@@ -424,7 +432,7 @@ class Builder:
             if isinstance(given, (list, tuple)):
                 return [known(item) for item in given]
             is_number = isinstance(given, torch.fx.Node) and isinstance(
-                self.value(given), (torch.SymInt, int, float, bool)
+                self.value(given), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)
             )
             return self.value(given) if is_number else given
 
@@ -443,14 +451,20 @@ class Builder:
             if isinstance(given, (list, tuple)):
                 return [stand_in(item) for item in given]
             if not isinstance(given, torch.fx.Node):
-                return hint(given) if is_open(given) else given
-            tensor = torch.empty([1] * self.rank(given), dtype=self.value(given).dtype, device="meta")
+                return self.closed(given)
+            kind = wanted if given is given_self and wanted is not None else self.value(given).dtype
+            tensor = torch.empty([1] * self.rank(given), dtype=kind, device="meta")
             keep.append(tensor)
-            stands[id(tensor)] = given
+            cast = kind != self.value(given).dtype
+            stands[id(tensor)] = self.layer("Cast", [given], {"dtype": self.dtype(kind)}) if cast else given
             return tensor
 
         schema = node.target._schema  # type: ignore[union-attr]
-        arguments = {name: stand_in(value) for name, value in {**self.arguments(node), **others}.items()}
+        known = {**self.arguments(node), **others}
+        given_self, wanted = known.get("self"), known.get("dtype")
+        if schema.name not in ("aten::sum", "aten::prod", "aten::nansum") or (wanted and wanted.is_floating_point):
+            wanted = None  # only sums of whole numbers cast before they add
+        arguments = {name: stand_in(value) for name, value in known.items()}
         results = self.value(node) if isinstance(self.value(node), (tuple, list)) else [self.value(node)]
         numel = math.prod(hint(size) for size in results[0].shape)
         name = schema.name.removeprefix("aten::")
@@ -497,6 +511,9 @@ class Builder:
         made = None
         if form is not None:
             given = self.arguments(node)
+            for argument in schema.arguments:
+                if str(argument.type) in ("number", "float") and name != "arange":
+                    self.closed(given.get(argument.name))
             made = form(self, **{key: given[key] for key in list(inspect.signature(form).parameters)[1:]})
         if made is None:
             made = self.row()

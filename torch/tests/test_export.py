@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import h5py  # type: ignore[import-untyped]
@@ -367,6 +367,70 @@ def test_train(exported: Exported) -> None:
         trained = {name: torch.from_numpy(numpy.array(file[name])) for name in model.state_dict() if name in file}
     model.load_state_dict(trained, strict=False)
     assert (model.eval()(images).argmax(1) == labels).float().mean() > 0.9
+
+
+class Function(nn.Module):
+    """A function as a model of one or two inputs."""
+
+    def __init__(self, function: Callable[..., Any], **modules: nn.Module) -> None:
+        super().__init__()
+        self.function = function
+        for name, module in modules.items():
+            self.add_module(name, module)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.function(x)
+
+
+class Pair(Function):
+    """A function of two tensors."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:  # type: ignore[override]
+        return self.function(x, y)
+
+
+NUMBERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "quotient": lambda x: x / x.shape[0],
+    "sum": lambda x: x + x.size(0),
+    "product": lambda x: x.sum(0) * x.size(0),
+    "bound": lambda x: x.clamp(max=x.shape[0]),
+    "power": lambda x: x ** x.shape[0],
+    "root": lambda x: x * x.shape[0] ** -0.5,
+    "tensor": lambda x: x + torch.tensor(x.shape[0]),
+    "full": lambda x: torch.full((2,), x.shape[0]) + x[:, :2],
+    "divergence": lambda x: F.kl_div(x, x + 1, reduction="batchmean"),
+    "slice": lambda x: x[:, : x.shape[0]],
+    "element": lambda x: x[:, x.shape[0] - 1],
+    "repeat": lambda x: x.repeat(1, x.shape[0]),
+    "roll": lambda x: x.roll(x.shape[0], 1),
+    "factor": lambda x: torch.add(x, x, alpha=x.shape[0]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_batch_as_number(exported: Exported, name: str) -> None:
+    """The size of an open batch is no number of the network; a fixed one is."""
+    with pytest.raises(NotImplementedError, match="uses the batch size as a number.*dynamic_batch=False"):
+        exported.export(Function(NUMBERS[name]), torch.rand(3, 5))
+    exported.check(Function(NUMBERS[name]), torch.rand(3, 5), dynamic_batch=False)
+
+
+def test_batch_as_size(exported: Exported) -> None:
+    """Where it is a size it stays open."""
+
+    def sizes(x: torch.Tensor) -> list[torch.Tensor]:
+        batch = x.shape[0]
+        return [x + torch.arange(batch).view(-1, 1), x + torch.full((batch, 1), 1.5), x[:, :1].repeat(1, batch)]
+
+    exported.check(Function(sizes), torch.randn(3, 5), others=[1, 5])
+
+
+def test_whole_sums(exported: Exported) -> None:
+    """Sums of whole numbers cast before they add, as PyTorch's do."""
+    exported.check(
+        Function(lambda x: [x.sum(1, dtype=torch.int64), x.sum(dtype=torch.int32), x.prod(1, dtype=torch.int64)]),
+        3 * torch.randn(4, 5),
+    )
 
 
 class Missing(nn.Module):
