@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ._graph import Network, graph_of
+from ._views import expression
 
 LOSSES = {
     "cross_entropy": ("SoftmaxWithLoss", "int"),
@@ -52,19 +54,23 @@ def export(
             "dlprim_torch.export writes weights by h5py, which is not installed: pip install h5py."
         ) from error
     args = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
-    network = network_of(model, args, dict(kwargs or {}), dynamic_batch)
+    network, output = network_of(model, args, dict(kwargs or {}), dynamic_batch)
     if loss is not None:
-        add_loss(network, loss)
+        add_loss(network, loss, output)
     write_json(Path(net), network.config)
     with h5py.File(weights, "w") as file:
         for name, tensor in network.parameters.items():
             write_tensor(file, name, tensor.detach().cpu().contiguous())
 
 
-def network_of(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_batch: bool) -> Network:
-    """The network of a model called with these arguments."""
+def network_of(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_batch: bool
+) -> tuple[Network, list[int] | None]:
+    """The network of a model called with these arguments, and the sizes of its first output."""
     leaves = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-    batch = leaves[0].shape[0] if leaves and leaves[0].dim() else 0
+    if not leaves:
+        raise ValueError("export() needs at least one tensor among the model's inputs, as an example.")
+    batch = leaves[0].shape[0] if leaves[0].dim() else 0
 
     def has_batch(leaf: Any) -> bool:
         return (
@@ -80,13 +86,26 @@ def network_of(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, 
     tree = torch.utils._pytree
     shapes = tree.tree_map(dims, (args, kwargs))
     called_args, called_kwargs = tree.tree_map(example, (args, kwargs))
-    program = torch.export.export(
-        model, called_args, called_kwargs, dynamic_shapes=shapes_of(model, shapes) if dynamic_batch else None
-    )
+    program = traced(model, called_args, called_kwargs, shapes_of(model, shapes) if dynamic_batch else None)
     network = graph_of_program(program)
     for entry, leaf in zip(network.config["inputs"], leaves, strict=False):
         entry["shape"] = list(leaf.shape)
-    return network
+    return network, first_output(program, batch)
+
+
+def traced(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any
+) -> torch.export.ExportedProgram:
+    """What torch.export makes of a model. Where the model fixes the batch, that is said in one sentence."""
+    try:
+        return torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
+    except (torch._dynamo.exc.UserError, ValueError) as error:
+        if shapes is None or not any(word in str(error) for word in ("specialized", "Dim.", "dynamic_shapes")):
+            raise
+        raise ValueError(
+            "The model does not take batches of any size: it fixes the first dimension of its first input, or reads it "
+            "as a number; dynamic_batch=False exports it with the sizes of the example."
+        ) from error
 
 
 def shapes_of(model: torch.nn.Module, shapes: tuple[Any, Any]) -> Any:
@@ -155,12 +174,14 @@ def keep_dropout(program: torch.export.ExportedProgram) -> None:
 
 
 def check_changes(signature: Any) -> None:
-    """Refuses models that change buffers other than those of BatchNorm, which the layer changes itself."""
+    """Refuses models that change inputs, or buffers other than those of BatchNorm, which the layer changes itself."""
     for name in signature.buffers_to_mutate.values():
         if name.rpartition(".")[2] not in ("running_mean", "running_var", "num_batches_tracked"):
             raise NotImplementedError(
                 f"The model changes its buffer {name} in forward(), and networks of dlprim change only BatchNorm's."
             )
+    for name in signature.user_inputs_to_mutate.values():
+        raise NotImplementedError(f"The model writes its input {name} in forward(), and networks of dlprim only read.")
 
 
 def output_names(program: torch.export.ExportedProgram, count: int) -> list[str]:
@@ -179,9 +200,22 @@ def output_names(program: torch.export.ExportedProgram, count: int) -> list[str]
 
 
 def rename_outputs(network: Network, names: Sequence[str]) -> None:
-    """Gives outputs these names, where they are free."""
-    taken = {name for entry in network.config["operators"] for name in entry["outputs"]} | set(network.inputs)
-    new = {old: name for old, name in zip(network.outputs, names, strict=True) if old and name not in taken}
+    """Gives outputs these names."""
+    wanted = {old: name for old, name in zip(network.outputs, names, strict=True) if old}
+    if len(set(wanted.values())) < len(wanted):
+        raise ValueError(f"Two outputs of the model would have one name: {', '.join(wanted.values())}.")
+    for name in wanted.values():
+        if name in network.inputs:
+            raise ValueError(f"An input and an output of the model are both called {name}; one needs another name.")
+    rename(network, wanted, [])
+
+
+def rename(network: Network, wanted: Mapping[str, str], reserved: Iterable[str]) -> None:
+    """Gives tensors the names that are wanted, and others to all that have one of these or of the reserved names."""
+    names = {*wanted.values(), *reserved}
+    made = {name for entry in network.config["operators"] for name in entry["outputs"]}
+    taken = made | set(network.inputs) | names
+    new = {name: free(name + ".inner", taken) for name in made & names} | dict(wanted)
     for entry in network.config["operators"]:
         for key in ("inputs", "outputs"):
             entry[key] = [new.get(name, name) for name in entry[key]]
@@ -189,14 +223,42 @@ def rename_outputs(network: Network, names: Sequence[str]) -> None:
     network.outputs[:] = [new.get(name, name) for name in network.outputs]
 
 
-def add_loss(network: Network, loss: str) -> None:
-    """Adds the loss of the first output and an input of labels."""
+def free(name: str, taken: Container[str]) -> str:
+    """The name, or that with a number, which nothing else has."""
+    return next(found for i in itertools.count() if (found := f"{name}.{i}" if i else name) not in taken)
+
+
+def first_output(program: torch.export.ExportedProgram, batch: int) -> list[int] | None:
+    """The sizes of the first output for a batch of this size; None where there is no such tensor."""
+    name = next(iter(program.graph_signature.user_outputs), None)
+    value = next((node.meta.get("val") for node in program.graph.nodes if node.name == name), None)
+    if not isinstance(value, torch.Tensor):
+        return None
+    found = [expression(size) for size in value.shape]
+    return [int(size.subs(dict.fromkeys(size.free_symbols, batch))) for size in found]
+
+
+def add_loss(network: Network, loss: str, output: Sequence[int] | None) -> None:
+    """Adds the loss of the first output, which has the sizes `output` in the example, and an input of labels."""
     kind, dtype = LOSSES[loss]
     config = network.config
-    shape = config["inputs"][0]["shape"][:1]
+    for name in ("label", "loss"):
+        if name in network.inputs or name in network.outputs:
+            raise ValueError(
+                f"loss={loss!r} adds a tensor called {name}, and the model has an input or output so called."
+            )
+    if output is None or (loss == "cross_entropy" and len(output) < 2):
+        raise ValueError(f"loss={loss!r} needs a tensor as first output{', of [N, C, ...]' * (loss != 'mse')}.")
+    rename(network, {}, ["label", "loss"])
+    shape = [size for dim, size in enumerate(output) if loss == "mse" or dim != 1]
     config["inputs"].append({"name": "label", "shape": shape, "dtype": dtype})
     config["operators"].append(
-        {"name": "loss", "type": kind, "inputs": [network.outputs[0], "label"], "outputs": ["loss"]}
+        {
+            "name": free("loss", {entry["name"] for entry in config["operators"]}),
+            "type": kind,
+            "inputs": [network.outputs[0], "label"],
+            "outputs": ["loss"],
+        }
     )
     config["outputs"].append("loss")
 

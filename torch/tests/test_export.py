@@ -433,6 +433,49 @@ def test_whole_sums(exported: Exported) -> None:
     )
 
 
+class Names(nn.Module):
+    """Outputs that are called as the graph calls other tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        first, second = self.a(x), self.b(x)
+        return {"linear_1": first, "linear": second, "mean": x.sum(1), "sum": x.mean(1), "mul": (x * 2).exp()}
+
+
+def test_names(exported: Exported) -> None:
+    """Outputs are called as the model calls them, whatever tensors inside the graph are called."""
+    config = exported.check(Names(), torch.randn(3, 4))
+    assert config["outputs"] == ["linear_1", "linear", "mean", "sum", "mul"]
+    moved: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        lambda x: x.reshape(-1, 2, 2, 2).transpose(1, 2),
+        lambda x: x.view(-1, 2, 4)[:, 1],
+        lambda x: torch.einsum("ni,nj->nij", x, x).mT,
+    ]
+    for function in moved:
+        assert exported.check(Function(function), torch.randn(3, 8))["outputs"] == ["output"]
+    with pytest.raises(ValueError, match="both called x"):
+        exported.export(Function(lambda x: {"x": x * 2}), torch.randn(3, 4))
+
+
+def test_losses(exported: Exported) -> None:
+    """Added losses are those of PyTorch, for outputs of several dimensions, too."""
+    x, y = torch.randn(3, 4, 2), torch.randint(0, 4, (3, 2))
+    for batch in (3, 1):
+        exported.export(Function(torch.tanh), x[:batch], loss="mse")
+        found = exported.run({"x": x, "label": x})["loss"].flatten()
+        assert relative(found, F.mse_loss(x.tanh(), x).flatten()) < BOUND
+        exported.export(Function(torch.tanh), x[:batch], loss="cross_entropy")
+        found = exported.run({"x": x, "label": y.int()})["loss"].flatten()
+        assert relative(found, F.cross_entropy(x.tanh(), y).flatten()) < BOUND
+    with pytest.raises(ValueError, match="called loss"):
+        exported.export(Function(lambda x: {"y": x + 1, "loss": x.sum()}), x, loss="mse")
+    with pytest.raises(ValueError, match="of \\[N, C"):
+        exported.export(Function(lambda x: x.sum((1, 2))), x, loss="cross_entropy")
+
+
 class Missing(nn.Module):
     """A model with an operator that networks lack."""
 
@@ -454,4 +497,16 @@ def test_errors(exported: Exported) -> None:
     assert str(error.value).count("\n") == 0
     with pytest.raises(ValueError, match="cross_entropy, mse, not 'hinge'"):
         exported.export(nn.Linear(2, 2), torch.randn(3, 2), loss="hinge")
+    with pytest.raises(NotImplementedError, match="writes its input x"):
+        exported.export(Function(lambda x: x.add_(1)), torch.randn(3, 2))
+    with pytest.raises(ValueError, match="at least one tensor"):
+        exported.export(nn.Linear(2, 2), ())
+    mask = torch.randn(4, 4)
+    for model, example in (
+        (nn.Conv2d(3, 4, 3), torch.randn(3, 8, 8)),
+        (nn.GRU(4, 5), torch.randn(3, 2, 4)),
+        (Pair(lambda x, y: F.scaled_dot_product_attention(x, x, x, y)), (torch.randn(4, 2, 4, 8), mask)),
+    ):
+        with pytest.raises(ValueError, match=r"^The model does not take .*dynamic_batch=False.*\.$"):
+            exported.export(model, example)
     assert not exported.net.exists()
