@@ -33,6 +33,17 @@ def form(*names: str) -> Callable[[Form], Form]:
     return register
 
 
+def cast(b: Builder, x: Node, wanted: torch.dtype) -> Any:
+    """A tensor in another type."""
+    return x if b.value(x).dtype == wanted else b.layer("Cast", [x], {"dtype": b.dtype(wanted)})
+
+
+def only_floats(b: Builder, *tensors: Node | None) -> None:
+    """Refuses other tensors, of which the layer computes no products."""
+    if not all(b.value(x).is_floating_point() for x in tensors if x is not None):
+        raise b.no_form("of whole numbers has no form in a network of dlprim")
+
+
 # Functions of one tensor that layers can apply to their results: the operator, the activation, and its options by the
 # names of arguments.
 ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
@@ -148,7 +159,14 @@ def convolution(
 
 @form("linear.default")
 def linear(b: Builder, input: Node, weight: Node, bias: Node | None) -> Any:
+    only_floats(b, input, weight)
     outputs = b.sizes(weight)[0]
+    if is_open(outputs):
+        return b.layer(
+            "MatMul",
+            [x for x in (input, weight, bias) if x is not None],
+            {"transpose_b": True, "bias": bias is not None},
+        )
     name, again = b.rows(input)
     options = {"outputs": outputs, "bias": bias is not None, "axis": -1}
     return again(b.layer("InnerProduct", [name], options, [weight, bias]), outputs)
@@ -185,6 +203,7 @@ SWAPS: dict[Any, str] = {
 
 def product(b: Builder, left: Node, right: Node, bias: Node | None = None) -> Any:
     """left right, and a bias on every row."""
+    only_floats(b, left, right)
     second, by_rows = operand(b, right)
     if by_rows and b.rank(second) == 2 and (bias is None or b.rank(bias) == 1):
         return linear(b, left, second, bias)
@@ -212,6 +231,7 @@ def baddbmm(b: Builder, self: Node, batch1: Node, batch2: Node, beta: float, alp
 
 def sum_of(b: Builder, c: Node, left: Node, right: Node, beta: float, alpha: float) -> Any:
     """alpha left right + beta c."""
+    only_floats(b, left, right)
     (left, swap_a), (right, swap_b) = operand(b, left), operand(b, right)
     options = {"transpose_a": swap_a, "transpose_b": swap_b, "alpha": float(alpha), "beta": float(beta)}
     return b.layer("MatMulAdd", [left, right, c], options)
@@ -221,6 +241,7 @@ def sum_of(b: Builder, c: Node, left: Node, right: Node, beta: float, alpha: flo
 def matmul(b: Builder, self: Node, other: Node) -> Any:
     if b.rank(self) > 1 and b.rank(other) > 1:
         return product(b, self, other)
+    only_floats(b, self, other)
     left, right = b.sizes(self), b.sizes(other)
     rows: Any = b.reshape(self, left, [1, *left]) if len(left) == 1 else self
     columns: Any = b.reshape(other, right, [*right, 1]) if len(right) == 1 else other
@@ -285,6 +306,8 @@ def recurrent(
     batch_first: bool,
 ) -> Any:
     first = list(hx) if isinstance(hx, (tuple, list)) else [hx]
+    if any(b.sizes(x)[2] != b.sizes(first[0])[2] for x in first):
+        raise b.no_form("with proj_size has no form in a network of dlprim")
     options = {
         "hidden_size": b.sizes(first[0])[2],
         "num_layers": num_layers,
@@ -423,6 +446,8 @@ def log_softmax(b: Builder, self: Node, dim: int) -> Any:
 @form("nll_loss_forward.default", "nll_loss2d_forward.default")
 def nll_loss(b: Builder, self: Node, target: Node, weight: Node | None, reduction: int, ignore_index: int) -> Any:
     options: dict[str, Any] = {"reduce": ("none", "mean", "sum")[reduction], "ignore_index": ignore_index}
+    if b.rank(self) < 2:
+        raise b.no_form("of one row has no form in a network of dlprim")
     wants = b.used(1)
     if wants:
         options["return_weight"] = True
@@ -434,10 +459,20 @@ def nll_loss(b: Builder, self: Node, target: Node, weight: Node | None, reductio
 # Pooling and images.
 
 
+def pooled_dims(b: Builder) -> int:
+    """How many dimensions of images the node's operator pools: 2 of avg_pool2d."""
+    return int(str(b.node.target).partition("_pool")[2][0])
+
+
 def pooling(b: Builder, input: Node, options: dict[str, Any], results: int = 1) -> Any:
-    if b.rank(input) < 3:
-        raise b.no_form("of an image without a batch has no form in a network of dlprim")
-    return b.layer("Pooling", [input], options, results=results)
+    """The layer Pooling. Images without a batch are a batch of one."""
+    if b.rank(input) == pooled_dims(b) + 2:
+        return b.layer("Pooling", [input], options, results=results)
+    made = b.layer("Pooling", [b.reshape(input, b.sizes(input), [1, *b.sizes(input)])], options, results=results)
+    value = b.value(b.node)
+    after = list((value if isinstance(value, torch.Tensor) else value[0]).shape)
+    names = [b.reshape(name, [1, *after], after) for name in (made if results > 1 else [made])]
+    return names if results > 1 else names[0]
 
 
 @form("max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
@@ -450,7 +485,7 @@ def max_pool(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Any:
-    count = b.rank(self) - 2
+    count = pooled_dims(b)
     options: dict[str, Any] = {"mode": "max", "kernel": spread(kernel_size, count)}
     options["stride"] = spread(stride or kernel_size, count)
     options["pad"] = spread(padding, count)
@@ -471,7 +506,7 @@ def avg_pool(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> Any:
-    count = b.rank(self) - 2
+    count = pooled_dims(b)
     options: dict[str, Any] = {"mode": "avg", "kernel": spread(kernel_size, count)}
     options["stride"] = spread(stride or kernel_size, count)
     options["pad"] = spread(padding, count)
@@ -559,12 +594,18 @@ def constant_pad(b: Builder, self: Node, pad: Sequence[int], value: float) -> An
 
 @form("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
 def reflection_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
-    return b.layer("Pad", [self], {"pads": list(padding), "mode": "reflect"})
+    return mirrored_pad(b, self, padding, "reflect")
 
 
 @form("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
 def replication_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
-    return b.layer("Pad", [self], {"pads": list(padding), "mode": "replicate"})
+    return mirrored_pad(b, self, padding, "replicate")
+
+
+def mirrored_pad(b: Builder, x: Node, padding: Sequence[int], mode: str) -> Any:
+    if b.value(x).dtype == torch.float64:
+        raise b.no_form("of double has no form in a network of dlprim")
+    return b.layer("Pad", [x], {"pads": list(padding), "mode": mode})
 
 
 # Elements that change places.
@@ -600,14 +641,13 @@ def same(b: Builder, self: Node) -> Any:
 @form("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "type_as.default")
 def to(b: Builder, self: Node) -> Any:
     wanted = b.value(b.node).dtype
-    return b.tensor(self) if wanted == b.value(self).dtype else b.layer("Cast", [self], {"dtype": b.dtype(wanted)})
+    return b.tensor(cast(b, self, wanted))
 
 
 @form("copy.default")
 def copy(b: Builder, self: Node, src: Node) -> Any:
-    wanted, found = b.value(self).dtype, b.value(src).dtype
-    cast = src if wanted == found else b.layer("Cast", [src], {"dtype": b.dtype(wanted)})
-    return b.expand(cast, b.sizes(src), b.sizes(self), wanted)
+    wanted = b.value(self).dtype
+    return b.expand(cast(b, src, wanted), b.sizes(src), b.sizes(self), wanted)
 
 
 @form("expand.default")
@@ -655,14 +695,16 @@ def flip(b: Builder, self: Node, dims: Sequence[int]) -> Any:
 @form("cat.default")
 def cat(b: Builder, tensors: Sequence[Node], dim: int) -> Any:
     full = [x for x in tensors if not (b.rank(x) == 1 and same_size(b.sizes(x)[0], 0))]
-    return b.layer("Concat", full, {"dim": dim % b.rank(b.node)}) if len(full) > 1 else b.tensor(full[0])
+    parts = [cast(b, x, b.value(b.node).dtype) for x in full]
+    return b.layer("Concat", parts, {"dim": dim % b.rank(b.node)}) if len(parts) > 1 else b.tensor(parts[0])
 
 
 @form("stack.default")
 def stack(b: Builder, tensors: Sequence[Node], dim: int) -> Any:
     dim %= b.rank(b.node)
     before = b.sizes(tensors[0])
-    names = [b.reshape(x, before, [*before[:dim], 1, *before[dim:]]) for x in tensors]
+    parts = [cast(b, x, b.value(b.node).dtype) for x in tensors]
+    names = [b.reshape(x, before, [*before[:dim], 1, *before[dim:]]) for x in parts]
     return b.layer("Concat", names, {"dim": dim}) if len(names) > 1 else names[0]
 
 
@@ -699,6 +741,8 @@ def bounded(b: Builder, at: Any, default: int, size: int) -> int:
 def select(b: Builder, self: Node, dim: int, index: int) -> Any:
     dim %= b.rank(self)
     sizes = b.sizes(self)
+    if is_open(sizes[dim]) and b.closed(index) < 0:
+        raise b.no_form("counts from the end of the batch, which has no form in a network of dlprim")
     begin = b.closed(index) if index >= 0 or is_open(sizes[dim]) else index + sizes[dim]
     found = b.view(self).selected(dim, begin)
     if found is not None:
@@ -752,7 +796,9 @@ def slice_scatter(b: Builder, self: Node, src: Node, dim: int, start: int | None
     if step != 1:
         raise b.no_form("with a step has no form in a network of dlprim")
     parts = [cut(b, self, dim, 0, begin, size)] if begin else []
-    parts += [b.tensor(src)] + ([cut(b, self, dim, behind, size, size)] if behind < size else [])
+    parts += [b.tensor(cast(b, src, b.value(self).dtype))] + (
+        [cut(b, self, dim, behind, size, size)] if behind < size else []
+    )
     return b.layer("Concat", parts, {"dim": dim}) if len(parts) > 1 else parts[0]
 
 
@@ -761,7 +807,7 @@ def select_scatter(b: Builder, self: Node, src: Node, dim: int, index: int) -> A
     dim %= b.rank(self)
     sizes = b.sizes(self)
     begin = index % sizes[dim]
-    one = b.reshape(src, b.sizes(src), [*sizes[:dim], 1, *sizes[dim + 1 :]])
+    one = b.reshape(cast(b, src, b.value(self).dtype), b.sizes(src), [*sizes[:dim], 1, *sizes[dim + 1 :]])
     parts = [cut(b, self, dim, 0, begin, sizes[dim])] if begin else []
     parts += [one] + ([cut(b, self, dim, begin + 1, sizes[dim], sizes[dim])] if begin + 1 < sizes[dim] else [])
     return b.layer("Concat", parts, {"dim": dim}) if len(parts) > 1 else one
@@ -772,7 +818,8 @@ def select_scatter(b: Builder, self: Node, src: Node, dim: int, index: int) -> A
 
 @form("index_select.default")
 def index_select(b: Builder, self: Node, dim: int, index: Node) -> Any:
-    return b.layer("Gather", [self, index], {"mode": "rows", "dim": dim})
+    several = b.reshape(index, b.sizes(index), [-1]) if b.rank(index) == 0 else index
+    return b.layer("Gather", [self, several], {"mode": "rows", "dim": dim})
 
 
 @form("gather.default")
@@ -791,9 +838,8 @@ def index(b: Builder, self: Node, indices: Sequence[Node | None]) -> Any:
     shape = list(torch.broadcast_shapes(*(tuple(b.sizes(x)) for x in given)))  # type: ignore[no-untyped-call]
     parts = []
     for x in given:
-        wide = b.expand(x, b.sizes(x), shape, b.value(x).dtype)
-        if b.value(x).dtype != b.value(given[0]).dtype:
-            wide = b.layer("Cast", [wide], {"dtype": b.dtype(b.value(given[0]).dtype)})
+        wanted = b.value(given[0]).dtype
+        wide = b.expand(cast(b, x, wanted), b.sizes(x), shape, wanted)
         parts.append(b.reshape(wide, shape, [*shape, 1]))
     return b.layer("Gather", [self, b.layer("Concat", parts, {"dim": len(shape)})], {"mode": "dims", "dims": dims})
 
@@ -823,9 +869,7 @@ def extreme(b: Builder, self: Node, dim: int, keepdim: bool) -> Any:
 
 @form("cumsum.default", "cumprod.default")
 def scan(b: Builder, self: Node, dim: int) -> Any:
-    source: Any = self
-    if b.value(self).dtype != b.value(b.node).dtype:
-        source = b.layer("Cast", [self], {"dtype": b.dtype(b.value(b.node).dtype)})
+    source = cast(b, self, b.value(b.node).dtype)
     return b.layer("Scan", [source], {"method": "sum" if "cumsum" in str(b.node.target) else "prod", "dim": dim})
 
 

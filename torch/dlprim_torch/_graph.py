@@ -37,6 +37,12 @@ DTYPES = {
     torch.bool: "bool",
 }
 
+# What networks compute along a dimension, so that they refuse a tensor that has none.
+OF_DIMENSIONS = (
+    "softmax", "_softmax", "log_softmax", "_log_softmax", "mean", "var", "var_mean", "flip", "gather", "index_select",
+    "topk", "sort", "max", "min", "argmax", "argmin", "cumsum", "cumprod",
+)  # fmt: skip
+
 Sizes = list[Any]  # of int, or torch.SymInt where a size is open
 
 
@@ -509,8 +515,14 @@ class Builder:
         name = schema.name.removeprefix("aten::")
         form: Callable[..., Any] | None = FORMS.get(f"{name}.{schema.overload_name or 'default'}", FORMS.get(name))
         made = None
+        given = self.arguments(node)
+        if any(isinstance(value, complex) for value in given.values()):
+            raise self.no_form("has a complex number, which networks of dlprim lack")
+        source = given.get("self")
+        if isinstance(source, torch.fx.Node) and self.rank(source) == 0 and name in OF_DIMENSIONS:
+            if any(given.get(key) not in (None, []) for key in ("dim", "dims")):
+                raise self.no_form("of a tensor without dimensions has no form in a network of dlprim")
         if form is not None:
-            given = self.arguments(node)
             for argument in schema.arguments:
                 if str(argument.type) in ("number", "float") and name != "arange":
                     self.closed(given.get(argument.name))

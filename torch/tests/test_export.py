@@ -476,6 +476,66 @@ def test_losses(exported: Exported) -> None:
         exported.export(Function(lambda x: x.sum((1, 2))), x, loss="cross_entropy")
 
 
+def test_types(exported: Exported) -> None:
+    """Joins of several types have that of PyTorch's result."""
+
+    def joins(x: torch.Tensor, n: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            torch.cat([x, n, x.double()], 1),
+            torch.stack([n, x], 1),
+            torch.slice_scatter(x, n, 1, 0, 4),
+            torch.select_scatter(x, n[:, 0], 1, 2),
+        ]
+
+    exported.check(Pair(joins), torch.randn(3, 4), torch.randint(0, 9, (3, 4)), others=[2])
+
+
+def test_one_image(exported: Exported) -> None:
+    """Pooling of images without a batch, whose channels are then what is open."""
+
+    def pools(x: torch.Tensor) -> list[torch.Tensor]:
+        wide = x.flatten(1)
+        return [
+            F.max_pool2d(x, 2),
+            F.avg_pool2d(x, 3, 2),
+            F.adaptive_avg_pool2d(x, 1),
+            F.adaptive_max_pool2d(x, 3, return_indices=True)[1],
+            F.max_pool1d(wide, 2),
+            F.avg_pool1d(wide, 2),
+            F.adaptive_avg_pool1d(wide, 5),
+        ]
+
+    exported.check(Function(pools), torch.randn(3, 8, 8), others=[2])
+
+
+def test_gram(exported: Exported) -> None:
+    """Products of the batch with itself."""
+    exported.check(Function(lambda x: [x @ x.t(), F.linear(x, x)]), torch.randn(3, 4), others=[1, 5])
+
+
+REFUSED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "whole numbers": lambda x: x.int() @ torch.arange(20, dtype=torch.int32).view(4, 5),
+    "one row": lambda x: F.cross_entropy(x.sum(0), torch.tensor(2)),
+    "without dimensions": lambda x: x.sum().softmax(0) + x.sum().flip(0) + x.sum().var(0),
+    "double": lambda x: F.pad(x.double(), (1, 1), mode="reflect"),
+    "complex number": lambda x: (x * 1j).abs(),
+    "end of the batch": lambda x: x[-1],
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_refused(exported: Exported, why: str) -> None:
+    """What layers would refuse is refused by the export."""
+    with pytest.raises(NotImplementedError, match=why):
+        exported.export(Function(REFUSED[why]), torch.randn(3, 4))
+
+
+def test_projected_lstm(exported: Exported) -> None:
+    """LSTM with proj_size has no layer."""
+    with pytest.raises(NotImplementedError, match="proj_size"):
+        exported.export(nn.LSTM(4, 5, proj_size=2, batch_first=True), torch.randn(3, 6, 4))
+
+
 class Missing(nn.Module):
     """A model with an operator that networks lack."""
 
