@@ -451,7 +451,7 @@ class Builder:
         """
         node = self.node
         stands: dict[int, torch.fx.Node | str] = {}
-        keep = []
+        keep: list[torch.Tensor] = []
 
         def stand_in(given: Any) -> Any:
             if isinstance(given, (list, tuple)):
