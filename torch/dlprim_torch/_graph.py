@@ -468,8 +468,12 @@ class Builder:
         schema = node.target._schema  # type: ignore[union-attr]
         known = {**self.arguments(node), **others}
         given_self, wanted = known.get("self"), known.get("dtype")
-        if schema.name not in ("aten::sum", "aten::prod", "aten::nansum") or (wanted and wanted.is_floating_point):
-            wanted = None  # only sums of whole numbers cast before they add
+        if (
+            schema.name not in ("aten::sum", "aten::prod", "aten::nansum")
+            or not self.value(given_self).is_floating_point()
+            or (wanted is not None and wanted.is_floating_point)
+        ):
+            wanted = None  # only floats that become whole numbers are cast before they are added
         arguments = {name: stand_in(value) for name, value in known.items()}
         results = self.value(node) if isinstance(self.value(node), (tuple, list)) else [self.value(node)]
         numel = math.prod(hint(size) for size in results[0].shape)
@@ -519,7 +523,7 @@ class Builder:
         if any(isinstance(value, complex) for value in given.values()):
             raise self.no_form("has a complex number, which networks of dlprim lack")
         source = given.get("self")
-        if isinstance(source, torch.fx.Node) and self.rank(source) == 0 and name in OF_DIMENSIONS:
+        if name in OF_DIMENSIONS and isinstance(source, torch.fx.Node) and self.rank(source) == 0:
             if any(given.get(key) not in (None, []) for key in ("dim", "dims")):
                 raise self.no_form("of a tensor without dimensions has no form in a network of dlprim")
         if form is not None:
