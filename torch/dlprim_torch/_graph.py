@@ -470,7 +470,7 @@ class Builder:
         given_self, wanted = known.get("self"), known.get("dtype")
         if (
             schema.name not in ("aten::sum", "aten::prod", "aten::nansum")
-            or not self.value(given_self).is_floating_point()
+            or not self.value(known["self"]).is_floating_point()
             or (wanted is not None and wanted.is_floating_point)
         ):
             wanted = None  # only floats that become whole numbers are cast before they are added
