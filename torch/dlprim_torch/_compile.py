@@ -3,6 +3,7 @@
 
 Dynamo and AOTAutograd give a forward and a backward graph of ATen operators. What graph_of has a form for becomes a few
 regions, each of which is one dlprim function; what has none runs eagerly between them, named in torch.ocl.fallbacks().
+A region that dlprim cannot plan or cannot run once runs eagerly, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
 from . import _gradient_forms, _state  # noqa: F401  # forms that only graphs of torch.compile have
-from ._graph import Builder, NoForm, graph_of
+from ._graph import Builder, graph_of
 
 log = logging.getLogger(__name__)  # shown by TORCH_LOGS=+dlprim_torch._compile
 
@@ -29,8 +30,7 @@ MOST_SHAPES = 64  # for which one graph with open sizes is kept
 VIEWS = {
     getattr(getattr(torch.ops.aten, name), overload)
     for name, overload in (
-        ("view", "default"),
-        ("_unsafe_view", "default"),
+        ("reshape", "default"),
         ("t", "default"),
         ("transpose", "int"),
         ("permute", "default"),
@@ -56,15 +56,27 @@ def backend(
         names = ", ".join(options)
         raise ValueError(f'The backend "dlprim" of torch.compile has no options, and was given {names}.')
     return aot_autograd(
-        fw_compiler=compile_training,
-        bw_compiler=compile_training,
+        fw_compiler=compile_forward,
+        bw_compiler=compile_backward,
         inference_compiler=compile_inference,
         decompositions=decompositions(),
     )(module, examples)
 
 
-def compile_training(module: GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-    """A forward graph that a backward graph follows, or that one: weights change between calls."""
+def compile_forward(module: GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+    """A forward graph that a backward graph follows, to which its last results go: weights change between calls."""
+    context = torch._guards.TracingContext.try_get()
+    known = context.fw_metadata if context is not None else None
+    if known is not None:
+        returned = results_of(module)[: known.num_forward_returns]
+        for node in results_of(module)[known.num_forward_returns :]:
+            if isinstance(node, Node) and node not in returned:
+                node.meta["saved"] = True
+    return compile_backward(module, examples)
+
+
+def compile_backward(module: GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+    """A backward graph."""
     return boxed(compiled(module, set(), True))
 
 
@@ -89,6 +101,11 @@ def compiled(module: GraphModule, constants: set[int], training: bool) -> Callab
         return BySizes(module, constants, training)
     with _disable_current_modes():  # numbers of the graph are real
         return in_regions(module, {placeholders[i] for i in constants if i < len(placeholders)}, training)
+
+
+def results_of(module: GraphModule) -> list[Any]:
+    """What a graph returns."""
+    return list(next(node for node in module.graph.nodes if node.op == "output").args[0])
 
 
 def open_sizes(node: Node) -> Iterable[Any]:
@@ -127,6 +144,9 @@ class BySizes:
             mode = FakeTensorMode(allow_non_fake_inputs=True)
             fakes = [mode.from_tensor(x.detach()) for x in tensors]
             made = make_fx(run)(*fakes)
+            for old, new in zip(results_of(self.module), results_of(made), strict=True):
+                if isinstance(new, Node) and old.meta.get("saved"):
+                    new.meta["saved"] = True
             at = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
             return compiled(made, {at.index(i) for i in self.constants if i in at}, self.training)
 
@@ -192,6 +212,9 @@ def show_results(module: GraphModule) -> set[Node]:
     graph = module.graph
     output = next(node for node in graph.nodes if node.op == "output")
     made: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
+            node.target = torch.ops.aten.reshape.default  # strides may differ from those that were traced
 
     def shown(node: Any) -> Any:
         if not isinstance(node, Node) or node.op != "call_function" or node.target not in VIEWS:
@@ -201,8 +224,6 @@ def show_results(module: GraphModule) -> set[Node]:
             with graph.inserting_before(output):
                 copy = graph.node_copy(node)
             copy.args = (source, *node.args[1:])
-            if node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
-                copy.target = torch.ops.aten.reshape.default  # strides may differ from those that were traced
             made[node] = copy
         return made[node]
 
@@ -221,10 +242,15 @@ def without_form(module: GraphModule) -> set[Node]:
             builder.values[node] = node.name
             continue
         if node.target is operator.getitem:
-            if node.args[0] in found:
-                found.add(node)
-                builder.values[node] = node.name
-                continue
+            source = node.args[0]
+            if source not in found:
+                builder.visit(node)
+                if builder.values[node] is not None or not node.users:
+                    continue
+                found.update([source, *source.users])  # somebody reads a result that the form does not make
+            found.add(node)
+            builder.values[node] = node.name
+            continue
         elif node.op == "get_attr":
             builder.values[node] = node.name
             continue
@@ -234,7 +260,8 @@ def without_form(module: GraphModule) -> set[Node]:
             continue
         try:
             builder.visit(node)
-        except NoForm:
+        except Exception as error:  # also a form that fails leaves its node to eager calls
+            log.debug("%s: %s", node, error)
             found.add(node)
             builder.values[node] = stand_in(node)
     return found
@@ -266,15 +293,29 @@ def is_bound_to_order(node: Node) -> bool:
 
 
 class Region(torch.nn.Module):
-    """Operators that dlprim plans as a whole."""
+    """Operators that dlprim plans as a whole. They run eagerly where it cannot plan them, or their first call fails."""
 
     def __init__(self, module: GraphModule, constants: Sequence[int], training: bool) -> None:
         super().__init__()
-        network = graph_of(module)
+        self.module = module
+        self.function: Any = None
+        self.proven = False
+        try:
+            self.plan(constants, training)
+        except RuntimeError as error:
+            self.give_up(error)
+
+    def plan(self, constants: Sequence[int], training: bool) -> None:
+        """Makes the function."""
+        network = graph_of(self.module)
         self.places = [i for i, name in enumerate(network.inputs) if name]
-        output = next(node for node in module.graph.nodes if node.op == "output")
-        self.shapes = [node.meta["val"].shape for node in output.args[0]]
-        values = [node.meta.get("val") for node in module.graph.nodes if node.op in ("placeholder", "call_function")]
+        results = results_of(self.module)
+        self.traced = [node.meta["val"] for node in results]
+        # Nobody sees the strides of what is saved for the backward graph.
+        self.strides = [None if node.meta.get("saved") else strides_of(node.meta["val"]) for node in results]
+        values = [
+            node.meta.get("val") for node in self.module.graph.nodes if node.op in ("placeholder", "call_function")
+        ]
         device = next(x.device for x in leaves(values) if x.device.type == "ocl")
         self.function = _state.module().Function(
             device.index or 0,
@@ -284,10 +325,57 @@ class Region(torch.nn.Module):
             training,
         )
 
-    def forward(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+    def give_up(self, error: RuntimeError) -> None:
+        """Leaves the operators to eager calls from now on. Raises the error if it says that memory is short."""
+        if isinstance(error, torch.OutOfMemoryError):
+            raise error
+        self.function = None
+        targets = {str(node.target) for node in self.module.graph.nodes if node.op == "call_function"}
+        names = sorted(targets - {str(operator.getitem)})
+        log.info("A region runs eagerly (%s): %s", ", ".join(names), error)
+        for name in names:
+            note_eager(name)
+
+    def forward(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        if self.function is None:
+            return tuple(self.module(*inputs))
+        try:
+            made = self.planned(inputs)
+        except RuntimeError as error:
+            if self.proven:
+                raise
+            self.give_up(error)
+            return tuple(self.module(*inputs))
+        self.proven = True
+        return made
+
+    def planned(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The function's results, with the types, shapes and strides that were traced."""
         made = self.function([inputs[i] for i in self.places])
-        # Reduced losses of dlprim have one element in one dimension, and PyTorch's have none.
-        return [x if x.shape == shape else x.view(shape) for x, shape in zip(made, self.shapes, strict=True)]
+        return [as_traced(*row) for row in zip(made, self.traced, self.strides, strict=True)]
+
+
+def as_traced(made: torch.Tensor, traced: torch.Tensor, strides: Sequence[int] | None) -> torch.Tensor:
+    """A function's result as the graph has it: statistics of norms may have another type, losses one dimension more."""
+    if made.dtype != traced.dtype:
+        made = made.to(traced.dtype)
+    if made.shape != traced.shape:
+        made = made.view(traced.shape)
+    if strides is None:
+        return made
+    return torch.empty_strided(traced.shape, strides, dtype=made.dtype, device=made.device).copy_(made)
+
+
+def strides_of(traced: torch.Tensor) -> Sequence[int] | None:
+    """The strides of a tensor whose elements lie side by side in another order than that of its dimensions."""
+    if traced.numel() == 0 or traced.is_contiguous():
+        return None
+    wanted = 1
+    for size, stride in sorted(zip(traced.shape, traced.stride(), strict=True), key=lambda row: (row[1], row[0])):
+        if size > 1 and stride != wanted:
+            return None
+        wanted *= size
+    return traced.stride()
 
 
 def leaves(values: Iterable[Any]) -> Iterable[torch.Tensor]:

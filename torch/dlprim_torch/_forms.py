@@ -287,6 +287,8 @@ def attention(
 @form("embedding.default")
 def embedding(b: Builder, weight: Node, indices: Node, padding_idx: int) -> Any:
     rows, features = b.sizes(weight)
+    if b.value(weight).dtype != torch.float32 and not b.is_parameter(weight):
+        return b.layer("Gather", [weight, indices], {"mode": "rows", "dim": 0, "from_end": False})
     options = {"num_embeddings": rows, "embedding_dim": features}
     if padding_idx >= 0:
         options["padding_idx"] = padding_idx
@@ -381,7 +383,12 @@ def batch_norm_without_state(b: Builder, input: Node, weight: Node | None, bias:
         if given is not None:
             code += f" {operation} x{len(inputs)}"
             inputs.append(b.reshape(given, b.sizes(given), [1, -1] + [1] * (rank - 2)))
-    return [b.pointwise("y0 = " + code, inputs, scalars=[eps]), None, None]
+    statistics: list[Any] = [None, None]
+    if b.used(1) or b.used(2):
+        channels, wide = [b.sizes(input)[1]], [1, b.sizes(input)[1]] + [1] * (rank - 2)
+        deviation = b.pointwise("y0 = rsqrt(x0 + p0)", [variance], scalars=[eps])
+        statistics = [b.reshape(x, wide, channels) for x in (mean, deviation)]
+    return [b.pointwise("y0 = " + code, inputs, scalars=[eps]), *statistics]
 
 
 @form("instance_norm.default")

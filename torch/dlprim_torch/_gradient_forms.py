@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from ._forms import FORMS, Node, form, spread
 from ._graph import Builder
 
@@ -37,16 +39,26 @@ def convolution_backward(
         "dilate": spread(dilation, 2),
         "groups": groups,
     }
+    dtype = b.value(grad_output).dtype
     made: list[Any] = [None, None, None]
     if output_mask[0]:
         of_data = {**options, "input_shape": b.sizes(input)}
-        made[0] = b.layer("Convolution2DBackwardData", [grad_output, weight], of_data)
+        made[0] = in_float(b, "Convolution2DBackwardData", [grad_output, weight], of_data, dtype)
     if output_mask[1]:
         of_filter = {**options, "weight_shape": b.sizes(weight)}
-        made[1] = b.layer("Convolution2DBackwardFilter", [input, grad_output], of_filter)
+        made[1] = in_float(b, "Convolution2DBackwardFilter", [input, grad_output], of_filter, dtype)
     if output_mask[2]:
-        made[2] = b.pointwise("y0 = sum[0,2,3](x0)", [grad_output], b.value(grad_output).dtype, keep_dim=False)
+        made[2] = b.pointwise("y0 = sum[0,2,3](x0)", [grad_output], dtype, keep_dim=False)
     return made
+
+
+def in_float(b: Builder, kind: str, inputs: Sequence[Node], options: dict[str, Any], dtype: torch.dtype) -> str:
+    """A layer of one result that has no engine for 16 bits: it takes floats, and its result is rounded."""
+    if dtype not in (torch.float16, torch.bfloat16):
+        return str(b.layer(kind, inputs, options))
+    wide = [b.layer("Cast", [x], {"dtype": "float"}) if b.value(x).is_floating_point() else x for x in inputs]
+    made = b.layer(kind, wide, options)
+    return str(b.layer("Cast", [made], {"dtype": b.dtype(dtype)}))
 
 
 keep_statistics = FORMS["_native_batch_norm_legit_functional.default"]
@@ -173,7 +185,7 @@ def embedding_backward(
     options = {"num_embeddings": num_weights, "embedding_dim": b.sizes(grad_output)[-1]}
     if padding_idx >= 0:
         options["padding_idx"] = padding_idx
-    return b.layer("EmbeddingBackward", [indices, grad_output], options)
+    return in_float(b, "EmbeddingBackward", [indices, grad_output], options, b.value(grad_output).dtype)
 
 
 @form("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")

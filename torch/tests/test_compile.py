@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import copy
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+
+from dlprim_torch import _compile, _forms
 
 
 @pytest.fixture(autouse=True)
@@ -187,6 +190,102 @@ def test_broken_graphs() -> None:
     for sign in (1, -1):
         x = sign * torch.rand(5)
         torch.testing.assert_close(compiled(x.ocl()).cpu(), model(x))
+
+
+LAYERS: dict[str, tuple[Callable[[], nn.Module], bool]] = {
+    "batch norm": (lambda: nn.BatchNorm2d(4), False),
+    "batch norm without statistics": (lambda: nn.BatchNorm2d(4, track_running_stats=False), False),
+    "instance norm": (lambda: nn.InstanceNorm2d(4, affine=True), False),
+    "group norm": (lambda: nn.GroupNorm(2, 4), False),
+    "convolution": (lambda: nn.Conv2d(4, 3, 3), False),
+    "embedding": (lambda: nn.Embedding(10, 4), True),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", LAYERS)
+def test_types(name: str, dtype: torch.dtype) -> None:
+    """Results and gradients of layers whose weights have other types than float, in a region, beside eager ones."""
+    make, whole = LAYERS[name]
+    model = make().to(dtype).ocl()
+    x = torch.randint(10, (3, 5)).ocl() if whole else torch.randn(3, 4, 6, 6).to(dtype).ocl().requires_grad_()
+    weights = torch.randn(model(x).shape).to(dtype).ocl()
+    taken = [*model.parameters(), *([] if whole else [x])]
+    found = []
+    for call in (torch.compile(model, backend="dlprim", fullgraph=True), model):
+        y = call(x)
+        found.append([y.detach(), *torch.autograd.grad(y, taken, weights)])
+    bound = 1e-4 if dtype == torch.float32 else 4 * torch.finfo(dtype).eps
+    for made, wanted in zip(*found, strict=True):
+        assert made.dtype == wanted.dtype
+        size = float(wanted.abs().max())
+        torch.testing.assert_close(made.cpu(), wanted.cpu(), rtol=bound, atol=bound * size)
+    assert torch.ocl.fallbacks() == {}
+
+
+def test_strides() -> None:
+    """Results have the strides of eager calls, on which views behind a break in the graph, or of callers, rely."""
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        y = (x * 2).relu()
+        torch._dynamo.graph_break()
+        return y.t().view(-1)
+
+    x = torch.randn(4, 5).ocl().t()
+    torch.testing.assert_close(torch.compile(model, backend="dlprim")(x).cpu(), model(x).cpu())
+    image = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last).ocl()
+    twice = torch.compile(lambda x: x.relu() * 2, backend="dlprim", fullgraph=True)
+    assert twice(image).is_contiguous(memory_format=torch.channels_last)
+    weight = torch.ones(1, device="ocl", requires_grad=True)
+    kept = torch.compile(lambda x: (x * weight).relu(), backend="dlprim", fullgraph=True)(x)
+    torch.testing.assert_close(kept.t().view(-1).cpu(), x.relu().t().reshape(-1).cpu())
+
+
+def failing_form(b: Any, self: Any) -> Any:
+    raise KeyError("no such option")
+
+
+class FailingCalls:
+    """A function that can be made and not called."""
+
+    def __init__(self, *arguments: Any) -> None:
+        pass
+
+    def __call__(self, inputs: Any) -> Any:
+        raise NotImplementedError("no engine on this device can run it")
+
+
+@pytest.mark.parametrize("fails", ["form", "plan", "call"])
+def test_way_back(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be planned, or not run, runs eagerly and is named."""
+    if fails == "form":
+        monkeypatch.setitem(_forms.FORMS, "exp.default", failing_form)
+    elif fails == "plan":
+        monkeypatch.setitem(_forms.FORMS, "exp.default", lambda b: b.layer("Nonsense", [b.arguments(b.node)["self"]]))
+    else:
+        monkeypatch.setattr(
+            _compile, "_state", types.SimpleNamespace(module=lambda: types.SimpleNamespace(Function=FailingCalls))
+        )
+    compiled = torch.compile(lambda x: x.exp() - 1, backend="dlprim", fullgraph=True)
+    x = torch.randn(3, 4)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x.ocl()).cpu(), x.exp() - 1)
+    named = {"eager aten.exp.default": 1} | ({} if fails == "form" else {"eager aten.sub.Tensor": 1})
+    assert torch.ocl.fallbacks() == named
+
+
+def test_short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That memory is short is an error: eager calls need more."""
+
+    def short(self: Any, inputs: Any) -> Any:
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(FailingCalls, "__call__", short)
+    monkeypatch.setattr(
+        _compile, "_state", types.SimpleNamespace(module=lambda: types.SimpleNamespace(Function=FailingCalls))
+    )
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.compile(torch.exp, backend="dlprim")(torch.zeros(3, device="ocl"))
 
 
 def test_options() -> None:
