@@ -417,6 +417,20 @@ def layer_norm(
     return b.layer("LayerNorm", [input], options, [weight, bias], results=3 if wants else 1)
 
 
+@form("_fused_rms_norm.default")
+def rms_norm(b: Builder, input: Node, normalized_shape: Sequence[int], weight: Node | None, eps: float | None) -> Any:
+    dtype = b.value(input).dtype
+    if weight is not None and b.value(weight).dtype != dtype:
+        raise b.no_form("whose weight is of another type has no form in a network of dlprim")
+    least = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps
+    options: dict[str, Any] = {"normalized_shape": list(normalized_shape), "eps": least if eps is None else eps}
+    if weight is None:
+        options["elementwise_affine"] = False
+    if b.used(1):
+        options["return_statistics"] = True
+    return b.layer("RMSNorm", [input], options, [weight], results=2 if b.used(1) else 1)
+
+
 @form("native_group_norm.default")
 def group_norm(b: Builder, input: Node, weight: Node | None, bias: Node | None, group: int, eps: float) -> Any:
     if (weight is None) != (bias is None):
