@@ -16,11 +16,10 @@ namespace dlprim {
 
 namespace {
 
-/// The gradients that check what they are given, as operators of the public list do.
-constexpr std::array<std::string_view, 9> gradient_types{
-    "BatchNormBackward", "Convolution2DBackwardData", "Convolution2DBackwardFilter",
-    "EmbeddingBackward", "GroupNormBackward",         "LayerNormBackward",
-    "NLLLossBackward",   "PoolingBackward",           "SoftmaxBackward"};
+/// What graphs of training need beside the public operators. These check what they are given.
+constexpr std::array<std::string_view, 4> internal_types{
+    "BatchNormTraining", "Convolution2DBackwardData", "Convolution2DBackwardFilter",
+    "EmbeddingBackward"};
 
 }  // namespace
 
@@ -33,7 +32,7 @@ class Function::Impl {
         how.engines = options.engines;
         function.name = options.name;
         function.description = parse_net_json(json, options.name);
-        function.description.internal_types = gradient_types;
+        function.description.internal_types = internal_types;
         function.constants = {options.constants.begin(), options.constants.end()};
         function.options = unique_options();
         find_names();

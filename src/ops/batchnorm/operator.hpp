@@ -58,6 +58,7 @@ struct TrainingOptions {
 /// is large compared with the deviation.
 class BatchNormTraining : public InternalOperator<TrainingOptions> {
   public:
+    int min_inputs() const override { return 3; }
     int max_inputs() const override { return 5; }
     int outputs(const Attrs&) const override { return 7; }
     std::vector<TensorSpec> infer(const Attrs& attrs,

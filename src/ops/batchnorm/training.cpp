@@ -92,6 +92,11 @@ std::vector<ValueId> of_all_shards(Graph& graph, const std::string& name,
 std::vector<TensorSpec> BatchNormTraining::infer(const Attrs&,
                                                  std::span<const TensorSpec> inputs) const {
     const Shape& shape = inputs[0].shape;
+    require(shape.rank() >= 2, "input of shape ", shape, " has no channels: [N, C, ...] is needed");
+    require(inputs.size() != 4, "has a weight without a bias, or the reverse");
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+        require(inputs[i].shape == Shape{shape[1]}, "operand ", i, " has shape ", inputs[i].shape,
+                ", the input of shape ", shape, " needs ", Shape{shape[1]});
     const TensorSpec statistic{channel_shape(shape[1], shape.rank()), inputs[0].dtype};
     return {inputs[0], statistic, statistic, statistic, statistic, inputs[1], inputs[2]};
 }

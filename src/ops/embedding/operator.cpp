@@ -100,6 +100,10 @@ class Backward : public InternalOperator<BackwardOptions> {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Options options = Options::read(attrs);
+        Ints rows = inputs[0].shape.to_vector();
+        rows.push_back(options.embedding_dim);
+        require(inputs[1].shape == Shape(rows), "the output gradient is ", inputs[1].shape,
+                ", indices ", inputs[0].shape, " need ", Shape(rows));
         return {{Shape{options.num_embeddings, options.embedding_dim}, inputs[1].dtype}};
     }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,

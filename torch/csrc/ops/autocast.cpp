@@ -4,6 +4,7 @@
 // gradient of a weight is float at once. That saves the casts of every weight and of its gradient.
 #include "common.hpp"
 
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/autocast_mode.h>
 
 #include <string_view>
@@ -29,7 +30,8 @@ bool is_convolution(std::string_view name) {
     return name == "convolution" || name == "conv1d" || name == "conv2d" || name == "conv3d";
 }
 
-/// Runs a convolution with autocast off. Where weight and bias are float, only the input is cast.
+/// Runs a convolution with autocast off. Where weight and bias are float, only the input is cast,
+/// unless the call is traced: PyTorch's own shapes of convolutions refuse two types.
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight,
                     const std::optional<at::Tensor>& bias, at::SymIntArrayRef stride,
                     at::SymIntArrayRef padding, at::SymIntArrayRef dilation, bool transposed,
@@ -39,7 +41,8 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight,
     const at::Tensor x = autocast::cached_cast(type, input, ours);
     const bool with_bias = bias && bias->defined();
     const bool floats = weight.scalar_type() == at::kFloat && x.scalar_type() == type &&
-                        (!with_bias || bias->scalar_type() == at::kFloat);
+                        (!with_bias || bias->scalar_type() == at::kFloat) &&
+                        !at::isTensorSubclassLike(x) && !at::isTensorSubclassLike(weight);
     return at::convolution_symint(
         x, floats ? weight : autocast::cached_cast(type, weight, ours),
         floats || !with_bias ? bias : autocast::cached_cast(type, bias, ours), stride, padding,
