@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ._forms import FORMS, Node, form, spread
+from ._forms import FORMS, Node, cast, form, spread
 from ._graph import Builder
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -52,6 +52,17 @@ def convolution_backward(
     return made
 
 
+def widened(b: Builder, x: Node) -> Any:
+    """A tensor of 16 bits as floats; others stay."""
+    return cast(b, x, torch.float32) if b.value(x).dtype in (torch.float16, torch.bfloat16) else b.tensor(x)
+
+
+def rounded(b: Builder, made: str, like: Node) -> str:
+    """What was made of widened tensors in the type of one of them."""
+    dtype = b.value(like).dtype
+    return str(b.layer("Cast", [made], {"dtype": b.dtype(dtype)})) if dtype.itemsize == 2 else made
+
+
 def in_float(b: Builder, kind: str, inputs: Sequence[Node], options: dict[str, Any], dtype: torch.dtype) -> str:
     """A layer of one result that has no engine for 16 bits: it takes floats, and its result is rounded."""
     if dtype not in (torch.float16, torch.bfloat16):
@@ -82,13 +93,19 @@ def batch_norm_of_training(
     if len(affine) == 1:
         raise b.no_form("with one of weight and bias has no form in a network of dlprim")
     options = {"eps": eps, "momentum": momentum}
-    y, shift, rest, deviation, _, mean, variance = b.layer(
-        "BatchNormTraining", [input, running_mean, running_var, *affine], options, results=7
-    )
+    # In 16 bits the statistics would be rounded, too.
+    given = [widened(b, x) for x in (input, running_mean, running_var, *affine)]
+    y, shift, rest, deviation, _, mean, variance = b.layer("BatchNormTraining", given, options, results=7)
     wide = [1] * b.rank(input)
     wide[1] = b.sizes(input)[1]
     middle = b.pointwise("y0 = x0 + x1", [shift, rest])
-    return [y, b.reshape(middle, wide, wide[1:2]), b.reshape(deviation, wide, wide[1:2]), mean, variance]
+    statistics = [b.reshape(x, wide, wide[1:2]) for x in (middle, deviation)]
+    return [
+        rounded(b, y, input),
+        *statistics,
+        rounded(b, mean, running_mean),
+        rounded(b, variance, running_var),
+    ]
 
 
 @form("_batch_norm_with_update_functional.default")
@@ -115,8 +132,12 @@ def batch_norm_backward(b: Builder) -> Any:
     mean, deviation = given["save_mean"], given.get("save_invstd", given.get("save_var"))
     if not trains or mean is None or deviation is None:
         raise b.no_form("of running statistics has no form in a network of dlprim")
-    inputs = [given["grad_out"], given["input"], mean, deviation]
-    return gradients_of_norm(b, "BatchNormBackward", inputs, given["weight"], {})
+    image, weight = given["input"], given["weight"]
+    inputs = [widened(b, x) for x in (given["grad_out"], image, mean, deviation)]
+    if weight is None:
+        return rounded(b, b.layer("BatchNormBackward", inputs), image)
+    made = b.layer("BatchNormBackward", [*inputs, widened(b, weight)], results=3)
+    return [rounded(b, x, like) for x, like in zip(made, (image, weight, weight), strict=True)]
 
 
 def gradients_of_norm(

@@ -158,6 +158,26 @@ def test_views_and_changed_inputs() -> None:
     torch.testing.assert_close(pairs[0], pairs[1])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_autocast(dtype: torch.dtype) -> None:
+    """Convolutions and norms with float weights, whose gradients are those of float64 but for the type's rounding."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 4, 3), nn.Flatten(), nn.Linear(256, 4))
+    x = torch.randn(4, 3, 12, 12)
+    exact = copy.deepcopy(model).double()
+    exact(x.double()).sin().sum().backward()
+    model.to("ocl")
+    with torch.autocast("ocl", dtype):
+        y = torch.compile(model)(x.to("ocl"))
+    assert y.dtype == dtype
+    y.float().sin().sum().backward()
+    for (name, made), wanted in zip(model.named_parameters(), exact.parameters(), strict=True):
+        assert made.grad is not None and wanted.grad is not None and made.grad.dtype == torch.float32
+        off = (made.grad.cpu() - wanted.grad).abs().max() / (wanted.grad.abs().max() + 1)
+        assert off < 16 * torch.finfo(dtype).eps, name
+    assert not torch.ocl.fallbacks()
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_losses_within(reduction: str) -> None:
     """A loss in the graph has PyTorch's dimensions, none, and views of it one more."""
