@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch's device "ocl" beside PyTorch's own CPU or CUDA, eagerly and in turns.
+"""PyTorch's device "ocl" beside PyTorch's own CPU or CUDA, eagerly or by torch.compile, in turns.
 
     benchmarks/torch_ocl.py [--peer cpu|cuda] [--mode step|inference] [-B 16] [-n resnet18,resnet50,gpt2]
 
@@ -37,6 +37,8 @@ class Step:
         if channels_last and self.inputs[0].dim() == 4:
             self.inputs[0] = self.inputs[0].to(memory_format=form)
         self.model.train(self.mode == "step")
+        if arguments.compile:
+            self.model = torch.compile(self.model)
         if self.mode == "step":
             self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, fused=True)
 
@@ -128,6 +130,7 @@ class Worker:
                    arguments.mode, "--length", str(arguments.length)]
         command += ["--channels-last"] if channels_last else []
         command += ["--amp", arguments.amp] if arguments.amp else []
+        command += ["--compile"] if arguments.compile and (device == "ocl" or not arguments.eager_peer) else []
         command += ["--size", str(arguments.size)] if arguments.size else []
         # The peer's PyTorch does not load this device.
         environment = os.environ | ({} if device == "ocl" else {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
@@ -212,6 +215,8 @@ def main():
     parser.add_argument("--peer", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--mode", choices=["step", "inference"], default="step")
     parser.add_argument("--amp", choices=["float16", "bfloat16"], help="the type of autocast")
+    parser.add_argument("--compile", action="store_true", help="call models by torch.compile, also the peer's")
+    parser.add_argument("--eager-peer", action="store_true", help="with --compile: the peer's as they are")
     parser.add_argument("-B", "--batch", type=int, default=16)
     parser.add_argument("--size", type=int, help="height and width of images")
     parser.add_argument("--length", type=int, default=256, help="words of a sequence")
@@ -226,7 +231,7 @@ def main():
     if arguments.worker:
         return work(arguments)
     print(f"{torch.ocl.get_device_name()}, PyTorch {torch.__version__} on {arguments.peer}, {arguments.mode}, batch "
-          f"{arguments.batch}{', ' + arguments.amp if arguments.amp else ''}; a small addition takes {small_add_us():.1f} us")
+          f"{arguments.batch}{', ' + arguments.amp if arguments.amp else ''}{', torch.compile' if arguments.compile else ''}; a small addition takes {small_add_us():.1f} us")
     print("| network | peer ms | ocl ms | ratio | launches | enqueued ms | MiB, peer / ocl | fallbacks |\n|---|---|---|---|---|---|---|---|")
     ratios, names, ready = [], arguments.nets.split(","), {}
     if arguments.at_once:

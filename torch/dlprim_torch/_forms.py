@@ -38,6 +38,18 @@ def cast(b: Builder, x: Node, wanted: torch.dtype) -> Any:
     return x if b.value(x).dtype == wanted else b.layer("Cast", [x], {"dtype": b.dtype(wanted)})
 
 
+def widened(b: Builder, x: Node) -> str:
+    """A tensor of 16 bits as floats; others stay."""
+    dtype = b.value(x).dtype
+    return str(cast(b, x, torch.float32)) if dtype in (torch.float16, torch.bfloat16) else b.tensor(x)
+
+
+def rounded(b: Builder, made: str, like: Node) -> str:
+    """What was made of widened tensors in the type of one of them."""
+    dtype = b.value(like).dtype
+    return str(b.layer("Cast", [made], {"dtype": b.dtype(dtype)})) if dtype in (torch.float16, torch.bfloat16) else made
+
+
 def only_floats(b: Builder, *tensors: Node | None) -> None:
     """Refuses other tensors, of which the layer computes no products."""
     if not all(b.value(x).is_floating_point() for x in tensors if x is not None):
@@ -324,52 +336,63 @@ def recurrent(
 # Norms, and what training draws.
 
 
-def batch_norm(
-    b: Builder, weights: Sequence[Node | None], input: Node, momentum: float, eps: float, training: bool
-) -> Any:
-    mean, variance, scale, offset = weights
-    if (scale is None) != (offset is None):
+@form(
+    "native_batch_norm.default",
+    "_native_batch_norm_legit_no_training.default",
+    "_native_batch_norm_legit_functional.default",
+    "_batch_norm_with_update_functional.default",
+)
+def batch_norm(b: Builder) -> Any:
+    """Batch norms with running statistics, which training changes: in place where they are parameters of the network,
+    else the changed ones are results, too."""
+    given = b.arguments(b.node)
+    weight, bias, mean, variance = (given[name] for name in ("weight", "bias", "running_mean", "running_var"))
+    if (weight is None) != (bias is None):
         raise b.no_form("with one of weight and bias has no form in a network of dlprim")
     if mean is None or variance is None:
         raise b.no_form("without running statistics has no form in a network of dlprim")
-    options: dict[str, Any] = {"eps": eps, "momentum": momentum}
-    if scale is None:
+    name = str(b.node.target)
+    training = given.get("training", "no_training" not in name)
+    options: dict[str, Any] = {"eps": given["eps"], "momentum": given["momentum"]}
+    if training and not b.is_parameter(mean):
+        made = batch_norm_of_training(b, [given["input"], mean, variance], weight, bias, options)
+    else:
+        made = batch_norm_of_parameters(b, given["input"], [mean, variance, weight, bias], options, training)
+    if "_with_update_" in name:
+        if b.used(3):
+            raise b.no_form("with a reserve that somebody reads has no form in a network of dlprim")
+        made.insert(3, None)
+    return made
+
+
+def batch_norm_of_parameters(
+    b: Builder, x: Node, weights: Sequence[Node | None], options: dict[str, Any], training: bool
+) -> list[Any]:
+    """The result, the statistics of the batch where somebody reads them, and no changed ones."""
+    if weights[2] is None:
         options["affine"] = False
     if not training:
         options["use_global_stats"] = True
-    wants = any(b.used(i) for i in (1, 2))
-    if wants:
-        options["return_statistics"] = True
-    return b.layer("BatchNorm", [input], options, weights, results=3 if wants else 1, trained=True)
+    if not b.used(1) and not b.used(2):
+        return [b.layer("BatchNorm", [x], options, weights, trained=True), None, None, None, None]
+    options["return_statistics"] = True
+    return [*b.layer("BatchNorm", [x], options, weights, results=3, trained=True), None, None]
 
 
-@form("_native_batch_norm_legit_no_training.default")
-def batch_norm_of_evaluation(
-    b: Builder,
-    input: Node,
-    weight: Node | None,
-    bias: Node | None,
-    running_mean: Node,
-    running_var: Node,
-    momentum: float,
-    eps: float,
-) -> Any:
-    return batch_norm(b, [running_mean, running_var, weight, bias], input, momentum, eps, False)
-
-
-@form("_native_batch_norm_legit_functional.default", "native_batch_norm.default")
 def batch_norm_of_training(
-    b: Builder,
-    input: Node,
-    weight: Node | None,
-    bias: Node | None,
-    running_mean: Node | None,
-    running_var: Node | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
-    return batch_norm(b, [running_mean, running_var, weight, bias], input, momentum, eps, training)
+    b: Builder, given: Sequence[Node], weight: Node | None, bias: Node | None, options: dict[str, Any]
+) -> list[Any]:
+    """The result, the statistics of the batch, and the changed running ones, of `given`: x and these."""
+    affine = [x for x in (weight, bias) if x is not None]
+    # In 16 bits the statistics would be rounded, too.
+    wide = [widened(b, x) for x in (*given, *affine)]
+    y, shift, rest, deviation, _, mean, variance = b.layer("BatchNormTraining", wide, options, results=7)
+    sizes = [1] * b.rank(given[0])
+    sizes[1] = b.sizes(given[0])[1]
+    middle = b.pointwise("y0 = x0 + x1", [shift, rest])
+    statistics = [b.reshape(x, sizes, sizes[1:2]) for x in (middle, deviation)]
+    y, mean, variance = (rounded(b, x, like) for x, like in zip((y, mean, variance), given, strict=True))
+    return [y, *statistics, mean, variance]
 
 
 @form("_native_batch_norm_legit.no_stats")

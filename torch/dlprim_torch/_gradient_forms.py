@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Forms (_forms.py) of what only torch.compile's graphs have: gradients, and batch norms that return their statistics.
+"""Forms (_forms.py) of what only torch.compile's graphs have: gradients.
 
 What stays eager has no form, such as gradients of transposed convolutions.
 """
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from ._forms import FORMS, Node, cast, form, spread
+from ._forms import Node, form, rounded, spread, widened
 from ._graph import Builder
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -39,90 +37,21 @@ def convolution_backward(
         "dilate": spread(dilation, 2),
         "groups": groups,
     }
-    dtype = b.value(grad_output).dtype
     made: list[Any] = [None, None, None]
     if output_mask[0]:
         of_data = {**options, "input_shape": b.sizes(input)}
-        made[0] = in_float(b, "Convolution2DBackwardData", [grad_output, weight], of_data, dtype)
+        made[0] = in_float(b, "Convolution2DBackwardData", [grad_output, weight], of_data, grad_output)
     if output_mask[1]:
         of_filter = {**options, "weight_shape": b.sizes(weight)}
-        made[1] = in_float(b, "Convolution2DBackwardFilter", [input, grad_output], of_filter, dtype)
+        made[1] = in_float(b, "Convolution2DBackwardFilter", [input, grad_output], of_filter, grad_output)
     if output_mask[2]:
-        made[2] = b.pointwise("y0 = sum[0,2,3](x0)", [grad_output], dtype, keep_dim=False)
+        made[2] = b.pointwise("y0 = sum[0,2,3](x0)", [grad_output], b.value(grad_output).dtype, keep_dim=False)
     return made
 
 
-def widened(b: Builder, x: Node) -> Any:
-    """A tensor of 16 bits as floats; others stay."""
-    return cast(b, x, torch.float32) if b.value(x).dtype in (torch.float16, torch.bfloat16) else b.tensor(x)
-
-
-def rounded(b: Builder, made: str, like: Node) -> str:
-    """What was made of widened tensors in the type of one of them."""
-    dtype = b.value(like).dtype
-    return str(b.layer("Cast", [made], {"dtype": b.dtype(dtype)})) if dtype.itemsize == 2 else made
-
-
-def in_float(b: Builder, kind: str, inputs: Sequence[Node], options: dict[str, Any], dtype: torch.dtype) -> str:
+def in_float(b: Builder, kind: str, inputs: Sequence[Node], options: dict[str, Any], like: Node) -> str:
     """A layer of one result that has no engine for 16 bits: it takes floats, and its result is rounded."""
-    if dtype not in (torch.float16, torch.bfloat16):
-        return str(b.layer(kind, inputs, options))
-    wide = [b.layer("Cast", [x], {"dtype": "float"}) if b.value(x).is_floating_point() else x for x in inputs]
-    made = b.layer(kind, wide, options)
-    return str(b.layer("Cast", [made], {"dtype": b.dtype(dtype)}))
-
-
-keep_statistics = FORMS["_native_batch_norm_legit_functional.default"]
-
-
-@form("_native_batch_norm_legit_functional.default")
-def batch_norm_of_training(
-    b: Builder,
-    input: Node,
-    weight: Node | None,
-    bias: Node | None,
-    running_mean: Node,
-    running_var: Node,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
-    if b.is_parameter(running_mean) or not training:
-        return keep_statistics(b, input, weight, bias, running_mean, running_var, training, momentum, eps)
-    affine = [x for x in (weight, bias) if x is not None]
-    if len(affine) == 1:
-        raise b.no_form("with one of weight and bias has no form in a network of dlprim")
-    options = {"eps": eps, "momentum": momentum}
-    # In 16 bits the statistics would be rounded, too.
-    given = [widened(b, x) for x in (input, running_mean, running_var, *affine)]
-    y, shift, rest, deviation, _, mean, variance = b.layer("BatchNormTraining", given, options, results=7)
-    wide = [1] * b.rank(input)
-    wide[1] = b.sizes(input)[1]
-    middle = b.pointwise("y0 = x0 + x1", [shift, rest])
-    statistics = [b.reshape(x, wide, wide[1:2]) for x in (middle, deviation)]
-    return [
-        rounded(b, y, input),
-        *statistics,
-        rounded(b, mean, running_mean),
-        rounded(b, variance, running_var),
-    ]
-
-
-@form("_batch_norm_with_update_functional.default")
-def batch_norm_with_update(
-    b: Builder,
-    input: Node,
-    weight: Node | None,
-    bias: Node | None,
-    running_mean: Node,
-    running_var: Node,
-    momentum: float,
-    eps: float,
-) -> Any:
-    if b.used(3):
-        raise b.no_form("with a reserve that somebody reads has no form in a network of dlprim")
-    made = batch_norm_of_training(b, input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return [*made[:3], None, *made[3:]]
+    return rounded(b, b.layer(kind, [widened(b, x) for x in inputs], options), like)
 
 
 @form("native_batch_norm_backward.default", "batch_norm_backward.default")
@@ -206,7 +135,7 @@ def embedding_backward(
     options = {"num_embeddings": num_weights, "embedding_dim": b.sizes(grad_output)[-1]}
     if padding_idx >= 0:
         options["padding_idx"] = padding_idx
-    return in_float(b, "EmbeddingBackward", [indices, grad_output], options, b.value(grad_output).dtype)
+    return in_float(b, "EmbeddingBackward", [indices, grad_output], options, grad_output)
 
 
 @form("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
