@@ -38,8 +38,8 @@ SIZES = [
 TORCH_TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
-def network(shape: list[int], causal: bool, training: bool) -> dict[str, Any]:
-    """Attention of inputs; or, in training, of parameters, whose gradients are computed."""
+def network(shape: list[int], causal: bool, training: bool, precision: str) -> dict[str, Any]:
+    """Attention of inputs, stored as PyTorch's are; or, in training, of parameters, whose gradients are computed."""
     names = ["q", "k", "v"]
     attention = {
         "name": "attention",
@@ -50,7 +50,7 @@ def network(shape: list[int], causal: bool, training: bool) -> dict[str, Any]:
     }
     if not training:
         return {
-            "inputs": [{"name": name, "shape": shape} for name in names],
+            "inputs": [{"name": name, "shape": shape, "dtype": TORCH_TYPES[precision]} for name in names],
             "outputs": ["y"],
             "operators": [attention],
         }
@@ -67,12 +67,12 @@ def network(shape: list[int], causal: bool, training: bool) -> dict[str, Any]:
 
 
 def dlprim_ms(arguments: argparse.Namespace, net: pathlib.Path, batch: int, precision: str) -> tuple[float, str]:
-    """The median of a batch, and the engines of its nodes."""
+    """The time of a batch's launches, as CUDA's events take PyTorch's, and the engines of its nodes."""
     more = ["-t", "--precision", precision, *(["-b"] if arguments.training else [])]
     more += ["--engine", f"Attention={arguments.engine}"] if arguments.engine else []
     record = common.dlprim_result(arguments.command, arguments.device, net, batch, False, 20, 5, more)
     engines = dict.fromkeys(node["engine"] for node in record.get("nodes", []))
-    return float(record["ms_per_batch"]["median"]), " ".join(filter(None, engines))
+    return sum(node["ms"] for node in record["nodes"]), " ".join(filter(None, engines))
 
 
 def torch_ms(shape: list[int], causal: bool, precision: str, training: bool) -> float:
@@ -116,7 +116,7 @@ def errors(
     wanted = torch.nn.functional.scaled_dot_product_attention(*(x.double() for x in inputs), is_causal=causal)
     theirs = torch.nn.functional.scaled_dot_product_attention(*(x.cuda() for x in inputs), is_causal=causal).cpu()
     net = folder / "one.json"
-    net.write_text(json.dumps(network(shape, causal, False)))
+    net.write_text(json.dumps(network(shape, causal, False, precision)))
     with h5py.File(folder / "in.h5", "w") as file:
         for name, x in zip("qkv", inputs):
             file[name] = x.float().numpy()
@@ -139,7 +139,12 @@ def errors(
         capture_output=True,
     )
     with h5py.File(folder / "out.h5") as file:
-        ours = torch.from_numpy(file["y"][()])
+        found = file["y"][()]
+        ours = (
+            torch.from_numpy(found.view("int16")).view(torch.bfloat16)
+            if precision == "bf16"
+            else torch.from_numpy(found)
+        )
 
     def error(found: Any) -> float:
         return float((found.double() - wanted).pow(2).mean().sqrt() / wanted.pow(2).mean().sqrt())
@@ -167,8 +172,8 @@ def main() -> int:
             shape = [int(number) for number in size.split(",")]
             for causal in [False, True] if arguments.causal else [False]:
                 net = folder / "net.json"
-                net.write_text(json.dumps(network(shape, causal, arguments.training)))
                 for precision in arguments.precisions:
+                    net.write_text(json.dumps(network(shape, causal, arguments.training, precision)))
                     ours, theirs, engines, found = [], [], "", ""
                     try:
                         for _ in range(arguments.rounds):

@@ -20,15 +20,15 @@
 //
 // Work-group: 128 work-items and 64 rows. Local memory: PLANES * (64 * (2 * DEPTH + 16) + 2 * KEYS * (2 * DEPTH + 2 *
 // FEATURES + 32)) bytes.
-#include "common/storage.clh"
 #define ROWS 64
-#include "attention/heads.clh"
 #include "attention/tile.clh"
 
 #define QUERIES_BYTES (PLANES * TILE_BYTES(ROWS, DEPTH))
 #define KEYS_BYTES (PLANES * TILE_BYTES(KEYS, DEPTH))
 #define STAGE_BYTES (KEYS_BYTES + PLANES * TILE_BYTES(KEYS, FEATURES))
 #define WEIGHT_BITS 14.0f
+#define LAZY_BITS 0.0f
+#include "attention/softmax.clh"
 
 FETCH(fetch_queries, ROWS, ROWS, DEPTH)
 FETCH(fetch_keys, KEYS, KEYS, DEPTH)
@@ -42,47 +42,6 @@ INLINE void fetch_stage(uint to, global const uchar* k, global const uchar* v, i
     const long block = key0 / BLOCK_ROWS;
     fetch_keys(to, k + block * BLOCK_BYTES(DEPTH), key0 % BLOCK_ROWS, id);
     fetch_values(to + KEYS_BYTES, v + block * BLOCK_BYTES(FEATURES), key0 % BLOCK_ROWS, id);
-}
-
-// Puts the soft cap and masks onto the scores of KEYS positions from key0 on, if there are any. Returns the factor that scores
-// still want.
-INLINE float mask_scores(float* s, const Heads sizes, global const MASK_T* mask, int row, int key0, float factor, int lane) {
-    const int first = row - (lane >> 2);  // of the warp's rows
-    if (!MASK && !SOFTCAP && sees_all(sizes, first, first + 16, key0, key0 + KEYS)) return factor;
-#pragma unroll
-    for (int i = 0; i < KEYS / 2; ++i) {
-        const int column = key0 + (i >> 2) * 8 + (lane & 3) * 2 + (i & 1);
-        s[i] = masked(sizes, mask, row + (i & 2) * 4, column, capped(sizes, s[i] * factor));
-    }
-    return 1;
-}
-
-// Weights of scores, as halves. `most`, `sum`, `shrink`: of the lane's two rows.
-INLINE void weigh(float* s, uint weights[PLANES][KEYS / 4], float factor, float* most, float* sum, float* shrink,
-                  const Heads sizes, const Dropout dropout, int head, int row, int key0, int lane) {
-    float base[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        float largest = -INFINITY;
-#pragma unroll
-        for (int j = 0; j < KEYS / 8; ++j) largest = fmax(largest, fmax(s[4 * j + 2 * r], s[4 * j + 2 * r + 1]));
-        largest = fmax(most[r], quad_max(largest) * factor);
-        base[r] = base_of(largest);
-        shrink[r] = power_of_2(most[r] - base[r]);
-        most[r] = largest;
-        sum[r] *= shrink[r];
-    }
-#pragma unroll
-    for (int i = 0; i < KEYS / 4; ++i) {
-        const int r = i & 1, column = key0 + (i >> 1) * 8 + (lane & 3) * 2;
-        float low = power_of_2(fma(s[2 * i], factor, WEIGHT_BITS - base[r]));
-        float high = power_of_2(fma(s[2 * i + 1], factor, WEIGHT_BITS - base[r]));
-        sum[r] += low + high;
-        // The factor of those that stay comes last, since the largest weight times it may be no half.
-        if (is_dropped(sizes, dropout, head, row + 8 * r, column)) low = 0;
-        if (is_dropped(sizes, dropout, head, row + 8 * r, column + 1)) high = 0;
-        SPLIT_TO(weights, i, low, high)
-    }
 }
 
 kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_matrix(
@@ -133,24 +92,12 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
         // A block of zeros has the smallest factors, whose product would be 0.
         float factor = fmax(q_factor * k_factor[key0 / BLOCK_ROWS], 1.17549435e-38f);
         factor = mask_scores(s, sizes, mask, row, key0, factor, lane);
-        weigh(s, weights, factor, most, sum, shrink, sizes, dropout, head, row, key0, lane);
+        weigh(s, factor, most, sum, shrink, sizes, dropout, head, row, key0, lane);
+#pragma unroll
+        for (int i = 0; i < KEYS / 4; ++i) SPLIT_TO(weights, i, s[2 * i], s[2 * i + 1])
         const float value_factors[2] = {v_factor[key0 / BLOCK_ROWS], v_factor[key0 / BLOCK_ROWS]};
         multiply_values(made, weights, shrink, value_factors, BY_COLUMNS_AT(keys + KEYS_BYTES, FEATURES, lane));
     }
     COPY_WAIT_BUT(0)  // queries may see no position at all
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        const float total = quad_sum(sum[r]), over = total == 0 ? 0.0f : (DROPOUT ? sizes.kept : 1.0f) / total;
-        const int at = row + 8 * r;
-        if (at >= sizes.length) continue;
-        const long line = (long)head * sizes.length + at;
-        if ((lane & 3) == 0) lse[lse_offset + line] = (most[r] + log2(total) - WEIGHT_BITS) * LN_2;
-#pragma unroll
-        for (int j = 0; j < FEATURES / 8; ++j)
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int column = j * 8 + (lane & 3) * 2 + i;
-                if (column < sizes.features) C_PUT(y + y_offset, line * sizes.features + column, made[4 * j + 2 * r + i] * over);
-            }
-    }
+    put_rows(made, most, sum, sizes, y + y_offset, lse + lse_offset, head, row, lane);
 }

@@ -16,21 +16,25 @@ import sys
 # Names that work_group.hpp defines: those of one unit, and those for all kernels.
 UNITS = {
     "wgmma": {"UNIT_64", "UNIT_128", "UNIT_BEGIN", "UNIT_COMMIT", "UNIT_WAIT_32", "UNIT_WAIT_64", "UNIT_FENCE", "WGMMA_D8",
-              "WGMMA_D32", "WGMMA_D64", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
+              "WGMMA_D32", "WGMMA_D64", "WGMMA_R16", "UNIT_32_OF", "UNIT_64_OF", "UNIT_WAIT_16", "UNIT_WAIT_BUT_32", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
     "mma": {"MMA_LOAD_0", "MMA_LOAD_1", "MMA_ADD", "MMA_ADD_1", "MMA_ADD_2"},
 }
 MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_NEAR_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT_BUT", "SPLIT_UNPACK",
-          "SHUFFLE_XOR", "WORKER_BARRIER", "POWER_OF_2"}
+          "SHUFFLE_XOR", "VOTE", "WORKER_BARRIER", "POWER_OF_2"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
-def load(root, path, unit):
+def load(root, path, unit, seen):
+    """The file's text, each included one once, as the library reads it."""
+    seen.add(path)
     lines = []
     for line in (root / path).read_text().splitlines():
         include = re.match(r'#include "(.*)"', line)
         if include and include.group(1) in {f"matrix/unit_{name}.clh" for name in UNITS if name != unit}:
             continue
-        lines.append(load(root, include.group(1), unit) if include else line)
+        if include and include.group(1) in seen:
+            continue
+        lines.append(load(root, include.group(1), unit, seen) if include else line)
     return "\n".join(lines)
 
 
@@ -85,4 +89,4 @@ def translate(text, unit):
 
 
 if __name__ == "__main__":
-    pathlib.Path(sys.argv[4]).write_text(translate(load(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]), sys.argv[3]))
+    pathlib.Path(sys.argv[4]).write_text(translate(load(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], set()), sys.argv[3]))

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -257,6 +258,12 @@ inline uint warp_max(uint v) {
     for (int i = 0; i < 32; ++i) v = std::max(v, all[i].v[0]);
     return v;
 }
+#define VOTE(any, is)                                          \
+    {                                                          \
+        const Given* all_ = exchange({static_cast<uint>(is)}); \
+        any = 0;                                               \
+        for (int i_ = 0; i_ < 32; ++i_) any |= all_[i_].v[0];  \
+    }
 #define SHUFFLE_XOR(other, v, by) other = exchanged(v, local_id ^ (by));
 
 /// A device refuses an address that is not a multiple of the copy's size, even if less is read.
@@ -390,8 +397,43 @@ inline void multiply_ahead(float* sums, ulong a, ulong b, bool first, int column
                            int kind) {
     products_ahead.add(late_products, [=] { multiply(sums, a, b, first, columns, ta, tb, kind); });
 }
-#define UNIT_64(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 64, ta, tb, 1)
-#define UNIT_128(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 128, ta, tb, 1)
+#if defined(KIND) && KIND == 2
+#define UNIT_KIND 2
+#else
+#define UNIT_KIND 1
+#endif
+#define UNIT_64(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 64, ta, tb, UNIT_KIND)
+#define UNIT_128(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 128, ta, tb, UNIT_KIND)
+/// A's registers are those of multiply_matrices() below. They are read when the product is issued.
+inline void multiply_registers_ahead(float* sums, const uint* a, ulong b, bool first, int columns,
+                                     int kind) {
+    const Given* all = exchange({a[0], a[1], a[2], a[3]});
+    std::array<std::array<float, 16>, 2> rows;
+    for (uint half = 0; half < 2; ++half)
+        for (uint k = 0; k < 16; ++k) {
+            const uint lane = (static_cast<uint>(local_id) & 28) + k % 8 / 2;
+            const uint pair = all[lane].v[half + k / 8 * 2];
+            rows[half][k] = float_of_kind(pair >> (k & 1) * 16 & 0xffff, kind);
+        }
+    products_ahead.add(late_products, [=] {
+        const int lane = local_id & 31;
+        for (int i = 0; i < columns / 2; i += 4)
+            for (int next = 0; next < 2; ++next) {
+                float column[16];
+                read_tile_row(column, b, i * 2 + lane % 4 * 2 + next, true, kind);
+                for (std::size_t half = 0; half < 2; ++half) {
+                    float& kept = sums[i + 2 * static_cast<int>(half) + next];
+                    float sum = first ? 0 : kept;
+                    for (std::size_t k = 0; k < 16; ++k) sum += rows[half][k] * column[k];
+                    kept = sum;
+                }
+            }
+    });
+}
+#define UNIT_32_OF(d, a, b, first) multiply_registers_ahead(d, a, b, first, 32, UNIT_KIND)
+#define UNIT_64_OF(d, a, b, first) multiply_registers_ahead(d, a, b, first, 64, UNIT_KIND)
+#define UNIT_WAIT_BUT_32(n, d) products_ahead.wait(n);
+#define UNIT_WAIT_16(d) products_ahead.wait(0);
 #define HALF_64(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 64, ta, tb, KIND)
 #define HALF_128(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 128, ta, tb, KIND)
 #define HALF_256(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 256, ta, tb, KIND)

@@ -73,6 +73,7 @@ void add_host(EngineRegistry& engines);
 void add_host_backward(EngineRegistry& engines);
 void add_online(EngineRegistry& engines);
 void add_matrix(EngineRegistry& engines);
+void add_wgmma(EngineRegistry& engines);
 void add_matrix_backward(EngineRegistry& engines);
 
 }  // namespace dlprim::attention

@@ -28,9 +28,9 @@ class Matrix : public PackedEngine {
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
-        return packed_seconds(device, problem, packed,
-                              heads.flops() * packed.waste(heads, heads.length),
-                              packed.q_blocks * heads.count, packed.planes == 2 ? 1.6 : 3.5);
+        return unit_seconds(device, problem, heads.flops() * packed.waste(heads, heads.length),
+                            packed.q_blocks * heads.count, 2, packed.planes == 2 ? 1.6 : 3.5) +
+               packed.seconds(device);
     }
 
     std::vector<std::string> sources() const override { return {"attention/pack.cl", matrix_path}; }
@@ -47,7 +47,8 @@ class Matrix : public PackedEngine {
                                            storage_options({{'C', made}}))}),
                         "attention_matrix", group_range(packed.q_blocks * heads.count, tile_items));
         call.tensor("y", heads.results, size_of(made)).tensor("lse", heads.results + 1);
-        packed.bind(call, heads).scalar("scale", static_cast<float>(heads.scale * log2_e));
+        packed.bind(call.tensor("planes", heads.workspace, 1), heads)
+            .scalar("scale", static_cast<float>(heads.scale * log2_e));
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(packed.pack_call(context, problem, heads));
         launch->add(std::move(call));

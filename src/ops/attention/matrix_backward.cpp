@@ -37,11 +37,11 @@ class MatrixBackward : public PackedEngine {
         const Packed packed(problem, heads);
         // Seven products, of which the forward engine computes two.
         const bool wide = std::max(packed.depth, packed.features) > 64;
-        return packed_seconds(device, problem, packed,
-                              3.5 * heads.flops() * packed.waste(heads, heads.positions),
-                              std::min(packed.q_blocks, packed.k_blocks) * heads.count,
-                              (packed.planes == 2 ? 1.7 : 3.5) * (wide ? 0.8 : 1)) +
-               device.launch_us * 1e-6;
+        return unit_seconds(device, problem,
+                            3.5 * heads.flops() * packed.waste(heads, heads.positions),
+                            std::min(packed.q_blocks, packed.k_blocks) * heads.count, 2,
+                            (packed.planes == 2 ? 1.7 : 3.5) * (wide ? 0.8 : 1)) +
+               packed.seconds(device) + device.launch_us * 1e-6;
     }
 
     std::vector<std::string> sources() const override {
@@ -78,7 +78,7 @@ class MatrixBackward : public PackedEngine {
         call.tensor("lse", 3).tensor("delta", 4);
         call.tensor("d_keys", heads.results + (of_keys ? 1 : 0));
         call.tensor("d_values", heads.results + 2);
-        packed.bind(call, heads)
+        packed.bind(call.tensor("planes", heads.workspace, 1), heads)
             .size("depth", heads.depth)
             .scalar("dy_planes", packed.dy_planes)
             .scalar("dy_factors", packed.dy_factors)

@@ -144,6 +144,7 @@ void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(std::make_unique<attention::Operator>());
     operators.add(attention::make_forward());
     operators.add(attention::make_backward());
+    attention::add_wgmma(engines);
     attention::add_matrix(engines);
     attention::add_matrix_backward(engines);
     attention::add_online(engines);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* pack_path = "attention/pack.cl";
 constexpr std::int64_t pack_items = 256;
-constexpr std::int64_t packed_features = 128;  // most of them
 
 std::int64_t matrices(const Operand& operand) {
     return operand.shape.product(0, operand.shape.rank() - 2);
@@ -96,7 +95,6 @@ KernelCall& Packed::bind(KernelCall& call, const Heads& heads) const {
     blocks.k = in_blocks(heads.k, heads.positions * heads.depth, k_blocks);
     blocks.v = in_blocks(heads.v, heads.positions * heads.features, k_blocks);
     return bind_heads(call, blocks)
-        .tensor("planes", heads.workspace, 1)
         .scalar("k_planes", k_planes)
         .scalar("v_planes", v_planes)
         .scalar("q_factors", q_factors)
@@ -130,15 +128,13 @@ Verdict PackedEngine::is_applicable(const Traits& device, const Problem& problem
     return check_local(device, local_bytes(Packed(problem, heads_of(problem))));
 }
 
-double PackedEngine::packed_seconds(const Traits& device, const Problem& problem,
-                                    const Packed& packed, double flops, std::int64_t groups,
-                                    double pace) {
+double unit_seconds(const Traits& device, const Problem& problem, double flops, std::int64_t groups,
+                    int resident, double pace) {
     // Those of the last round leave compute units idle.
-    const double slots = 2.0 * std::max(1, device.compute_units);
+    const double slots = static_cast<double>(resident) * std::max(1, device.compute_units);
     const double count = static_cast<double>(groups);
     const double busy = count / (std::ceil(count / slots) * slots);
-    return roofline_seconds(device, problem, flops, pace / (device.wgmma ? 1 : 2) * busy) +
-           packed.seconds(device);
+    return roofline_seconds(device, problem, flops, pace / (device.wgmma ? 1 : 2) * busy);
 }
 
 Verdict check_local(const Traits& device, std::int64_t bytes) {

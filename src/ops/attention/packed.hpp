@@ -28,7 +28,8 @@ struct Packed {
     std::string options() const;
     /// The launch that packs all operands.
     KernelCall pack_call(ContextImpl& context, const Problem& problem, const Heads& heads) const;
-    /// Binds the parameters of heads.clh, and where q, k and v are in the workspace.
+    /// Binds the parameters of heads.clh, whose strides count blocks, and where k, v and the factors
+    /// are in the workspace.
     KernelCall& bind(KernelCall& call, const Heads& heads) const;
     /// Seconds for packing: it takes as long as memory.
     double seconds(const Traits& device) const;
@@ -53,13 +54,16 @@ class PackedEngine : public Engine {
   protected:
     /// Bytes of a work-group's local memory at least.
     virtual std::int64_t local_bytes(const Packed& packed) const = 0;
-    /// Seconds of `flops` operations in `groups` work-groups, with packing. `pace` is a multiple of
-    /// the peak of a device's float units, measured on an H200.
-    static double packed_seconds(const Traits& device, const Problem& problem, const Packed& packed,
-                                 double flops, std::int64_t groups, double pace);
 };
 
-constexpr std::int64_t block_rows = 64;   ///< of blocks, and of attention.matrix's work-groups
-constexpr std::int64_t tile_items = 128;  ///< work-items of these
+/// Seconds of `flops` operations on a matrix unit in `groups` work-groups, `resident` of which run
+/// beside each other on a compute unit. `pace` is a multiple of the peak of a device's float units,
+/// measured on an H200.
+double unit_seconds(const Traits& device, const Problem& problem, double flops, std::int64_t groups,
+                    int resident, double pace);
+
+constexpr std::int64_t packed_features = 128;  ///< most of them
+constexpr std::int64_t block_rows = 64;        ///< of blocks, and of attention.matrix's work-groups
+constexpr std::int64_t tile_items = 128;       ///< work-items of these
 
 }  // namespace dlprim::attention

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // matmul.wgmma_matrix_planes (mma_matrix_planes): products on NVIDIA's tensor cores, in exact float
 // or in tf32. A kernel first splits both operands into halves (kernels/matmul/planes_pack.cl), and
-// the product only copies and multiplies them (planes.cl). wgmma_split needs no such pass, but it
+// the product only copies and multiplies them (planes.cl); operands may also be stored in 16 bits,
+// where their rows are no multiple of what copies want. wgmma_split needs no such pass, but it
 // splits a value in every work-group that reads it. If a product has few tiles and a long K, K is
 // split into parts in the workspace, and a third kernel adds them in order.
 #include "base/integers.hpp"
@@ -74,8 +75,9 @@ double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem,
     const Places places(g, products);
     const auto packed = static_cast<double>(places.parts_at());
     const double bytes_per_s = std::max(device.gbytes_per_s, 1.0) * 0.9e9;
-    const double pack_seconds =
-        (4.0 * (g.a_elements() + g.b_elements()) + packed) / bytes_per_s + device.launch_us * 1e-6;
+    const double given = g.a_elements() * static_cast<double>(size_of(problem.inputs[0].dtype)) +
+                         g.b_elements() * static_cast<double>(size_of(problem.inputs[1].dtype));
+    const double pack_seconds = (given + packed) / bytes_per_s + device.launch_us * 1e-6;
     TileSpeed speed;
     speed.step_seconds = (cut.wm == 2 ? h200::planes_steps.rows_128 : h200::planes_steps.rows_64) *
                          unit_pace(unit) / (products == 1 ? one_product_gain : 1);
@@ -99,8 +101,6 @@ class PlanesEngine : public MatMulEngine {
         if (stages_of(unit_, device, 1, split_products(problem)) == 0)
             return Verdict::no("its tiles do not fit into the local memory of a work-group");
         if (Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
-        if (problem.inputs[0].dtype != DType::f32 || problem.inputs[1].dtype != DType::f32)
-            return Verdict::no("it needs float inputs, since it splits them into halves");
         const Gemm g = gemm_of(problem);
         if (g.batches != 1 || g.m == 0 || g.n == 0 || g.k == 0)
             return Verdict::no(

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// attention.wgmma: attention on the matrix units of NVIDIA's warpgroups
+// (kernels/attention/wgmma.cl). Operands in 16 bits are read where they lie, if the precision may
+// round weights to their type. Others are packed first, as for attention.matrix.
+#include "base/integers.hpp"
+#include "base/text.hpp"
+#include "engine/kernel_options.hpp"
+#include "engine/matrix/unit.hpp"
+#include "engine/storage.hpp"
+#include "ops/attention/packed.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlprim::attention {
+
+namespace {
+
+constexpr const char* wgmma_path = "attention/wgmma.cl";
+constexpr std::int64_t warpgroup_items = 128;
+constexpr std::int64_t panel_bytes = 8192;  // of 64 rows and columns
+
+/// Whether the kernel reads q, k and v where they lie.
+bool is_direct(const Problem& problem, const Heads& heads) {
+    const DType dtype = problem.inputs[0].dtype;
+    const bool rounds = dtype == DType::bf16 ? problem.precision == Precision::bf16
+                                             : problem.precision != Precision::fp32;
+    return size_of(dtype) == 2 && rounds && heads.depth % 8 == 0 && heads.features % 8 == 0;
+}
+
+/// The tile of a work-group, and what it needs.
+struct WarpgroupTile {
+    WarpgroupTile(const Problem& problem, const Heads& heads)
+        : direct(is_direct(problem, heads)),
+          planes(direct || problem.precision != Precision::fp32 ? 1 : 2),
+          panels(ceil_div(padded(heads.depth), block_rows)),
+          value_panels(ceil_div(padded(heads.features), block_rows)) {
+        const bool wide = std::max(panels, value_panels) > 1;
+        // Three warpgroups have 168 registers for each work-item, which random numbers exceed.
+        groups = direct && wide && heads.dropout_p == 0 ? 3 : 2;
+        resident = wide || planes == 2 ? 1 : 2;
+        stages = planes == 1 ? 4 : wide ? 2 : 3;
+    }
+    std::int64_t rows() const { return groups * block_rows; }
+    std::int64_t tiles(const Heads& heads) const {
+        return ceil_div(heads.length, rows()) * heads.count;
+    }
+    std::int64_t local_bytes() const {
+        return planes * panel_bytes * (groups * panels + stages * (panels + value_panels));
+    }
+
+    bool direct;
+    std::int64_t planes, panels, value_panels, groups = 2, stages = 2;
+    int resident = 1;  ///< work-groups of a compute unit
+};
+
+class Wgmma : public Engine {
+  public:
+    std::string_view name() const override { return "attention.wgmma"; }
+    std::string_view op() const override { return forward_type; }
+    bool on_host() const override { return false; }
+    bool computes_in(Precision) const override { return true; }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        const DType dtype = problem.inputs[0].dtype;
+        if (Verdict verdict = check_heads(problem, packed_features, true); !verdict) return verdict;
+        if (problem.inputs[1].dtype != dtype || problem.inputs[2].dtype != dtype)
+            return Verdict::no("it needs queries, keys and values of one type");
+        const WarpgroupTile tile(problem, heads_of(problem));
+        if (Verdict verdict =
+                unit_verdict(MatrixUnit::wgmma, device,
+                             {tile.direct ? dtype : DType::f16, problem.outputs[0].dtype});
+            !verdict)
+            return verdict;
+        return check_local(device, tile.local_bytes());
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning&) const override {
+        const Heads heads = heads_of(problem);
+        return is_direct(problem, heads) ? 0
+                                         : static_cast<std::uint64_t>(Packed(problem, heads).bytes);
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const Heads heads = heads_of(problem);
+        const Packed packed(problem, heads);
+        const WarpgroupTile tile(problem, heads);
+        const double pace = tile.direct ? 6.5 : tile.planes == 1 ? 4.5 : 2.3;
+        return unit_seconds(device, problem, heads.flops() * packed.waste(heads, heads.length),
+                            tile.tiles(heads), tile.resident, pace) +
+               (tile.direct ? device.launch_us * 1e-6 : packed.seconds(device));
+    }
+
+    std::vector<std::string> sources() const override { return {"attention/pack.cl", wgmma_path}; }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Heads heads = heads_of(problem);
+        const Packed packed(problem, heads);
+        const WarpgroupTile tile(problem, heads);
+        const DType dtype = problem.inputs[0].dtype, made = problem.outputs[0].dtype;
+        const int kind = !tile.direct ? 0 : dtype == DType::f16 ? 1 : 2;
+        KernelCall call(
+            context.build(
+                {wgmma_path, kernel_source(wgmma_path),
+                 cat(define("PRODUCTS", tile.planes == 2 ? 3 : 1), define("DEPTH", packed.depth),
+                     define("FEATURES", packed.features), define("KIND", kind),
+                     define("GROUPS", tile.groups), define("STAGES", tile.stages),
+                     heads_options(heads), storage_options({{'C', made}}))}),
+            "attention_wgmma", group_range(tile.tiles(heads), tile.groups * warpgroup_items));
+        auto launch = std::make_unique<KernelLaunch>();
+        if (tile.direct) {
+            for (const auto& [name, operand] : {std::pair("q", 0), {"k", 1}, {"v", 2}})
+                call.tensor(name, operand, 1);
+            for (const char* place :
+                 {"k_planes", "v_planes", "q_factors", "k_factors", "v_factors"})
+                call.scalar(place, std::int64_t{0});
+            bind_heads(call, heads);
+        } else {
+            launch->add(packed.pack_call(context, problem, heads));
+            for (const char* name : {"q", "k", "v"}) call.tensor(name, heads.workspace, 1);
+            packed.bind(call, heads);
+        }
+        call.tensor("y", heads.results, size_of(made))
+            .tensor("lse", heads.results + 1)
+            .size("depth", heads.depth)
+            .scalar("scale", static_cast<float>(heads.scale * log2_e));
+        launch->add(std::move(call));
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_wgmma(EngineRegistry& engines) {
+    engines.add(std::make_unique<Wgmma>());
+}
+
+}  // namespace dlprim::attention
