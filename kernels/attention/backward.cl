@@ -86,12 +86,13 @@ INLINE void differentiate(float* s, float* dp, const Heads sizes, global const M
     }
 }
 
-// Rows of a result, times `factor`.
+// Rows of a result, `step` apart, times `factor`.
 #define PUT_ROWS(name, columns)                                                                                 \
-    INLINE void name(global float* to, const float* made, int row, int rows, int width, float factor, int lane) { \
+    INLINE void name(global float* to, long step, const float* made, int row, int rows, int width, float factor, \
+                     int lane) {                                                                                \
         _Pragma("unroll") for (int i = 0; i < (columns) / 2; ++i) {                                             \
             const int at = row + (i & 2) * 4, column = (i >> 2) * 8 + (lane & 3) * 2 + (i & 1);                 \
-            if (at < rows && column < width) to[(long)at * width + column] = made[i] * factor;                  \
+            if (at < rows && column < width) to[at * step + column] = made[i] * factor;                         \
         }                                                                                                       \
     }
 PUT_ROWS(put_keys, DEPTH)
@@ -148,8 +149,9 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
     global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global const uint2* seed,
     ulong seed_offset, global const uint2* step, ulong step_offset, global const float* lse, ulong lse_offset,
     global const float* delta, ulong delta_offset, global float* d_keys, ulong d_keys_offset,
-    global float* d_values, ulong d_values_offset, const Heads given, int depth, long k_planes, long v_planes, long dy_planes,
-    long q_factors, long k_factors, long v_factors, long dy_factors, float scale) {
+    global float* d_values, ulong d_values_offset, const Heads given, int depth, long d_keys_0, long d_keys_1, long d_keys_2,
+    long d_keys_row, long d_values_0, long d_values_1, long d_values_2, long d_values_row, long k_planes, long v_planes,
+    long dy_planes, long q_factors, long k_factors, long v_factors, long dy_factors, float scale) {
     local uchar tiles[OUTER_BYTES + 2 * STAGE_BYTES] __attribute__((aligned(128)));
     local float columns[4 * INNER];  // lse and delta, of two stages
     const Heads sizes = given;
@@ -217,9 +219,10 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
 #endif
     }
     COPY_WAIT_BUT(0)  // rows may see nothing at all
-    put_keys(d_keys + d_keys_offset + (long)head * outer_rows * depth, made_keys, row, outer_rows, depth, scale, lane);
+    put_keys(d_keys + d_keys_offset + head_start(sizes, head, d_keys_0, d_keys_1, d_keys_2), d_keys_row, made_keys, row,
+             outer_rows, depth, scale, lane);
 #if OF_KEYS
-    put_values(d_values + d_values_offset + (long)head * outer_rows * sizes.features, made_values, row, outer_rows,
-               sizes.features, 1.0f, lane);
+    put_values(d_values + d_values_offset + head_start(sizes, head, d_values_0, d_values_1, d_values_2), d_values_row,
+               made_values, row, outer_rows, sizes.features, 1.0f, lane);
 #endif
 }

@@ -67,6 +67,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
     global const float* const v_factor = (global const float*)(planes + v_factors) + v_block;
     const float q_factor = ((global const float*)(planes + q_factors))[q_block] * scale;
     mask += mask_offset + head_start(sizes, head, sizes.mask_0, sizes.mask_1, sizes.mask_2);
+    const long y_start = head_start(sizes, head, sizes.y_0, sizes.y_1, sizes.y_2);
 
     const uint queries = (uint)tiles, stages = queries + QUERIES_BYTES;
     fetch_queries(queries, q_from, 0, id);
@@ -99,5 +100,5 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
         multiply_values(made, weights, shrink, value_factors, BY_COLUMNS_AT(keys + KEYS_BYTES, FEATURES, lane));
     }
     COPY_WAIT_BUT(0)  // queries may see no position at all
-    put_rows(made, most, sum, sizes, y + y_offset, lse + lse_offset, head, row, lane);
+    put_rows(made, most, sum, sizes, y + y_offset + y_start, lse + lse_offset, head, row, lane);
 }

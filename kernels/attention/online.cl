@@ -29,13 +29,14 @@
 #define ROW_STEP (DEPTH + 1)
 #define KEYS_SIZE (KEYS * (ROW_STEP > FEATURES ? ROW_STEP : FEATURES))
 
-// Rows row0 and further of a matrix of `rows` by `columns`, with zeros beyond it, as `count` rows of `width`, `step` apart.
-INLINE void load_rows(local float* to, int step, global const float* from, int row0, int rows, int columns, int count,
-                      int width, int id) {
+// Rows row0 and further of a matrix of `rows` by `columns`, from_step apart, with zeros beyond it, as `count` rows of `width`,
+// `step` apart.
+INLINE void load_rows(local float* to, int step, global const float* from, long from_step, int row0, int rows, int columns,
+                      int count, int width, int id) {
     for (int at = id; at < count * width; at += ITEMS) {
         const int row = at / width, column = at % width;
         to[row * step + column] =
-            row0 + row < rows && column < columns ? from[(long)(row0 + row) * columns + column] : 0.0f;
+            row0 + row < rows && column < columns ? from[(row0 + row) * from_step + column] : 0.0f;
     }
 }
 
@@ -52,8 +53,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
     q += q_offset + head_start(sizes, head, sizes.q_0, sizes.q_1, sizes.q_2);
     k += k_offset + head_start(sizes, head, sizes.k_0, sizes.k_1, sizes.k_2);
     v += v_offset + head_start(sizes, head, sizes.v_0, sizes.v_1, sizes.v_2);
+    y += y_offset + head_start(sizes, head, sizes.y_0, sizes.y_1, sizes.y_2);
     mask += mask_offset + head_start(sizes, head, sizes.mask_0, sizes.mask_1, sizes.mask_2);
-    load_rows(queries, ROW_STEP, q, row0, sizes.length, depth, ROWS, DEPTH, id);
+    load_rows(queries, ROW_STEP, q, sizes.q_row, row0, sizes.length, depth, ROWS, DEPTH, id);
 
     float sums[RM], most[RM], made[RM * FM];
     for (int i = 0; i < RM; ++i) {
@@ -64,7 +66,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
     const int end = positions_end(sizes, row0 + ROWS);
     for (int key0 = positions_begin(sizes, row0, 1); key0 < end; key0 += KEYS) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        load_rows(keys, ROW_STEP, k, key0, sizes.positions, depth, KEYS, DEPTH, id);
+        load_rows(keys, ROW_STEP, k, sizes.k_row, key0, sizes.positions, depth, KEYS, DEPTH, id);
         barrier(CLK_LOCAL_MEM_FENCE);
         float scores[RM * KM];
         for (int i = 0; i < RM * KM; ++i) scores[i] = 0;
@@ -84,7 +86,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
             maxima[(first + i) * (COLUMNS + 1) + column] = largest;
         }
         barrier(CLK_LOCAL_MEM_FENCE);  // the maxima are there, and nobody reads the keys any more
-        load_rows(keys, FEATURES, v, key0, sizes.positions, sizes.features, KEYS, FEATURES, id);
+        load_rows(keys, FEATURES, v, sizes.v_row, key0, sizes.positions, sizes.features, KEYS, FEATURES, id);
         for (int i = 0; i < RM; ++i) {
             float largest = most[i];
             for (int j = 0; j < COLUMNS; ++j) largest = fmax(largest, maxima[(first + i) * (COLUMNS + 1) + j]);
@@ -114,10 +116,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
         if (row >= sizes.length) continue;
         float sum = 0;
         for (int j = 0; j < COLUMNS; ++j) sum += maxima[(first + i) * (COLUMNS + 1) + j];
-        const long at = (long)head * sizes.length + row;
         for (int j = 0; j < FM; ++j)
             if (column + j * COLUMNS < sizes.features)
-                y[y_offset + at * sizes.features + column + j * COLUMNS] = sum == 0 ? 0.0f : made[i * FM + j] / sum;
-        if (column == 0) lse[lse_offset + at] = (most[i] + log2(sum)) * LN_2;
+                y[row * sizes.y_row + column + j * COLUMNS] = sum == 0 ? 0.0f : made[i * FM + j] / sum;
+        if (column == 0) lse[lse_offset + (long)head * sizes.length + row] = (most[i] + log2(sum)) * LN_2;
     }
 }

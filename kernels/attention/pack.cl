@@ -15,20 +15,30 @@
 
 #define ITEMS 256
 
+// Where the matrices of an operand lie, by the digits of their numbers, and their rows.
+typedef struct {
+    int digit_1, digit_2;
+    long at_0, at_1, at_2, row;
+} Source;
+INLINE Source source_of(int digit_1, int digit_2, long at_0, long at_1, long at_2, long row) {
+    Source source = {digit_1, digit_2, at_0, at_1, at_2, row};
+    return source;
+}
+
 // Packs block `number` of an operand, whose matrices have `rows` by `columns` elements, `width` columns in halves.
 #define PACK(name, width)                                                                                               \
-    INLINE void name(global const A_T* x, global uchar* to, global float* factors, int number, int rows, int columns,   \
-                     local uint* largest, int id) {                                                                     \
+    INLINE void name(global const A_T* x, const Source from, global uchar* to, global float* factors, int number,       \
+                     int rows, int columns, local uint* largest, int id) {                                              \
         const int blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, matrix = number / blocks;                              \
-        const int row0 = number % blocks * BLOCK_ROWS;                                                                  \
-        x += (long)matrix * rows * columns;                                                                             \
+        const int row0 = number % blocks * BLOCK_ROWS, upper = matrix / from.digit_2;                                   \
+        x += matrix % from.digit_2 * from.at_2 + upper % from.digit_1 * from.at_1 + upper / from.digit_1 * from.at_0;   \
         float pairs[(width) / 8 * 2];                                                                                   \
         uint most = 0;                                                                                                  \
         _Pragma("unroll") for (int i = 0; i < (width) / 8; ++i) {                                                       \
             const int at = id + i * ITEMS, row = row0 + at / ((width) / 2), column = at % ((width) / 2) * 2;            \
             _Pragma("unroll") for (int j = 0; j < 2; ++j) {                                                             \
                 const float value =                                                                                     \
-                    row < rows && column + j < columns ? A_AT(x, (long)row * columns + column + j) : 0.0f;              \
+                    row < rows && column + j < columns ? A_AT(x, row * from.row + column + j) : 0.0f;                   \
                 const uint bits = as_uint(value) & 0x7fffffffu;                                                         \
                 pairs[2 * i + j] = value;                                                                               \
                 most = max(most, bits < 0x7f800000u ? bits : 0u);                                                       \
@@ -62,24 +72,31 @@ PACK(pack_values, FEATURES)
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_pack(
     global const A_T* q, ulong q_offset, global const A_T* k, ulong k_offset, global const A_T* v, ulong v_offset,
     global const A_T* dy, ulong dy_offset, global uchar* planes, ulong planes_offset, int length, int positions, int depth,
-    int features, int q_groups, int k_groups, int v_groups, long k_planes, long v_planes, long dy_planes, long q_factors,
-    long k_factors, long v_factors, long dy_factors) {
+    int features, int q_groups, int k_groups, int v_groups, int q_digit_1, int q_digit_2, long q_0, long q_1, long q_2,
+    long q_row, int k_digit_1, int k_digit_2, long k_0, long k_1, long k_2, long k_row, int v_digit_1, int v_digit_2,
+    long v_0, long v_1, long v_2, long v_row, int dy_digit_1, int dy_digit_2, long dy_0, long dy_1, long dy_2, long dy_row,
+    long k_planes, long v_planes, long dy_planes, long q_factors, long k_factors, long v_factors, long dy_factors) {
     local uint largest[ITEMS];
     const int id = get_local_id(0);
     int block = get_group_id(0);
     planes += planes_offset;
     if (block < q_groups) {
-        pack_keys(q + q_offset, planes, (global float*)(planes + q_factors), block, length, depth, largest, id);
+        const Source from = source_of(q_digit_1, q_digit_2, q_0, q_1, q_2, q_row);
+        pack_keys(q + q_offset, from, planes, (global float*)(planes + q_factors), block, length, depth, largest, id);
         return;
     }
     block -= q_groups;
     if (block < k_groups) {
-        pack_keys(k + k_offset, planes + k_planes, (global float*)(planes + k_factors), block, positions, depth, largest, id);
+        const Source from = source_of(k_digit_1, k_digit_2, k_0, k_1, k_2, k_row);
+        pack_keys(k + k_offset, from, planes + k_planes, (global float*)(planes + k_factors), block, positions, depth, largest,
+                  id);
         return;
     }
     block -= k_groups;
     const int is_value = block < v_groups;
-    pack_values(is_value ? v + v_offset : dy + dy_offset, planes + (is_value ? v_planes : dy_planes),
+    const Source from = is_value ? source_of(v_digit_1, v_digit_2, v_0, v_1, v_2, v_row)
+                                 : source_of(dy_digit_1, dy_digit_2, dy_0, dy_1, dy_2, dy_row);
+    pack_values(is_value ? v + v_offset : dy + dy_offset, from, planes + (is_value ? v_planes : dy_planes),
                 (global float*)(planes + (is_value ? v_factors : dy_factors)), is_value ? block : block - v_groups,
                 is_value ? positions : length, features, largest, id);
 }

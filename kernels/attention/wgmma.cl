@@ -58,6 +58,12 @@ typedef struct {
     int rows, bytes, aligned;
 } Source;
 
+// Of rows of 16 bits that are `row` elements apart.
+INLINE Source source_of(global const uchar* x, long row, int rows, int columns) {
+    Source source = {x, 2 * row, 128 * row, rows, 2 * columns, ((ulong)x & 15) == 0 && (row & 7) == 0};
+    return source;
+}
+
 // Starts the copy of the 64 rows from row0 on, a multiple of 64, to panels of a tile: name(tiles, to, x, row0, id).
 #define COPY_TILE(name, columns)                                                                                    \
     INLINE void name(local uchar* tiles, uint to, const Source x, int row0, int id) {                               \
@@ -143,13 +149,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
     k += k_offset;
     v += v_offset;
 #if KIND
-    const int row_bytes = 2 * depth, value_bytes = 2 * sizes.features;
-    const Source own = {q + 2 * q_at, row_bytes, 64 * row_bytes, sizes.length, row_bytes,
-                         ((ulong)q & 15) == 0};
-    const Source keys = {k + 2 * k_at, row_bytes, 64 * row_bytes, sizes.positions, row_bytes,
-                      ((ulong)k & 15) == 0};
-    const Source values = {v + 2 * v_at, value_bytes, 64 * value_bytes, sizes.positions, value_bytes,
-                      ((ulong)v & 15) == 0};
+    const Source own = source_of(q + 2 * q_at, sizes.q_row, sizes.length, depth);
+    const Source keys = source_of(k + 2 * k_at, sizes.k_row, sizes.positions, depth);
+    const Source values = source_of(v + 2 * v_at, sizes.v_row, sizes.positions, sizes.features);
 #else
     // Strides count blocks, and their rows are all there.
     const int row_bytes = 2 * DEPTH, value_bytes = 2 * FEATURES;
@@ -194,5 +196,6 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
 #endif
     for (; key0 < end; key0 += KEYS, ++number) NEXT_TILE
     COPY_WAIT_BUT(0)  // queries may see no position at all
-    put_rows(made, most, sum, sizes, y + y_offset, lse + lse_offset, head, row, lane);
+    const long y_at = head_start(sizes, head, sizes.y_0, sizes.y_1, sizes.y_2);
+    put_rows(made, most, sum, sizes, y + y_offset + y_at, lse + lse_offset, head, row, lane);
 }

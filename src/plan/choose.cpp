@@ -64,6 +64,37 @@ Verdict know(ContextImpl& context, const Problem& problem, const TuningRow& row,
                   row.tuning);
 }
 
+bool any_strided(const Problem& problem) {
+    const auto strided = [](const Operand& operand) { return operand.layout.is_strided(); };
+    return std::any_of(problem.inputs.begin(), problem.inputs.end(), strided) ||
+           std::any_of(problem.outputs.begin(), problem.outputs.end(), strided);
+}
+
+/// The layouts with strided ones in place of plain ones, as far as the engine takes those of the
+/// operands of `strided`: any, or what Engine::layouts() lists for that problem.
+LayoutChoice strided_layouts(const Engine& engine, const Traits& device, const Problem& strided,
+                             const LayoutChoice& layouts) {
+    LayoutChoice lies = layouts;
+    const auto change = [](std::vector<Layout>& to, const std::vector<Operand>& operands) {
+        for (std::size_t k = 0; k < to.size(); ++k)
+            if (to[k].is_plain() && operands[k].layout.is_strided()) to[k] = operands[k].layout;
+    };
+    change(lies.inputs, strided.inputs);
+    change(lies.outputs, strided.outputs);
+    if (engine.addresses_strides()) return lies;
+    const auto is_of = [](const std::vector<Layout>& some, const std::vector<Layout>& plain,
+                          const std::vector<Layout>& all) {
+        for (std::size_t k = 0; k < some.size(); ++k)
+            if (some[k] != plain[k] && some[k] != all[k]) return false;
+        return true;
+    };
+    for (LayoutChoice& choice : engine.layouts(device, strided))
+        if (is_of(choice.inputs, layouts.inputs, lies.inputs) &&
+            is_of(choice.outputs, layouts.outputs, lies.outputs))
+            return std::move(choice);
+    return layouts;
+}
+
 std::string where(const Node& node) {
     return cat("[", node.type(), " '", node.name, "'] ");
 }
@@ -339,28 +370,35 @@ class Chooser {
                 wanted_strides_[gradient] = &found->second;
     }
 
+    /// The problem of node i with the strided layouts in which its operands lie or are wanted.
+    Problem strided_problem(std::size_t i) const {
+        const Node& node = graph_.nodes[i];
+        Problem strided = problems_[i];
+        for (std::size_t k = 0; k < node.inputs.size(); ++k)
+            if (const auto found = options_.input_layouts.find(node.inputs[k]);
+                found != options_.input_layouts.end() && found->second.is_strided())
+                strided.inputs[k].layout = found->second;
+        for (std::size_t k = 0; k < node.outputs.size(); ++k)
+            if (const auto found = wanted_strides_.find(node.outputs[k]);
+                found != wanted_strides_.end())
+                strided.outputs[k].layout = *found->second;
+        return strided;
+    }
+
     /// Lets candidates whose engine can do so read and write strided operands as they lie.
     void address_strides(std::size_t i) {
-        const Node& node = graph_.nodes[i];
+        if (candidates_[i].empty()) return;
+        const Problem strided = strided_problem(i);
+        if (!any_strided(strided)) return;
         for (Candidate& candidate : candidates_[i]) {
-            if (!candidate.engine->addresses_strides()) continue;
-            bool changed = false;
-            const auto change = [&](Layout& layout, const Layout& strided) {
-                if (!layout.is_plain() || !strided.is_strided()) return;
-                layout = strided;
-                changed = true;
-            };
-            for (std::size_t k = 0; k < node.inputs.size(); ++k)
-                if (const auto found = options_.input_layouts.find(node.inputs[k]);
-                    found != options_.input_layouts.end())
-                    change(candidate.layouts.inputs[k], found->second);
-            for (std::size_t k = 0; k < node.outputs.size(); ++k)
-                if (const auto found = wanted_strides_.find(node.outputs[k]);
-                    found != wanted_strides_.end())
-                    change(candidate.layouts.outputs[k], *found->second);
-            if (changed)
-                candidate.seconds = candidate.engine->estimate(
-                    device_, with_layouts(problems_[i], candidate.layouts), candidate.tuning);
+            LayoutChoice lies =
+                strided_layouts(*candidate.engine, device_, strided, candidate.layouts);
+            if (lies.inputs == candidate.layouts.inputs &&
+                lies.outputs == candidate.layouts.outputs)
+                continue;
+            candidate.layouts = std::move(lies);
+            candidate.seconds = candidate.engine->estimate(
+                device_, with_layouts(problems_[i], candidate.layouts), candidate.tuning);
         }
     }
 

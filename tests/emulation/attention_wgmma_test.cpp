@@ -13,26 +13,31 @@ namespace forward {
 }
 
 /// Operands as the kernel reads them: 16 bits each. `x` is rounded to what they are.
-static std::vector<ushort> stored(Floats& x) {
+[[maybe_unused]] static std::vector<ushort> stored(Floats& x, const Lie& lies) {
+    for (float& v : x) v = float_of_kind(KIND == 2 ? bfloat_of(v) : half_of(v), KIND);
     std::vector<ushort> bits;
-    for (float& v : x) {
+    for (const float v : lies.placed(x))
         bits.push_back(static_cast<ushort>(KIND == 2 ? bfloat_of(v) : half_of(v)));
-        v = float_of_kind(bits.back(), KIND);
-    }
     return bits;
 }
 
-static double run(const Sizes& s) {
+/// The largest error of both results. in_rows: heads lie in rows of all operands.
+static double run(const Sizes& s, bool in_rows) {
     Data x = draw(s);
     const float scale = 1 / std::sqrt(static_cast<float>(depth));
     const uint2 seed{static_cast<uint>(random_key.seed), static_cast<uint>(random_key.seed >> 32)},
         step{static_cast<uint>(random_key.step), 0};
     const int groups = (s.length + 64 * GROUPS - 1) / (64 * GROUPS) * s.heads;
-    Floats y(at(s.heads * s.length, features, 0), NAN), lse(at(s.heads, s.length, 0), NAN);
+    const Lie q_lies(in_rows, s.heads, s.length, depth),
+        y_lies(in_rows, s.heads, s.length, features),
+        k_lies(in_rows, s.heads / 2, s.positions, depth),
+        v_lies(in_rows, s.heads / 2, s.positions, features);
+    Floats y(y_lies.size(), NAN), lse(at(s.heads, s.length, 0), NAN);
 #if KIND
-    const std::vector<ushort> q = stored(x.q), k = stored(x.k), v = stored(x.v);
-    const Strides strides{2 * s.length * depth, s.length * depth, s.positions * depth,
-                          s.positions * features};
+    const std::vector<ushort> q = stored(x.q, q_lies), k = stored(x.k, k_lies),
+                              v = stored(x.v, v_lies);
+    const Strides strides{2 * q_lies.head, q_lies.head, k_lies.head, v_lies.head,
+                          q_lies.row,      k_lies.row,  v_lies.row};
     const auto bytes = [](const std::vector<ushort>& x) {
         return reinterpret_cast<const uchar*>(x.data());
     };
@@ -42,12 +47,15 @@ static double run(const Sizes& s) {
     const Strides strides = places.strides();
     std::vector<uint4> workspace(static_cast<std::size_t>(places.bytes / 16 + 1));
     auto* const to = reinterpret_cast<uchar*>(workspace.data());
+    const Floats q = q_lies.placed(x.q), k = k_lies.placed(x.k), v = v_lies.placed(x.v);
     run_kernel(places.q_groups + 2 * places.k_groups, 1, 256, [&] {
-        packing::attention_pack(x.q.data(), 0, x.k.data(), 0, x.v.data(), 0, x.dy.data(), 0, to, 0,
-                                s.length, s.positions, depth, features, places.q_groups,
-                                places.k_groups, places.k_groups, places.k_planes, places.v_planes,
-                                places.dy_planes, places.q_factors, places.k_factors,
-                                places.v_factors, places.dy_factors);
+        packing::attention_pack(
+            q.data(), 0, k.data(), 0, v.data(), 0, x.dy.data(), 0, to, 0, s.length, s.positions,
+            depth, features, places.q_groups, places.k_groups, places.k_groups, s.heads / 2, 2, 0,
+            2 * q_lies.head, q_lies.head, q_lies.row, s.heads / 2, 1, 0, k_lies.head, 0, k_lies.row,
+            s.heads / 2, 1, 0, v_lies.head, 0, v_lies.row, 1, 1, 0, 0, 0, 0, places.k_planes,
+            places.v_planes, places.dy_planes, places.q_factors, places.k_factors, places.v_factors,
+            places.dy_factors);
     });
 #define OPERANDS                                                                               \
     to, 0, to, 0, to, 0, places.k_planes, places.v_planes, places.q_factors, places.k_factors, \
@@ -55,9 +63,10 @@ static double run(const Sizes& s) {
 #endif
     run_kernel(groups, 1, 128 * GROUPS, [&] {
         forward::attention_wgmma(OPERANDS, x.mask.data(), 0, &seed, 0, &step, 0, y.data(), 0,
-                                 lse.data(), 0, heads_of<forward::Heads>(s, strides), depth,
+                                 lse.data(), 0, heads_of<forward::Heads>(s, strides, y_lies), depth,
                                  scale * 1.44269504f);
     });
+    y = y_lies.gathered(y);
     const Results wanted = exact(s, x, static_cast<double>(scale));
     double largest = 0;
     for (const auto& [name, found, exactly] :

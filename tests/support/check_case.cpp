@@ -17,16 +17,28 @@ namespace dlprim::testing {
 
 namespace {
 
-/// The array in a strided view: with exchanged dimensions, with gaps, or as channels_last,
-/// beginning where vectors are not aligned.
+/// Strides in which the last dimension but two lies within the last but one, as heads do in their
+/// projections.
+std::vector<std::int64_t> heads_in_rows(const Shape& shape) {
+    std::vector<std::int64_t> strides = shape.strides();
+    if (shape.rank() < 3) return strides;
+    const auto last = strides.end();
+    last[-3] = shape[-1];
+    last[-2] = shape[-1] * shape[-3];
+    return strides;
+}
+
+/// The array in a strided view: with exchanged dimensions, with gaps, as channels_last, or with
+/// heads in rows, beginning where vectors are not aligned.
 Tensor upload_view(const Context& device, const HostArray& array, unsigned kind) {
     const Shape& shape = array.shape;
     std::vector<int> order;  // of dimensions in memory, outermost first
     for (int d = 0; d < shape.rank(); ++d) order.push_back(d);
-    if (kind % 3 == 0) std::reverse(order.begin(), order.end());
-    if (kind % 3 == 1 && order.size() > 2)
+    if (kind % 4 == 0) std::reverse(order.begin(), order.end());
+    if (kind % 4 == 1 && order.size() > 2)
         std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-    const std::int64_t step = kind % 3 == 2 ? 2 : 1, offset = kind % 2;
+    if (kind % 4 == 3 && order.size() > 2) std::swap(order.end()[-3], order.end()[-2]);
+    const std::int64_t step = kind % 4 == 2 ? 2 : 1, offset = kind / 4 % 2;
     std::vector<std::int64_t> strides(order.size());
     std::int64_t inside = step;
     for (std::size_t i = order.size(); i-- > 0;) {
@@ -106,10 +118,23 @@ class Checker {
         const Traits& traits = device_.traits();
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, traits.host)) {
             if (!engine->is_applicable(traits, problem)) continue;
-            for (const LayoutChoice& choice : engine->layouts(traits, problem))
+            std::vector<LayoutChoice> choices = engine->layouts(traits, problem);
+            for (LayoutChoice& choice : engine->layouts(traits, with_heads_in_rows(problem)))
+                if (std::find_if(choices.begin(), choices.end(), [&](const LayoutChoice& known) {
+                        return known.name() == choice.name();
+                    }) == choices.end())
+                    choices.push_back(std::move(choice));
+            for (const LayoutChoice& choice : choices)
                 if (tally_.turns.take(cat(engine->name(), " as ", choice.name()), device_))
                     check_layout(*engine, with_layouts(problem, choice));
         }
+    }
+
+    static Problem with_heads_in_rows(Problem problem) {
+        for (auto* operands : {&problem.inputs, &problem.outputs})
+            for (Operand& operand : *operands)
+                operand.layout = Layout::strided(heads_in_rows(operand.shape), true);
+        return problem;
     }
 
     /// Operands begin by turns where vectors are aligned and where they are not. What addresses

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/kernel_options.hpp"
+#include "engine/laid_out.hpp"
 #include "engine/storage.hpp"
 #include "ops/attention/operator.hpp"
 
@@ -14,10 +15,35 @@ namespace dlprim::attention {
 
 namespace {
 
-/// A batch dimension with the strides of q, k, v and the mask.
+/// An operand in the shape in which it is broadcast, and where its heads and rows are put down.
+struct Lying {
+    Shape shape;
+    Ints strides;  ///< by dimension, in elements
+    Heads::Strides* heads;
+    std::int64_t* row = nullptr;
+};
+
+/// The stride of dimension -`from_end`, 0 where the operand is broadcast along it.
+std::int64_t stride_of(const Shape& shape, const Ints& strides, int from_end) {
+    if (from_end > shape.rank() || shape[-from_end] == 1) return 0;
+    return strides[strides.size() - static_cast<std::size_t>(from_end)];
+}
+
+/// The operand's strides in the shape in which it is broadcast, where heads may be in groups.
+Ints strides_in(const Operand& operand, const Shape& shape) {
+    Ints strides = logical_strides(operand.shape, operand.layout);
+    if (shape.rank() == operand.shape.rank()) return strides;
+    const auto heads = strides.end() - 3;
+    const std::int64_t head = *heads;
+    *heads = head * shape[-3];
+    strides.insert(heads + 1, head);
+    return strides;
+}
+
+/// A batch dimension with the strides of all operands.
 struct Dim {
     std::int64_t size = 1;
-    std::array<std::int64_t, 4> strides{};
+    Ints strides;
 
     bool continues(const Dim& inner) const {
         for (std::size_t i = 0; i < strides.size(); ++i)
@@ -26,22 +52,17 @@ struct Dim {
     }
 };
 
-/// The stride of dimension -`from_end` of x, 0 where x is broadcast along it.
-std::int64_t stride_of(const Shape& x, int from_end) {
-    if (from_end > x.rank() || x[-from_end] == 1) return 0;
-    return x.product(x.rank() - from_end + 1, x.rank());
-}
-
 /// The batch dimensions of the result, innermost first, merged where all operands allow it.
-std::vector<Dim> batch_dims(const std::vector<Shape>& shapes) {
+std::vector<Dim> batch_dims(const std::vector<Lying>& operands) {
     int rank = 0;
-    for (const Shape& shape : shapes) rank = std::max(rank, shape.rank());
+    for (const Lying& operand : operands) rank = std::max(rank, operand.shape.rank());
     std::vector<Dim> dims;
     for (int from_end = 3; from_end <= rank; ++from_end) {
         Dim dim;
-        for (std::size_t i = 0; i < shapes.size(); ++i) {
-            if (from_end <= shapes[i].rank()) dim.size = std::max(dim.size, shapes[i][-from_end]);
-            dim.strides[i] = stride_of(shapes[i], from_end);
+        for (const Lying& operand : operands) {
+            if (from_end <= operand.shape.rank())
+                dim.size = std::max(dim.size, operand.shape[-from_end]);
+            dim.strides.push_back(stride_of(operand.shape, operand.strides, from_end));
         }
         if (dim.size == 1) continue;
         if (!dims.empty() && dim.continues(dims.back()))
@@ -50,6 +71,26 @@ std::vector<Dim> batch_dims(const std::vector<Shape>& shapes) {
             dims.push_back(dim);
     }
     return dims;
+}
+
+/// Puts down where the operands' heads and rows are.
+void find_places(Heads& heads, const std::vector<Lying>& operands) {
+    for (const Lying& operand : operands)
+        if (operand.row != nullptr) *operand.row = stride_of(operand.shape, operand.strides, 2);
+    const std::vector<Dim> dims = batch_dims(operands);
+    heads.fits = dims.size() <= heads.digits.size();
+    for (std::size_t i = 0; i < dims.size() && heads.fits; ++i) {
+        const std::size_t digit = heads.digits.size() - 1 - i;
+        heads.count *= dims[i].size;
+        heads.digits[digit] = dims[i].size;
+        for (std::size_t k = 0; k < operands.size(); ++k)
+            (*operands[k].heads)[digit] = dims[i].strides[k];
+    }
+}
+
+/// Whether the elements of a row lie beside each other.
+bool has_whole_rows(const Operand& operand) {
+    return operand.shape[-1] == 1 || operand.layout.strides.back() == 1;
 }
 
 }  // namespace
@@ -61,7 +102,8 @@ double Heads::flops() const {
 Heads heads_of(const Problem& problem) {
     std::vector<Shape> given;
     for (std::size_t i = 0; i < 3; ++i) given.push_back(problem.inputs[i].shape);
-    const std::size_t mask = problem.op == backward_type ? 6 : 3;
+    const bool backward = problem.op == backward_type;
+    const std::size_t mask = backward ? 6 : 3;
     const std::size_t operands = operands_among(problem.attrs, problem.inputs.size());
     const bool masked = operands > mask;
     if (masked) given.push_back(problem.inputs[mask].shape);
@@ -84,22 +126,37 @@ Heads heads_of(const Problem& problem) {
         heads.mask_operand = static_cast<int>(mask);
         heads.masks =
             problem.inputs[mask].dtype == DType::boolean ? Heads::Mask::bools : Heads::Mask::floats;
-        heads.mask_column = stride_of(shapes[3], 1);
-        heads.mask_row = stride_of(shapes[3], 2);
+        const Ints strides = strides_in(problem.inputs[mask], shapes[3]);
+        heads.mask_column = stride_of(shapes[3], strides, 1);
+        heads.mask_row = stride_of(shapes[3], strides, 2);
     }
     const Shape scores = scores_shape(shapes[0], shapes[1]);
     heads.weights = scores.product(0, scores.rank() - 2);
-    const std::vector<Dim> dims = batch_dims(shapes);
-    heads.fits = dims.size() <= heads.digits.size();
-    for (std::size_t i = 0; i < dims.size() && heads.fits; ++i) {
-        const std::size_t digit = heads.digits.size() - 1 - i;
-        heads.count *= dims[i].size;
-        heads.digits[digit] = dims[i].size;
-        heads.q[digit] = dims[i].strides[0];
-        heads.k[digit] = dims[i].strides[1];
-        heads.v[digit] = dims[i].strides[2];
-        heads.mask[digit] = dims[i].strides[3];
+    std::vector<Lying> operands_of;
+    const auto add = [&](const Operand& operand, const Shape& shape, Heads::Strides& places,
+                         std::int64_t* row) {
+        operands_of.push_back({shape, strides_in(operand, shape), &places, row});
+    };
+    const auto add_numbers = [&](const Shape& shape, Heads::Strides& numbers) {
+        Ints strides = shape.strides();
+        for (std::int64_t& stride : strides) stride /= shape[-2] * shape[-1];
+        operands_of.push_back({shape, strides, &numbers});
+    };
+    const Shape made = with_matrix(batch_shape(shapes), heads.length, heads.features);
+    add(problem.inputs[0], shapes[0], heads.q, &heads.q_row);
+    add(problem.inputs[1], shapes[1], heads.k, &heads.k_row);
+    add(problem.inputs[2], shapes[2], heads.v, &heads.v_row);
+    add(backward ? problem.inputs[5] : problem.outputs[0], made, heads.y, &heads.y_row);
+    if (masked) add(problem.inputs[mask], shapes[3], heads.mask, nullptr);
+    if (backward) {
+        add(problem.outputs[0], problem.outputs[0].shape, heads.dq, &heads.dq_row);
+        add(problem.outputs[1], problem.outputs[1].shape, heads.dk, &heads.dk_row);
+        add(problem.outputs[2], problem.outputs[2].shape, heads.dv, &heads.dv_row);
     }
+    add_numbers(shapes[0], heads.q_matrix);
+    add_numbers(shapes[1], heads.k_matrix);
+    add_numbers(shapes[2], heads.v_matrix);
+    find_places(heads, operands_of);
     return heads;
 }
 
@@ -133,6 +190,20 @@ Verdict check_heads(const Problem& problem, std::int64_t most_features, bool nar
     if (heads.length >= limit || heads.positions >= limit || heads.count >= limit)
         return Verdict::no("it needs sizes below 2^30");
     return Verdict::yes();
+}
+
+std::vector<LayoutChoice> heads_layouts(const Problem& problem) {
+    LayoutChoice choice = LayoutChoice::all(problem);
+    const auto keep = [](const Operand& operand, Layout& layout) {
+        if (operand.layout.is_strided() && has_whole_rows(operand)) layout = operand.layout;
+    };
+    const bool backward = problem.op == backward_type;
+    for (const std::size_t i : {0, 1, 2}) keep(problem.inputs[i], choice.inputs[i]);
+    if (backward) keep(problem.inputs[5], choice.inputs[5]);
+    for (std::size_t i = 0; i < (backward ? 3U : 1U); ++i)
+        keep(problem.outputs[i], choice.outputs[i]);
+    if (!heads_of(with_layouts(problem, choice)).fits) return {LayoutChoice::all(problem)};
+    return {choice};
 }
 
 std::string heads_options(const Heads& heads) {
@@ -169,8 +240,11 @@ KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
     };
     for (const Names& operand :
          {Names{{"mask_0", "mask_1", "mask_2"}, heads.mask}, Names{{"q_0", "q_1", "q_2"}, heads.q},
-          Names{{"k_0", "k_1", "k_2"}, heads.k}, Names{{"v_0", "v_1", "v_2"}, heads.v}})
+          Names{{"k_0", "k_1", "k_2"}, heads.k}, Names{{"v_0", "v_1", "v_2"}, heads.v},
+          Names{{"y_0", "y_1", "y_2"}, heads.y}})
         for (std::size_t i = 0; i < 3; ++i) call.scalar(operand.names[i], operand.strides[i]);
+    call.scalar("q_row", heads.q_row).scalar("k_row", heads.k_row);
+    call.scalar("v_row", heads.v_row).scalar("y_row", heads.y_row);
     return call.scalar("mask_row", heads.mask_row).scalar("mask_column", heads.mask_column);
 }
 

@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace dlprim::attention {
 
@@ -24,7 +26,9 @@ inline constexpr double log2_e = 1.4426950408889634;
 
 /// y[l, e] = sum over s of softmax(scale q[l] k[s] + mask[l, s]) v[s, e], for `count` heads. The
 /// number of a head has three digits, the last of which changes fastest. Operand strides are in
-/// elements; an operand that several heads share has strides of 0.
+/// elements; an operand that several heads share has strides of 0. The elements of a row of q, k, v
+/// and y lie beside each other, and its rows anywhere: where projections of heads, or a packed
+/// projection, have them. The logarithms and sums of rows have no gaps.
 struct Heads {
     enum class Mask : std::uint8_t { none, floats, bools };
     using Strides = std::array<std::int64_t, 3>;  ///< of the digits
@@ -37,6 +41,11 @@ struct Heads {
     std::int64_t weights = 1;  ///< heads of queries and keys, fewer where values have more
     std::array<std::int64_t, 3> digits{1, 1, 1};  ///< their sizes
     Strides q{}, k{}, v{}, mask{};
+    Strides y{};                                              ///< of AttentionBackward: of dy
+    std::int64_t q_row = 0, k_row = 0, v_row = 0, y_row = 0;  ///< from a row to the next
+    Strides dq{}, dk{}, dv{};                                 ///< AttentionBackward's results
+    std::int64_t dq_row = 0, dk_row = 0, dv_row = 0;
+    Strides q_matrix{}, k_matrix{}, v_matrix{};  ///< of the numbers of an operand's own matrices
     std::int64_t mask_row = 0, mask_column = 0;  ///< 0: the mask is the same for all rows (columns)
     Mask masks = Mask::none;
     Sight sight;
@@ -62,6 +71,10 @@ Heads heads_of(const Problem& problem);
 /// bf16), no more features than `most_features`, no empty tensors, sizes below 2^30, a factor above
 /// 0, and with dropout weights of the result's batch.
 Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow);
+
+/// The layouts in which engines of this folder take operands: as they are where rows have no gaps,
+/// else plain.
+std::vector<LayoutChoice> heads_layouts(const Problem& problem);
 
 /// The compiler options of kernels/attention/heads.clh.
 std::string heads_options(const Heads& heads);

@@ -25,8 +25,12 @@ Sums sums_of(std::int64_t rows, std::int64_t columns) {
     return Sums(static_cast<std::size_t>(rows * columns));
 }
 
-void store(const Sums& sums, float* to) {
-    for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<float>(sums[i]);
+/// Stores rows of `columns` sums, which begin `step` elements apart.
+void store(const Sums& sums, float* to, std::int64_t columns, std::int64_t step) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        to[at / columns * step + at % columns] = static_cast<float>(sums[i]);
+    }
 }
 
 double dot(const float* a, const float* b, std::int64_t count) {
@@ -48,24 +52,24 @@ void compute_head(const Heads& heads, const HostHeads& of, std::int64_t head, co
         const double lse = static_cast<double>(x.lse[row]);
         // A row without positions has no weights.
         const double base = std::isinf(lse) && lse < 0 ? -lse : lse;
+        const float *const q = x.q + row * heads.q_row, *const dy = x.dy + row * heads.y_row;
         for (std::int64_t s = heads.sight.begin(row); s < heads.sight.end(row); ++s) {
-            const auto [score, slope] =
-                capped(heads, dot(x.q + row * depth, x.k + s * depth, depth) * heads.scale);
+            const float* const k = x.k + s * heads.k_row;
+            const auto [score, slope] = capped(heads, dot(q, k, depth) * heads.scale);
             const double weight = std::exp(masked_score(heads, x.mask, row, s, score) - base);
             if (weight == 0) continue;
-            const float* const dy = x.dy + row * features;
             const double kept = of.factor(head, row, s);
-            const double ds = weight * (kept * dot(dy, x.v + s * features, features) -
+            const double ds = weight * (kept * dot(dy, x.v + s * heads.v_row, features) -
                                         static_cast<double>(x.delta[row]));
             add(&dv[static_cast<std::size_t>(s * features)], weight * kept, dy, features);
             const double factor = ds * slope * heads.scale;
-            add(&dq[static_cast<std::size_t>(row * depth)], factor, x.k + s * depth, depth);
-            add(&dk[static_cast<std::size_t>(s * depth)], factor, x.q + row * depth, depth);
+            add(&dq[static_cast<std::size_t>(row * depth)], factor, k, depth);
+            add(&dk[static_cast<std::size_t>(s * depth)], factor, q, depth);
         }
     }
-    store(dq, x.dq);
-    store(dk, x.dk);
-    store(dv, x.dv);
+    store(dq, x.dq, depth, heads.dq_row);
+    store(dk, x.dk, depth, heads.dk_row);
+    store(dv, x.dv, features, heads.dv_row);
 }
 
 class HostBackward : public Engine {
@@ -75,6 +79,9 @@ class HostBackward : public Engine {
     bool on_host() const override { return true; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_heads(problem, std::numeric_limits<std::int32_t>::max(), false);
+    }
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        return heads_layouts(problem);
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, 2.5 * heads_of(problem).flops(), 0.02);
@@ -86,15 +93,16 @@ class HostBackward : public Engine {
                 const HostHeads of(heads, operands);
                 pool.parallel_for(heads.count, 1, [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t head = begin; head < end; ++head) {
-                        const std::int64_t row = head * heads.length, key = head * heads.positions;
-                        compute_head(heads, of, head,
-                                     {of.floats(0) + of.start(heads.q, head),
-                                      of.floats(1) + of.start(heads.k, head),
-                                      of.floats(2) + of.start(heads.v, head), of.floats(3) + row,
-                                      of.floats(4) + row, of.floats(5) + row * heads.features,
-                                      of.mask(head), of.floats(heads.results) + row * heads.depth,
-                                      of.floats(heads.results + 1) + key * heads.depth,
-                                      of.floats(heads.results + 2) + key * heads.features});
+                        const std::int64_t row = head * heads.length;
+                        const auto at = [&](int i, const Heads::Strides& strides) {
+                            return of.floats(i) + of.start(strides, head);
+                        };
+                        compute_head(
+                            heads, of, head,
+                            {at(0, heads.q), at(1, heads.k), at(2, heads.v), of.floats(3) + row,
+                             of.floats(4) + row, at(5, heads.y), of.mask(head),
+                             at(heads.results, heads.dq), at(heads.results + 1, heads.dk),
+                             at(heads.results + 2, heads.dv)});
                     }
                 });
             });

@@ -78,6 +78,14 @@ class MatrixBackward : public PackedEngine {
         call.tensor("lse", 3).tensor("delta", 4);
         call.tensor("d_keys", heads.results + (of_keys ? 1 : 0));
         call.tensor("d_values", heads.results + 2);
+        const auto bind_rows = [&](const std::string& name, const Heads::Strides& strides,
+                                   std::int64_t row) {
+            for (std::size_t i = 0; i < strides.size(); ++i)
+                call.scalar(cat(name, "_", i), strides[i]);
+            call.scalar(name + "_row", row);
+        };
+        bind_rows("d_keys", of_keys ? heads.dk : heads.dq, of_keys ? heads.dk_row : heads.dq_row);
+        bind_rows("d_values", heads.dv, heads.dv_row);
         packed.bind(call.tensor("planes", heads.workspace, 1), heads)
             .size("depth", heads.depth)
             .scalar("dy_planes", packed.dy_planes)

@@ -57,6 +57,10 @@ class Online : public Engine {
         return Verdict::yes();
     }
 
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        return heads_layouts(problem);
+    }
+
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Heads heads = heads_of(problem);
         const Tile tile = tile_of(device, heads).value_or(tiles.back());

@@ -22,12 +22,21 @@ std::int64_t matrices(const Operand& operand) {
     return operand.shape.product(0, operand.shape.rank() - 2);
 }
 
-/// Strides in blocks, of those in elements, of matrices of so many elements and blocks.
-Heads::Strides in_blocks(const Heads::Strides& strides, std::int64_t elements,
-                         std::int64_t blocks) {
-    Heads::Strides out{};
-    for (std::size_t i = 0; i < strides.size(); ++i) out[i] = strides[i] / elements * blocks;
-    return out;
+/// Strides in blocks, of those in matrices.
+Heads::Strides in_blocks(Heads::Strides strides, std::int64_t blocks) {
+    for (std::int64_t& stride : strides) stride *= blocks;
+    return strides;
+}
+
+/// Binds where the matrices of operand `name` lie, whose numbers have the digits of heads except
+/// where heads share one.
+void bind_source(KernelCall& call, const Heads& heads, const std::string& name,
+                 const Heads::Strides& numbers, const Heads::Strides& strides, std::int64_t row) {
+    for (std::size_t i = 0; i < strides.size(); ++i) {
+        if (i > 0) call.size(cat(name, "_digit_", i), numbers[i] == 0 ? 1 : heads.digits[i]);
+        call.scalar(cat(name, "_", i), strides[i]);
+    }
+    call.scalar(name + "_row", row);
 }
 
 bool has_gradients(const Problem& problem) {
@@ -72,6 +81,10 @@ KernelCall Packed::pack_call(ContextImpl& context, const Problem& problem,
     const std::size_t element = size_of(dtype);
     call.tensor("q", 0, element).tensor("k", 1, element).tensor("v", 2, element);
     call.tensor("dy", has_gradients(problem) ? 5 : 2, element);
+    bind_source(call, heads, "q", heads.q_matrix, heads.q, heads.q_row);
+    bind_source(call, heads, "k", heads.k_matrix, heads.k, heads.k_row);
+    bind_source(call, heads, "v", heads.v_matrix, heads.v, heads.v_row);
+    bind_source(call, heads, "dy", {1, 1, 1}, heads.y, heads.y_row);
     return call.tensor("planes", heads.workspace, 1)
         .sizes({{"length", heads.length},
                 {"positions", heads.positions},
@@ -91,9 +104,9 @@ KernelCall Packed::pack_call(ContextImpl& context, const Problem& problem,
 
 KernelCall& Packed::bind(KernelCall& call, const Heads& heads) const {
     Heads blocks = heads;  // whose strides count blocks
-    blocks.q = in_blocks(heads.q, heads.length * heads.depth, q_blocks);
-    blocks.k = in_blocks(heads.k, heads.positions * heads.depth, k_blocks);
-    blocks.v = in_blocks(heads.v, heads.positions * heads.features, k_blocks);
+    blocks.q = in_blocks(heads.q_matrix, q_blocks);
+    blocks.k = in_blocks(heads.k_matrix, k_blocks);
+    blocks.v = in_blocks(heads.v_matrix, k_blocks);
     return bind_heads(call, blocks)
         .scalar("k_planes", k_planes)
         .scalar("v_planes", v_planes)

@@ -46,6 +46,9 @@ class PackedEngine : public Engine {
     bool on_host() const override { return false; }
     bool computes_in(Precision) const override { return true; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        return heads_layouts(problem);
+    }
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning&) const override {
         return static_cast<std::uint64_t>(Packed(problem, heads_of(problem)).bytes);

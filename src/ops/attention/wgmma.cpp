@@ -75,6 +75,10 @@ class Wgmma : public Engine {
         return check_local(device, tile.local_bytes());
     }
 
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        return heads_layouts(problem);
+    }
+
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning&) const override {
         const Heads heads = heads_of(problem);
