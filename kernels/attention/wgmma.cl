@@ -18,6 +18,8 @@
 // KIND       see above                                                               1
 // GROUPS       warpgroups: 2 or 3                                                      2
 // STAGES       tiles of positions in local memory, of which the last two may be in use   4
+// RESIDENT     work-groups that a compute unit should hold: 1 or 2                    2
+// DRIFT        1 if warpgroups may be a tile of positions apart, with a stage more     0
 // DEPTH, FEATURES, PRODUCTS   see planes.clh; PRODUCTS is 1 where KIND is not 0       64, 64, 1
 // C_STORED     type of y (common/storage.clh)                                          1
 //
@@ -29,14 +31,17 @@
 #if KIND
 #define WEIGHT_BITS 7.0f
 #define LAZY_BITS 8.0f
-#define AHEAD_OF_USE (STAGES - 2)
+#define IN_USE 2
 #else
 #define WEIGHT_BITS 14.0f
 #define LAZY_BITS 0.0f
-#define AHEAD_OF_USE (STAGES - 1)
+#define IN_USE 1
 #endif
+// Tiles whose copies are on their way while others are in use.
+#define AHEAD_OF_USE (STAGES - IN_USE - DRIFT)
 #include "attention/softmax.clh"
 #include "matrix/copies.clh"
+#include "matrix/mbarrier.clh"
 #include "matrix/unit.clh"
 
 #define ITEMS (128 * GROUPS)
@@ -50,35 +55,38 @@
 #define STAGE_BYTES (KEYS_BYTES + PLANES * TILE(WIDE))
 #define SUMS (WIDE / 2)
 
-// An operand: 64 rows of it, bytes from row to row and to the next 64 rows, and how many rows and bytes of a row there are. What lies
-// beyond counts as 0.
+// An operand of rows of 16-bit elements: where this work-item's eight elements of the first row that it copies lie, elements from
+// row to row and to the next 64 rows, and how many rows and columns there are. What lies beyond counts as 0.
 typedef struct {
-    global const uchar* rows_64;
-    long pitch, block;
-    int rows, bytes, aligned;
+    global const ushort* mine;
+    long row, block;
+    int rows, columns;
 } Source;
-
-// Of rows of 16 bits that are `row` elements apart.
-INLINE Source source_of(global const uchar* x, long row, int rows, int columns) {
-    Source source = {x, 2 * row, 128 * row, rows, 2 * columns, ((ulong)x & 15) == 0 && (row & 7) == 0};
+INLINE Source source_of(global const uchar* x, long place, long row, long block, int rows, int columns, int id) {
+    Source source = {(global const ushort*)x + place + (id >> 3) * row + (id & 7) * 8, row, block, rows, columns};
     return source;
 }
+// Rows that work-items copy at a time: eight chunks each, which are those of a panel.
+#define ROWS_AT_ONCE (ITEMS / 8)
+#define FOR_CHUNKS(columns)                                                           \
+    _Pragma("unroll") for (int row = 0; row < 64; row += ROWS_AT_ONCE)                \
+        if (64 % ROWS_AT_ONCE == 0 || (id >> 3) + row < 64)                           \
+            _Pragma("unroll") for (int p = 0; p < PANELS(columns); ++p)               \
+                if ((columns) % 64 == 0 || p * 64 + (id & 7) * 8 < (columns))
 
-// Starts the copy of the 64 rows from row0 on, a multiple of 64, to panels of a tile: name(tiles, to, x, row0, id).
-#define COPY_TILE(name, columns)                                                                                    \
-    INLINE void name(local uchar* tiles, uint to, const Source x, int row0, int id) {                               \
-        global const uchar* const from = x.rows_64 + (row0 / 64) * x.block;                                         \
-        const int chunks = (columns) / 8, there = x.rows - row0;                                                    \
-        _Pragma("unroll") for (int c = id; c < 64 * chunks; c += ITEMS) {                                           \
-            const int row = c / chunks, chunk = c % chunks;                                                         \
-            const uint at = to + chunk / 8 * PANEL + unit_at(row, chunk & 7);                                       \
-            const uint size = row < there && chunk * 16 < x.bytes ? 16 : 0;                                         \
-            global const uchar* const piece = from + (row * x.pitch + chunk * 16);                                  \
-            if (!KIND || x.aligned) {                                                                             \
-                COPY_16_OF(at, piece, size)                                                                         \
-            } else {                                                                                                \
-                local ushort* slowly = (local ushort*)(tiles + (at - (uint)tiles));                                 \
-                for (int i = 0; i < 8; ++i) slowly[i] = size ? ((global const ushort*)piece)[i] : (ushort)0;        \
+// Starts the copy of the 64 rows from row0 on, a multiple of 64, to a tile of so many columns. Copies of a tile that is whole, as
+// most are, are little else than the instruction itself: the matrix unit waits for whoever counts addresses.
+#define COPY_TILE(name, tile_columns)                                                                               \
+    INLINE void name(uint to, const Source x, int row0, int id) {                                                   \
+        global const ushort* const from = x.mine + row0 / 64 * x.block;                                             \
+        const int left = x.rows - row0;                                                                             \
+        to += unit_at(id >> 3, id & 7);                                                                             \
+        if (left >= 64 && x.columns == (tile_columns)) {                                                            \
+            FOR_CHUNKS(tile_columns) COPY_16(to + p * PANEL + row * 128, from + (row * x.row + p * 64))              \
+        } else {                                                                                                    \
+            FOR_CHUNKS(tile_columns) {                                                                              \
+                const uint size = row + (id >> 3) < left && p * 64 + (id & 7) * 8 < x.columns ? 16 : 0;             \
+                COPY_16_OF(to + p * PANEL + row * 128, from + (row * x.row + p * 64), size)                         \
             }                                                                                                       \
         }                                                                                                           \
     }
@@ -86,25 +94,25 @@ COPY_TILE(copy_depth, DEPTH)
 COPY_TILE(copy_wide, WIDE)
 
 // Starts the copy of keys and values from position key0 on.
-INLINE void copy_stage(local uchar* tiles, uint to, const Source k, const Source v, int key0, int id) {
+INLINE void copy_stage(uint to, const Source k, const Source v, int key0, int id) {
 #pragma unroll
     for (int p = 0; p < PLANES; ++p) {
         Source k_plane = k, v_plane = v;
-        k_plane.rows_64 += p * PLANE_BYTES(DEPTH);
-        v_plane.rows_64 += p * PLANE_BYTES(FEATURES);
-        copy_depth(tiles, to + p * TILE(DEPTH), k_plane, key0, id);
-        copy_wide(tiles, to + KEYS_BYTES + p * TILE(WIDE), v_plane, key0, id);
+        k_plane.mine += p * PLANE_BYTES(DEPTH) / 2;
+        v_plane.mine += p * PLANE_BYTES(FEATURES) / 2;
+        copy_depth(to + p * TILE(DEPTH), k_plane, key0, id);
+        copy_wide(to + KEYS_BYTES + p * TILE(WIDE), v_plane, key0, id);
     }
 }
 
 // Where step d of 16 columns begins in a tile whose columns are those of the sums.
 #define STEP(tile, d) (UNIT_ROWS((tile) + (d) / 4 * PANEL) + UNIT_STEP(32) * ((d) % 4))
-// Weights of 16 positions, the k-th of a tile, times their values in 32 or 64 columns of a panel.
-#define VALUES(d, a, panel, k, first, columns)                                                  \
+// Weights of 16 positions, the k-th of a tile, times their values in 32 or 64 columns of a panel; HOW is SET or ADD.
+#define VALUES(HOW, d, a, panel, k, columns)                                                    \
     {                                                                                           \
         const ulong values_ = UNIT_COLUMNS(panel) + UNIT_STEP(2048) * (k);                      \
-        if ((columns) == 32) UNIT_32_OF(d, a, values_, first);                                  \
-        if ((columns) == 64) UNIT_64_OF(d, a, values_, first);                                  \
+        if ((columns) == 32) UNIT_32_OF_##HOW(d, a, values_);                                \
+        if ((columns) == 64) UNIT_64_OF_##HOW(d, a, values_);                                \
     }
 #if WIDE == 32
 #define WAIT_SUMS(d) UNIT_WAIT_16(d)
@@ -118,16 +126,30 @@ INLINE void copy_stage(local uchar* tiles, uint to, const Source k, const Source
 #define WAIT_SUMS(d) UNIT_WAIT_64(d)
 #endif
 
-// Makes the next tile of positions usable, at key0, and starts the copy of that which is AHEAD_OF_USE further.
+// Makes the next tile of positions usable, at key0, and starts the copy of that which is AHEAD_OF_USE further. With DRIFT a warp
+// announces its part of the tile behind it, and waits for the others' parts of its own.
+#if DRIFT
+#define MEET                                              \
+    COPY_WAIT_BUT(AHEAD_OF_USE - 2)                       \
+    MBARRIER_ARRIVE(meetings_at + (number + 1 & 1) * 8)   \
+    MBARRIER_AWAIT(meetings_at + (number & 1) * 8, number >> 1 & 1)
+#else
+#define MEET                            \
+    COPY_WAIT_BUT(AHEAD_OF_USE - 1)     \
+    UNIT_FENCE                          \
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
 #define NEXT_TILE                                                                                                  \
     {                                                                                                              \
-        COPY_WAIT_BUT(AHEAD_OF_USE - 1)                                                                            \
-        UNIT_FENCE                                                                                                 \
-        barrier(CLK_LOCAL_MEM_FENCE);                                                                              \
+        MEET                                                                                                       \
         if (key0 + AHEAD_OF_USE * KEYS < end)                                                                      \
-            copy_stage(tiles, stages + (number + AHEAD_OF_USE) % STAGES * STAGE_BYTES, keys, values, key0 + AHEAD_OF_USE * KEYS, id); \
+            copy_stage(stages + (number + AHEAD_OF_USE) % STAGES * STAGE_BYTES, keys, values,      \
+                       key0 + AHEAD_OF_USE * KEYS, id);                                                            \
         COPY_COMMIT                                                                                                \
     }
+
+// s[32] = (SET) or += (ADD) the product of 64 queries, those of plane p, and a tile of positions over 16 features, the d-th.
+#define SCORES_OF(HOW, s, p, tile, d) UNIT_64_##HOW(s, STEP(own_queries + (p)*GROUPS * TILE(DEPTH), d), STEP(tile, d));
 
 // Of KIND 0, q, k and v are the workspace, whose parts begin at the places that follow them; else these are not read.
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
@@ -135,6 +157,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
     long k_planes, long v_planes, long q_factors, long k_factors, long v_factors, global const MASK_T* mask, ulong mask_offset,
     global const uint2* seed, ulong seed_offset, global const uint2* step, ulong step_offset, global C_T* y, ulong y_offset,
     global float* lse, ulong lse_offset, const Heads given, int depth, float scale) {
+#if RESIDENT == 2
+    UNIT_TWO_RESIDENT
+#endif
     local uchar tiles[QUERIES_BYTES + STAGES * STAGE_BYTES] __attribute__((aligned(1024)));
     const Heads sizes = given;
     const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
@@ -149,17 +174,16 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
     k += k_offset;
     v += v_offset;
 #if KIND
-    const Source own = source_of(q + 2 * q_at, sizes.q_row, sizes.length, depth);
-    const Source keys = source_of(k + 2 * k_at, sizes.k_row, sizes.positions, depth);
-    const Source values = source_of(v + 2 * v_at, sizes.v_row, sizes.positions, sizes.features);
+    const Source own = source_of(q, q_at, sizes.q_row, 64 * sizes.q_row, sizes.length, depth, id);
+    const Source keys = source_of(k, k_at, sizes.k_row, 64 * sizes.k_row, sizes.positions, depth, id);
+    const Source values = source_of(v, v_at, sizes.v_row, 64 * sizes.v_row, sizes.positions, sizes.features, id);
 #else
-    // Strides count blocks, and their rows are all there.
-    const int row_bytes = 2 * DEPTH, value_bytes = 2 * FEATURES;
-    const Source own = {q + q_at * BLOCK_BYTES(DEPTH), row_bytes, BLOCK_BYTES(DEPTH), (sizes.length + 63) / 64 * 64, row_bytes, 1};
-    const Source keys = {k + k_planes + k_at * BLOCK_BYTES(DEPTH), row_bytes, BLOCK_BYTES(DEPTH),
-                      (sizes.positions + 63) / 64 * 64, row_bytes, 1};
-    const Source values = {v + v_planes + v_at * BLOCK_BYTES(FEATURES), value_bytes, BLOCK_BYTES(FEATURES),
-                      (sizes.positions + 63) / 64 * 64, value_bytes, 1};
+    // Strides count blocks, whose rows are all there.
+    const int rows = (sizes.length + 63) / 64 * 64, key_rows = (sizes.positions + 63) / 64 * 64;
+    const int key_block = BLOCK_BYTES(DEPTH) / 2, value_block = BLOCK_BYTES(FEATURES) / 2;  // in elements
+    const Source own = source_of(q, q_at * key_block, DEPTH, key_block, rows, DEPTH, id);
+    const Source keys = source_of(k + k_planes, k_at * key_block, DEPTH, key_block, key_rows, DEPTH, id);
+    const Source values = source_of(v + v_planes, v_at * value_block, FEATURES, value_block, key_rows, FEATURES, id);
     global const float* const k_factor = (global const float*)(k + k_factors) + k_at;
     global const float* const v_factor = (global const float*)(v + v_factors) + v_at;
     const int block = min(row0 / 64 + warpgroup, (sizes.length - 1) / 64);
@@ -170,8 +194,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
 #pragma unroll
     for (int i = 0; i < PLANES * GROUPS; ++i) {
         Source plane = own;
-        plane.rows_64 += i / GROUPS * PLANE_BYTES(DEPTH);
-        copy_depth(tiles, queries + i * TILE(DEPTH), plane, row0 + i % GROUPS * 64, id);
+        plane.mine += i / GROUPS * PLANE_BYTES(DEPTH) / 2;
+        copy_depth(queries + i * TILE(DEPTH), plane, row0 + i % GROUPS * 64, id);
     }
     // The tiles of positions of the work-group, and [own_begin, own_end) of the warpgroup.
     const int own_row0 = row0 + warpgroup * 64, row = own_row0 + (warp & 3) * 16 + (lane >> 2);
@@ -180,13 +204,21 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
     if (own_row0 >= sizes.length || own_begin >= own_end) own_begin = own_end = end;
 #pragma unroll
     for (int i = 0; i < AHEAD_OF_USE; ++i) {
-        if (begin + i * KEYS < end) copy_stage(tiles, stages + i * STAGE_BYTES, keys, values, begin + i * KEYS, id);
+        if (begin + i * KEYS < end) copy_stage(stages + i * STAGE_BYTES, keys, values, begin + i * KEYS, id);
         COPY_COMMIT
     }
     float made[SUMS], most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, shrink[2];
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) made[i] = 0;
     const uint own_queries = queries + warpgroup * TILE(DEPTH);
+#if DRIFT
+    local ulong meetings[2];
+    const uint meetings_at = (uint)meetings;
+    if (id < 2) MBARRIER_BEGIN(meetings_at + id * 8, 4 * GROUPS)
+    COPY_WAIT_BUT(AHEAD_OF_USE - 1)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    MBARRIER_ARRIVE(meetings_at)
+#endif
     int key0 = begin, number = 0;  // of the tile of positions
     for (; key0 < own_begin; key0 += KEYS, ++number) NEXT_TILE
 #if KIND

@@ -16,11 +16,13 @@ import sys
 # Names that work_group.hpp defines: those of one unit, and those for all kernels.
 UNITS = {
     "wgmma": {"UNIT_64", "UNIT_128", "UNIT_BEGIN", "UNIT_COMMIT", "UNIT_WAIT_32", "UNIT_WAIT_64", "UNIT_FENCE", "WGMMA_D8",
-              "WGMMA_D32", "WGMMA_D64", "WGMMA_R16", "UNIT_32_OF", "UNIT_64_OF", "UNIT_WAIT_16", "UNIT_WAIT_BUT_32", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
+              "WGMMA_D32", "WGMMA_D64", "WGMMA_R16", "UNIT_TWO_RESIDENT", "WGMMA_N8", "WGMMA_N32", "WGMMA_TEXT", "WGMMA_A",
+              "UNIT_64_SET", "UNIT_64_ADD", "UNIT_64_OF_SET", "UNIT_64_OF_ADD", "UNIT_32_OF_SET", "UNIT_32_OF_ADD",
+               "UNIT_WAIT_16", "UNIT_WAIT_BUT_32", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
     "mma": {"MMA_LOAD_0", "MMA_LOAD_1", "MMA_ADD", "MMA_ADD_1", "MMA_ADD_2"},
 }
 MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_NEAR_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT_BUT", "SPLIT_UNPACK",
-          "SHUFFLE_XOR", "VOTE", "WORKER_BARRIER", "POWER_OF_2"}
+          "SHUFFLE_XOR", "VOTE", "WORKER_BARRIER", "POWER_OF_2", "MBARRIER_BEGIN", "MBARRIER_ARRIVE", "MBARRIER_AWAIT"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
@@ -80,7 +82,7 @@ def translate(text, unit):
     text = re.sub(r"\blocal (\w+) (\w+\[[^\];]*\](?:, \w+\[[^\];]*\])*);", local_arrays, text)
     text = re.sub(r"\b(global|local)\b", "", text)
     text = vectors(text)
-    text = re.sub(r"\(uint\)(tiles|columns|unscale|weights|windows)\b", r"local_address(\1)", text)
+    text = re.sub(r"\(uint\)(tiles|columns|unscale|weights|windows|meetings)\b", r"local_address(\1)", text)
     # A program may include several kernels, which define the same names.
     text += "\n" + "".join(f"#undef {name}\n" for name in sorted(set(re.findall(r"^#define (\w+)", text, flags=re.M))))
     if "asm" in re.sub(r"//.*", "", text):

@@ -430,8 +430,12 @@ inline void multiply_registers_ahead(float* sums, const uint* a, ulong b, bool f
             }
     });
 }
-#define UNIT_32_OF(d, a, b, first) multiply_registers_ahead(d, a, b, first, 32, UNIT_KIND)
-#define UNIT_64_OF(d, a, b, first) multiply_registers_ahead(d, a, b, first, 64, UNIT_KIND)
+#define UNIT_64_SET(d, a, b) UNIT_64(d, a, b, true, 0, 0)
+#define UNIT_64_ADD(d, a, b) UNIT_64(d, a, b, false, 0, 0)
+#define UNIT_64_OF_SET(d, a, b) multiply_registers_ahead(d, a, b, true, 64, UNIT_KIND)
+#define UNIT_64_OF_ADD(d, a, b) multiply_registers_ahead(d, a, b, false, 64, UNIT_KIND)
+#define UNIT_32_OF_SET(d, a, b) multiply_registers_ahead(d, a, b, true, 32, UNIT_KIND)
+#define UNIT_32_OF_ADD(d, a, b) multiply_registers_ahead(d, a, b, false, 32, UNIT_KIND)
 #define UNIT_WAIT_BUT_32(n, d) products_ahead.wait(n);
 #define UNIT_WAIT_16(d) products_ahead.wait(0);
 #define HALF_64(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 64, ta, tb, KIND)
@@ -439,6 +443,7 @@ inline void multiply_registers_ahead(float* sums, const uint* a, ulong b, bool f
 #define HALF_256(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 256, ta, tb, KIND)
 #define HALF_WAIT products_ahead.wait(STAGES - AHEAD - 1);
 #define HALF_WAIT_128(d) products_ahead.wait(0);
+#define UNIT_TWO_RESIDENT
 #define UNIT_BEGIN
 #define UNIT_COMMIT products_ahead.commit();
 #define UNIT_FENCE
@@ -489,6 +494,11 @@ inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kin
 #define MMA_LOAD_1(r, at) load_matrices(r, at, true);
 #define MMA_ADD_1(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 1);
 #define MMA_ADD_2(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 2);
+
+// Stricter than a device's: nobody passes before all have arrived.
+#define MBARRIER_BEGIN(at, warps)
+#define MBARRIER_ARRIVE(at)
+#define MBARRIER_AWAIT(at, parity) barrier(CLK_LOCAL_MEM_FENCE);
 
 /// A barrier of 128 work-items that run on their own. Other work-items may pass it more often, or
 /// less often.

@@ -20,15 +20,25 @@ constexpr const char* wgmma_path = "attention/wgmma.cl";
 constexpr std::int64_t warpgroup_items = 128;
 constexpr std::int64_t panel_bytes = 8192;  // of 64 rows and columns
 
+/// Whether rows of the operand begin at multiples of 16 bytes.
+bool is_aligned(const Operand& operand, const Heads::Strides& strides, std::int64_t row) {
+    return (!operand.layout.is_strided() || operand.layout.aligned) && row % 8 == 0 &&
+           std::all_of(strides.begin(), strides.end(),
+                       [](std::int64_t stride) { return stride % 8 == 0; });
+}
+
 /// Whether the kernel reads q, k and v where they lie.
 bool is_direct(const Problem& problem, const Heads& heads) {
     const DType dtype = problem.inputs[0].dtype;
     const bool rounds = dtype == DType::bf16 ? problem.precision == Precision::bf16
                                              : problem.precision != Precision::fp32;
-    return size_of(dtype) == 2 && rounds && heads.depth % 8 == 0 && heads.features % 8 == 0;
+    return size_of(dtype) == 2 && rounds && heads.depth % 8 == 0 && heads.features % 8 == 0 &&
+           is_aligned(problem.inputs[0], heads.q, heads.q_row) &&
+           is_aligned(problem.inputs[1], heads.k, heads.k_row) &&
+           is_aligned(problem.inputs[2], heads.v, heads.v_row);
 }
 
-/// The tile of a work-group, and what it needs.
+/// The tile of a work-group, and how many fit a compute unit.
 struct WarpgroupTile {
     WarpgroupTile(const Problem& problem, const Heads& heads)
         : direct(is_direct(problem, heads)),
@@ -39,17 +49,23 @@ struct WarpgroupTile {
         // Three warpgroups have 168 registers for each work-item, which random numbers exceed.
         groups = direct && wide && heads.dropout_p == 0 ? 3 : 2;
         resident = wide || planes == 2 ? 1 : 2;
-        stages = planes == 1 ? 4 : wide ? 2 : 3;
+        drift = planes == 1 || !wide;
+        stages = direct ? 5 : drift ? 4 : 2;
     }
     std::int64_t rows() const { return groups * block_rows; }
     std::int64_t tiles(const Heads& heads) const {
         return ceil_div(heads.length, rows()) * heads.count;
     }
     std::int64_t local_bytes() const {
-        return planes * panel_bytes * (groups * panels + stages * (panels + value_panels));
+        return planes * panel_bytes * (groups * panels + stages * (panels + value_panels)) + 16;
+    }
+    std::string options() const {
+        return cat(define("PRODUCTS", planes == 2 ? 3 : 1), define("GROUPS", groups),
+                   define("STAGES", stages), define("RESIDENT", resident),
+                   define("DRIFT", drift ? 1 : 0));
     }
 
-    bool direct;
+    bool direct, drift = false;
     std::int64_t planes, panels, value_panels, groups = 2, stages = 2;
     int resident = 1;  ///< work-groups of a compute unit
 };
@@ -90,7 +106,7 @@ class Wgmma : public Engine {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
         const WarpgroupTile tile(problem, heads);
-        const double pace = tile.direct ? 6.5 : tile.planes == 1 ? 4.5 : 2.3;
+        const double pace = tile.direct ? 6.3 : tile.planes == 1 ? 5.0 : 2.5;
         return unit_seconds(device, problem, heads.flops() * packed.waste(heads, heads.length),
                             tile.tiles(heads), tile.resident, pace) +
                (tile.direct ? device.launch_us * 1e-6 : packed.seconds(device));
@@ -106,12 +122,10 @@ class Wgmma : public Engine {
         const DType dtype = problem.inputs[0].dtype, made = problem.outputs[0].dtype;
         const int kind = !tile.direct ? 0 : dtype == DType::f16 ? 1 : 2;
         KernelCall call(
-            context.build(
-                {wgmma_path, kernel_source(wgmma_path),
-                 cat(define("PRODUCTS", tile.planes == 2 ? 3 : 1), define("DEPTH", packed.depth),
-                     define("FEATURES", packed.features), define("KIND", kind),
-                     define("GROUPS", tile.groups), define("STAGES", tile.stages),
-                     heads_options(heads), storage_options({{'C', made}}))}),
+            context.build({wgmma_path, kernel_source(wgmma_path),
+                           cat(tile.options(), define("DEPTH", packed.depth),
+                               define("FEATURES", packed.features), define("KIND", kind),
+                               heads_options(heads), storage_options({{'C', made}}))}),
             "attention_wgmma", group_range(tile.tiles(heads), tile.groups * warpgroup_items));
         auto launch = std::make_unique<KernelLaunch>();
         if (tile.direct) {
