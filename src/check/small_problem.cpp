@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <span>
 #include <vector>
@@ -131,17 +132,54 @@ Problem with_dimension(const Problem& problem, std::int64_t from, std::int64_t t
 
 /// Whether two layouts of the same operand in problems of other sizes are of one kind.
 bool alike(const Layout& a, const Layout& b) {
-    return a.kind == b.kind && a.block == b.block && a.tag == b.tag && !a.is_strided();
+    return a.kind == b.kind && a.block == b.block && a.tag == b.tag && a.aligned == b.aligned;
+}
+
+/// Strides without gaps in which the dimensions of `shape` lie within each other as in `layout`.
+Layout strides_like(const Layout& layout, const Shape& shape) {
+    std::vector<int> order(static_cast<std::size_t>(shape.rank()));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return layout.strides[static_cast<std::size_t>(a)] >
+               layout.strides[static_cast<std::size_t>(b)];
+    });
+    std::vector<std::int64_t> strides(order.size());
+    std::int64_t inside = 1;
+    for (auto d = order.rbegin(); d != order.rend(); ++d) {
+        strides[static_cast<std::size_t>(*d)] = inside;
+        inside *= shape[*d];
+    }
+    return Layout::strided(std::move(strides), layout.aligned);
+}
+
+/// The small problem with strided operands where those of the given one are strided and the engine
+/// may take them.
+Problem strided_like(const Problem& problem, Problem small) {
+    const auto change = [](const std::vector<Operand>& given, std::vector<Operand>& operands) {
+        for (std::size_t i = 0; i < operands.size(); ++i)
+            if (given[i].layout.is_strided())
+                operands[i].layout = strides_like(given[i].layout, operands[i].shape);
+    };
+    change(problem.inputs, small.inputs);
+    change(problem.outputs, small.outputs);
+    return small;
 }
 
 /// Gives the small problem the layouts that correspond to the given ones.
 bool lay_out(const Traits& device, const Engine& engine, const Problem& problem, Problem& small) {
-    for (const LayoutChoice& choice : engine.layouts(device, small)) {
+    const Problem strided = strided_like(problem, small);
+    for (LayoutChoice& choice : engine.layouts(device, strided)) {
         bool same = true;
-        for (std::size_t i = 0; i < problem.inputs.size(); ++i)
-            same = same && alike(problem.inputs[i].layout, choice.inputs[i]);
-        for (std::size_t i = 0; i < problem.outputs.size(); ++i)
-            same = same && alike(problem.outputs[i].layout, choice.outputs[i]);
+        const auto match = [&](const std::vector<Operand>& given,
+                               const std::vector<Operand>& operands, std::vector<Layout>& layouts) {
+            for (std::size_t i = 0; i < given.size(); ++i) {
+                if (engine.addresses_strides() && layouts[i].is_plain())
+                    layouts[i] = operands[i].layout;
+                same = same && alike(given[i].layout, layouts[i]);
+            }
+        };
+        match(problem.inputs, strided.inputs, choice.inputs);
+        match(problem.outputs, strided.outputs, choice.outputs);
         if (!same) continue;
         small = with_layouts(small, choice);
         return true;

@@ -12,7 +12,7 @@ namespace {
 
 /// The parts that both engines share.
 template <typename Copy>
-class CopyEngine : public Engine {
+class CopyEngine : public Engine, public MovesElements {
   public:
     explicit CopyEngine(const Movement<Copy>& movement) : movement_(movement) {}
     std::string_view op() const override { return movement_.op; }
@@ -26,6 +26,10 @@ class CopyEngine : public Engine {
     bool addresses_strides() const override { return std::is_same_v<Copy, StridedCopy>; }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return copy_seconds(device, problem, static_cast<int>(problem.inputs.size()));
+    }
+    std::vector<StridedCopy> moves(const Problem& problem) const override {
+        if constexpr (std::is_same_v<Copy, StridedCopy>) return movement_.copies(problem);
+        return {};
     }
 
   protected:
@@ -74,6 +78,12 @@ void add_both(EngineRegistry& engines, const Movement<Copy>& movement) {
 }
 
 }  // namespace
+
+std::vector<StridedCopy> moves_of(const Engine& engine, const Problem& problem) {
+    const auto* const mover = dynamic_cast<const MovesElements*>(&engine);
+    if (mover == nullptr || !problem.epilogue.empty()) return {};
+    return mover->moves(problem);
+}
 
 Ints memory_strides(const Operand& operand) {
     if (operand.layout.is_strided()) return operand.layout.strides;

@@ -24,6 +24,17 @@ struct Movement {
     std::vector<LayoutChoice> (*layouts)(const Traits& device, const Problem& problem) = nullptr;
 };
 
+/// What engines that copy tell about their copies, beside Engine.
+class MovesElements {
+  public:
+    virtual ~MovesElements() = default;
+    /// One copy per input; none if they are more than strided copies.
+    virtual std::vector<StridedCopy> moves(const Problem& problem) const = 0;
+};
+
+/// The copies of an engine that does nothing else with the problem; otherwise none.
+std::vector<StridedCopy> moves_of(const Engine& engine, const Problem& problem);
+
 /// The strides of the array in memory: of its physical shape, or of a strided view.
 Ints memory_strides(const Operand& operand);
 

@@ -6,6 +6,7 @@
 #include "plan/choose.hpp"
 
 #include "base/text.hpp"
+#include "engine/copy_engines.hpp"
 #include "engine/database.hpp"
 #include "engine/disabled.hpp"
 #include "engine/laid_out.hpp"
@@ -13,6 +14,7 @@
 #include "graph/operator.hpp"
 #include "plan/engine_by_host.hpp"
 #include "plan/engine_failed.hpp"
+#include "plan/strided_views.hpp"
 #include "plan/trust/trust.hpp"
 
 #include <dlprim/log.hpp>
@@ -151,9 +153,11 @@ class Chooser {
             if (!node.op->is_view()) find_candidates(i);
         }
         find_wanted_strides();
+        if (options_.fuse) find_views();
         for (std::size_t i = 0; i < count; ++i) address_strides(i);
         tell_passed_over();
         for (const auto& [value, layout] : options_.input_layouts) layout_[index(value)] = layout;
+        for (const auto& [value, layout] : views_.layouts) layout_[index(value)] = layout;
         std::map<ValueId, int>& result_readers =
             options_.free_outputs ? free_readers_ : plain_readers_;
         for (const auto& output : graph_.outputs) ++result_readers[output.first];
@@ -168,6 +172,10 @@ class Chooser {
         note_references();
         std::vector<Choice> choices(count);
         for (std::size_t i = 0; i < count; ++i) {
+            if (is_view(i)) {
+                choices[i] = view_choice(i);
+                continue;
+            }
             if (candidates_[i].empty()) continue;
             Candidate& best = candidates_[i][chosen_[i]];
             choices[i] = {best.engine, std::move(best.tuning),
@@ -363,32 +371,37 @@ class Chooser {
         for (const auto& [value, name] : graph_.outputs)
             if (const auto found = options_.output_layouts.find(name);
                 found != options_.output_layouts.end() && found->second.is_strided())
-                wanted_strides_[value] = &found->second;
+                wanted_strides_[value] = found->second;
         for (const auto& [value, gradient] : graph_.gradients)
             if (const auto found = options_.gradient_layouts.find(value);
                 found != options_.gradient_layouts.end() && found->second.is_strided())
-                wanted_strides_[gradient] = &found->second;
+                wanted_strides_[gradient] = found->second;
     }
 
     /// The problem of node i with the strided layouts in which its operands lie or are wanted.
-    Problem strided_problem(std::size_t i) const {
+    Problem strided_problem(std::size_t i, const ValueLayouts& lying) const {
         const Node& node = graph_.nodes[i];
         Problem strided = problems_[i];
-        for (std::size_t k = 0; k < node.inputs.size(); ++k)
-            if (const auto found = options_.input_layouts.find(node.inputs[k]);
-                found != options_.input_layouts.end() && found->second.is_strided())
-                strided.inputs[k].layout = found->second;
-        for (std::size_t k = 0; k < node.outputs.size(); ++k)
-            if (const auto found = wanted_strides_.find(node.outputs[k]);
-                found != wanted_strides_.end())
-                strided.outputs[k].layout = *found->second;
+        const auto lie = [](Operand& operand, const ValueLayouts& layouts, ValueId value) {
+            const auto found = layouts.find(value);
+            if (found != layouts.end() && found->second.is_strided())
+                operand.layout = found->second;
+        };
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            lie(strided.inputs[k], options_.input_layouts, node.inputs[k]);
+            lie(strided.inputs[k], lying, node.inputs[k]);
+        }
+        for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+            lie(strided.outputs[k], wanted_strides_, node.outputs[k]);
+            lie(strided.outputs[k], lying, node.outputs[k]);
+        }
         return strided;
     }
 
     /// Lets candidates whose engine can do so read and write strided operands as they lie.
     void address_strides(std::size_t i) {
-        if (candidates_[i].empty()) return;
-        const Problem strided = strided_problem(i);
+        if (candidates_[i].empty() || is_view(i)) return;
+        const Problem strided = strided_problem(i, views_.layouts);
         if (!any_strided(strided)) return;
         for (Candidate& candidate : candidates_[i]) {
             LayoutChoice lies =
@@ -400,6 +413,125 @@ class Chooser {
             candidate.seconds = candidate.engine->estimate(
                 device_, with_layouts(problems_[i], candidate.layouts), candidate.tuning);
         }
+        keep_takers(i);
+    }
+
+    /// Whether an engine of the node lists strided layouts, asked with heads in rows.
+    bool lists_strides(std::size_t i) {
+        if (candidates_[i].empty()) return false;
+        const auto known = lists_.find(problems_[i]);
+        if (known != lists_.end()) return known->second;
+        Problem strided = problems_[i];
+        for (auto* operands : {&strided.inputs, &strided.outputs})
+            for (Operand& operand : *operands) {
+                if (operand.shape.rank() < 3) continue;
+                Ints strides = operand.shape.strides();
+                strides.end()[-3] = operand.shape[-1];
+                strides.end()[-2] = operand.shape[-1] * operand.shape[-3];
+                operand.layout = Layout::strided(std::move(strides), true);
+            }
+        bool lists = false;
+        for (const Candidate& candidate : candidates_[i])
+            lists = lists || (!candidate.engine->addresses_strides() &&
+                              any_strided(with_layouts(
+                                  problems_[i], strided_layouts(*candidate.engine, device_, strided,
+                                                                candidate.layouts))));
+        return lists_[problems_[i]] = lists;
+    }
+
+    /// Whether a condition holds for a candidate's layouts of all operands that are the value.
+    template <typename Holds>
+    bool all_operands(std::size_t i, ValueId value, const LayoutChoice& layouts,
+                      const Holds& holds) const {
+        const Node& node = graph_.nodes[i];
+        for (std::size_t k = 0; k < node.inputs.size(); ++k)
+            if (node.inputs[k] == value && !holds(layouts.inputs[k])) return false;
+        for (std::size_t k = 0; k < node.outputs.size(); ++k)
+            if (node.outputs[k] == value && !holds(layouts.outputs[k])) return false;
+        return true;
+    }
+
+    /// Candidates in other layouts than plain ones are left out of account, since the value does
+    /// not lie so.
+    StrideQuestions::Takes takes(std::size_t i, ValueId value, const ValueLayouts& lying) const {
+        using Takes = StrideQuestions::Takes;
+        if (candidates_[i].empty()) return Takes::no;
+        const Problem strided = strided_problem(i, lying);
+        Takes result = Takes::no;
+        for (const Candidate& candidate : candidates_[i]) {
+            const LayoutChoice lies =
+                strided_layouts(*candidate.engine, device_, strided, candidate.layouts);
+            if (!all_operands(i, value, candidate.layouts, std::mem_fn(&Layout::is_plain)))
+                continue;
+            if (!all_operands(i, value, lies, std::mem_fn(&Layout::is_strided))) return Takes::no;
+            if (!candidate.engine->addresses_strides())
+                result = Takes::listed;
+            else if (result == Takes::no)
+                result = Takes::any_strides;
+        }
+        return result;
+    }
+
+    /// Drops candidates that do not take the values of views as they lie.
+    void keep_takers(std::size_t i) {
+        const Node& node = graph_.nodes[i];
+        std::vector<ValueId> values = node.inputs;
+        values.insert(values.end(), node.outputs.begin(), node.outputs.end());
+        for (const ValueId value : values) {
+            const auto found = views_.layouts.find(value);
+            if (found == views_.layouts.end()) continue;
+            std::erase_if(candidates_[i], [&](const Candidate& candidate) {
+                return !all_operands(i, value, candidate.layouts, [&](const Layout& layout) {
+                    return same_memory(graph_.shape(value), found->second, layout);
+                });
+            });
+        }
+    }
+
+    void find_views() {
+        StrideQuestions questions;
+        questions.mover = [&](std::size_t i) { return mover(i); };
+        questions.problem = [&](std::size_t i) -> const Problem& { return problems_[i]; };
+        questions.lists = [&](std::size_t i) { return lists_strides(i); };
+        questions.takes = [&](std::size_t i, ValueId value, const ValueLayouts& lying) {
+            return takes(i, value, lying);
+        };
+        views_ = find_strided_views(graph_, constant_, options_.input_layouts, questions);
+        for (std::size_t i = 0; i < candidates_.size(); ++i)
+            if (is_view(i) && !candidates_[i].empty())
+                candidates_[i] = {{mover(i), {}, view_layouts(i), 0, true}};
+    }
+
+    /// An engine that computes the node by copies alone; null if there is none or one is forced.
+    const Engine* mover(std::size_t i) const {
+        if (!graph_.nodes[i].engine.empty()) return nullptr;
+        for (const Candidate& candidate : candidates_[i])
+            if (!moves_of(*candidate.engine, problems_[i]).empty()) return candidate.engine;
+        return nullptr;
+    }
+
+    bool is_view(std::size_t i) const { return i < views_.nodes.size() && views_.nodes[i]; }
+
+    LayoutChoice view_layouts(std::size_t i) const {
+        const auto layout = [&](ValueId value) {
+            const auto found = views_.layouts.find(value);
+            return found == views_.layouts.end() ? Layout::plain() : found->second;
+        };
+        LayoutChoice layouts;
+        for (const ValueId x : graph_.nodes[i].inputs) layouts.inputs.push_back(layout(x));
+        for (const ValueId y : graph_.nodes[i].outputs) layouts.outputs.push_back(layout(y));
+        return layouts;
+    }
+
+    Choice view_choice(std::size_t i) const {
+        const Node& node = graph_.nodes[i];
+        const bool moves = !candidates_[i].empty();
+        const Problem problem = moves ? problems_[i] : problem_of(device_, graph_, node, constant_);
+        return {moves ? candidates_[i][0].engine : nullptr,
+                {},
+                with_layouts(problem, view_layouts(i)),
+                0,
+                true};
     }
 
     void tell_passed_over() {
@@ -500,7 +632,9 @@ class Chooser {
     std::vector<std::vector<std::pair<std::size_t, std::size_t>>>
         readers_;  ///< by ValueId: node, operand
     std::map<ValueId, int> plain_readers_, free_readers_;
-    std::map<ValueId, const Layout*> wanted_strides_;
+    ValueLayouts wanted_strides_;
+    StridedViews views_;
+    ProblemMap<bool> lists_;  ///< by problem: whether an engine lists strided layouts
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
     ProblemMap<std::size_t> found_;  ///< by problem: a node whose candidates are those of any

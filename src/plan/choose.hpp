@@ -30,12 +30,16 @@ struct ProblemHash {
 template <typename Value>
 using ProblemMap = std::unordered_map<Problem, Value, ProblemHash, SameProblem>;
 
-/// The engine chosen for a node. Nodes of view operators have none.
+/// The engine chosen for a node. Nodes of view operators have none, and no problem unless
+/// `is_view`.
 struct Choice {
     const Engine* engine = nullptr;
     Tuning tuning;
     Problem problem;     ///< with its layouts set
     double seconds = 0;  ///< measured or estimated
+    /// Whether the node launches nothing: its operands are one memory in the problem's layouts
+    /// (plan/strided_views.hpp).
+    bool is_view = false;
 };
 
 /// The problem that a node is on a device, with all layouts plain. `constant` is indexed by

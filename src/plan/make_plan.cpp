@@ -55,8 +55,7 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         if (schedule.native[i] < 0) continue;
         const int plain = schedule.find(static_cast<ValueId>(i), Layout::plain());
-        if (plain >= 0)
-            plan.places[i] = schedule.stored[static_cast<std::size_t>(schedule.root(plain))].place;
+        if (plain >= 0) plan.places[i] = schedule.place(plain);
     }
 }
 

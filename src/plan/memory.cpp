@@ -212,11 +212,13 @@ class MemoryPlanner {
                                    stored(item.reads[static_cast<std::size_t>(input)]).layout ==
                                        stored(made).layout;
                 if (kept[static_cast<std::size_t>(from)]) continue;
-                // If an operand is only a part of that memory, the kernel would read elements at
-                // other positions than it writes.
+                // If an operand is only a part of that memory, or lies there in other strides, the
+                // kernel would read elements at other positions than it writes.
                 const bool in_part =
                     std::any_of(item.reads.begin(), item.reads.end(), [&](int read) {
-                        return schedule_.root(read) == from && stored(read).bytes != source.bytes;
+                        return schedule_.root(read) == from &&
+                               (stored(read).bytes != source.bytes ||
+                                !(stored(read).layout == stored(made).layout));
                     });
                 const bool twice = std::find(taken.begin(), taken.end(), from) != taken.end();
                 // An input that setup makes is needed again in the next run.

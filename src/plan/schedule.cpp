@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "engine/copy_engines.hpp"
 #include "graph/operator.hpp"
 
 #include <algorithm>
@@ -15,6 +16,16 @@ int Schedule::root(int id) const {
     while (stored[static_cast<std::size_t>(id)].alias >= 0)
         id = stored[static_cast<std::size_t>(id)].alias;
     return id;
+}
+
+Place Schedule::place(int id) const {
+    std::uint64_t offset = 0;
+    for (; stored[static_cast<std::size_t>(id)].alias >= 0;
+         id = stored[static_cast<std::size_t>(id)].alias)
+        offset += stored[static_cast<std::size_t>(id)].alias_offset;
+    Place place = stored[static_cast<std::size_t>(id)].place;
+    place.offset += offset;
+    return place;
 }
 
 int Schedule::find(ValueId value, const Layout& layout) const {
@@ -167,21 +178,48 @@ class Scheduler {
         for (const int read : run_[found->second].reads) advance(read, part);
     }
 
+    /// A result that is the input's memory from `offset` bytes on.
+    void add_view(const Node& node, const Layout& from, const Layout& to, std::uint64_t offset) {
+        const int read = in_layout(node.inputs[0], from, node.part, nullptr);
+        const int made = add_home(node.outputs[0], to);
+        schedule_.stored[static_cast<std::size_t>(made)].alias = read;
+        schedule_.stored[static_cast<std::size_t>(made)].alias_offset = offset;
+    }
+
+    /// Concat: its inputs are parts of its result's memory.
+    void add_parts(const Node& node, const Choice& choice, const std::vector<StridedCopy>& copies) {
+        std::vector<int> parts;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k)
+            parts.push_back(schedule_.root(
+                in_layout(node.inputs[k], choice.problem.inputs[k].layout, node.part, nullptr)));
+        const int whole = add_home(node.outputs[0], choice.problem.outputs[0].layout);
+        for (std::size_t k = 0; k < parts.size(); ++k) {
+            Stored& part = schedule_.stored[static_cast<std::size_t>(parts[k])];
+            part.alias = whole;
+            part.alias_offset =
+                static_cast<std::uint64_t>(copies[k].y_offset) * copies[k].element_bytes;
+        }
+    }
+
+    /// A node that moves elements, or shows them in another shape, to where they are.
+    void add_strided_view(const Node& node, const Choice& choice) {
+        const Layout &from = choice.problem.inputs[0].layout,
+                     &to = choice.problem.outputs[0].layout;
+        if (choice.engine == nullptr) return add_view(node, from, to, 0);
+        const std::vector<StridedCopy> copies = moves_of(*choice.engine, choice.problem);
+        if (copies.size() > 1) return add_parts(node, choice, copies);
+        add_view(node, from, to,
+                 static_cast<std::uint64_t>(copies[0].x_offset) * copies[0].element_bytes);
+    }
+
     void add_node(std::size_t index) {
         const Node& node = graph_.nodes[index];
-        if (node.op->is_view()) {
-            const int from = in_layout(node.inputs[0], Layout::plain(), node.part, nullptr);
-            const int to = add_home(node.outputs[0], Layout::plain());
-            schedule_.stored[static_cast<std::size_t>(to)].alias = from;
-            return;
-        }
         const Choice& choice = choices_[index];
+        if (choice.is_view) return add_strided_view(node, choice);
+        if (node.op->is_view()) return add_view(node, Layout::plain(), Layout::plain(), 0);
         if (is_beginning(node, choice)) {
             const Layout& layout = choice.problem.outputs[0].layout;
-            const int from = in_layout(node.inputs[0], layout, node.part, nullptr);
-            const int to = add_home(node.outputs[0], layout);
-            schedule_.stored[static_cast<std::size_t>(to)].alias = from;
-            return;
+            return add_view(node, layout, layout, 0);
         }
         Item item;
         item.choice = static_cast<int>(index);

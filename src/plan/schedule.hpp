@@ -19,6 +19,7 @@ struct Stored {
     Layout layout;
     std::uint64_t bytes = 0;
     int alias = -1;                  ///< another Stored whose memory it shares
+    std::uint64_t alias_offset = 0;  ///< bytes from where that begins
     int first = 1 << 30, last = -1;  ///< of an alias root: its lifetime in the schedule
     Place place;                     ///< of an alias root
     std::string content = {};        ///< of what setup makes, with PlanOptions::kept: how
@@ -43,6 +44,8 @@ struct Schedule {
     std::map<ValueId, int>
         results;  ///< by graph output and gradient: the Stored that the caller gets
     int root(int id) const;
+    /// Where it begins, when its root has a place.
+    Place place(int id) const;
     /// The Stored of a value in this layout, or -1.
     int find(ValueId value, const Layout& layout) const;
     std::map<std::pair<ValueId, std::string>, int> converted;

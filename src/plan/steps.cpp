@@ -66,7 +66,7 @@ Step StepBuilder::build(const Item& item) {
 }
 
 void StepBuilder::add_operand(Step& step, int id) const {
-    step.operands.push_back(stored(schedule_.root(id)).place);
+    step.operands.push_back(schedule_.place(id));
     step.bytes += static_cast<double>(bytes_of(id));
 }
 
@@ -74,8 +74,7 @@ void StepBuilder::build_node(const Item& item, Step& step) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
     const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
     step.fused = node.fused;
-    for (int id : item.writes)
-        step.written.emplace_back(stored(schedule_.root(id)).place, bytes_of(id));
+    for (int id : item.writes) step.written.emplace_back(schedule_.place(id), bytes_of(id));
     step.written_dtype = graph_.spec(node.outputs[0]).dtype;
     std::vector<TensorSpec> inputs, outputs;
     for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
