@@ -255,6 +255,13 @@ compare(lambda q, k, v: attention(q, k, v, is_causal=True, scale=0.3), q, k, v)
 compare(lambda q, k, v: attention(q, k[:, :2], v[:, :2], enable_gqa=True), q, k, v)
 turned = [x.transpose(1, 2) for x in (q, k, v)]
 compare(lambda *given: attention(*(x.transpose(1, 2) for x in given)), *turned)
+# Heads in the rows of one projection: the result, and the gradients, are put down in the same way.
+packed = torch.randn(2, 60, 3, 6, 8)
+compare(lambda x: attention(*x.transpose(1, 3).unbind(2), is_causal=True).transpose(1, 2), packed)
+heads = [x.requires_grad_() for x in packed.ocl().transpose(1, 3).detach().unbind(2)]
+y = attention(*heads)
+made = [y, *torch.autograd.grad(y, heads, torch.ones_like(y))]
+print("in rows:", all(x.transpose(1, 2).is_contiguous() for x in made))
 compare(lambda q, k, v: attention(q.half(), k.half(), v.half()).float(), q, k, v, tolerance=3e-2)
 mask = torch.rand(70, 50) > 0.5
 mask[3] = False  # a row without positions is 0
@@ -296,6 +303,7 @@ def test_attention_of_gpus() -> None:
     """On a GPU it is one operator of dlprim's; on CPUs PyTorch's products keep what backward needs."""
     printed = run(FUSED, DLPRIM_TRAITS="wide_vectors=0")
     assert printed.count("_scaled_dot_product_fused_attention_overrideable") == 2 and "{}" in printed
+    assert "in rows: True" in printed
     assert "_scaled_dot_product_attention_math" in run(FUSED)
 
 

@@ -14,6 +14,8 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace dlprim_torch {
 namespace {
@@ -192,6 +194,16 @@ dp::ops::CallOptions with_keys(dp::ops::CallOptions how, double dropout, const a
     return how;
 }
 
+/// A new tensor of heads [..., heads, length, features] in the order in which `like` lies. Where
+/// that has heads in the rows of a projection, the next projection reads the new one without a
+/// copy.
+at::Tensor heads_like(const at::Tensor& like, std::vector<std::int64_t> sizes) {
+    const auto dims = static_cast<std::size_t>(like.dim());
+    if (dims < 3 || like.stride(-3) >= like.stride(-2)) return at::empty(sizes, like.options());
+    std::swap(sizes[dims - 3], sizes[dims - 2]);
+    return at::empty(sizes, like.options()).transpose(-3, -2);
+}
+
 using Fused = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt,
                          at::Tensor, at::Tensor, at::Tensor>;
 
@@ -203,7 +215,7 @@ Fused fused_attention(const at::Tensor& query, const at::Tensor& key, const at::
     const c10::DeviceGuard guard(query.device());
     std::vector<std::int64_t> sizes = query.sizes().vec();
     sizes.back() = value.size(-1);
-    const at::Tensor out = at::empty(sizes, query.options());
+    const at::Tensor out = heads_like(query, sizes);
     const at::Tensor none = at::empty({0}, query.options().dtype(at::kFloat));
     at::Tensor seed = none, step = none;
     if (dropout > 0) std::tie(seed, step) = drawn_keys(query);
@@ -227,11 +239,18 @@ Four fused_attention_backward(const at::Tensor& dy, const at::Tensor& query, con
     dp::ops::CallOptions how = with_keys(in_precision_of(query), dropout, seed, step);
     const std::vector<dp::Tensor> inputs = views_of(query, key, value, mask);
     how.wanted.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(inputs.size()));
+    std::array<at::Tensor, 4> gradients;
+    how.out.resize(inputs.size());
+    for (std::size_t i = 0; const at::Tensor* const given : {&query, &key, &value}) {
+        const at::Tensor place = heads_like(*given, given->sizes().vec());
+        if (wanted[i] && !place.is_contiguous()) how.out[i] = view_of(gradients[i] = place);
+        ++i;
+    }
     const std::vector<dp::Tensor> made = gradients_of(
         attention_of(query, key, dropout, is_causal, scale), inputs, {}, {view_of(dy)}, how);
-    std::array<at::Tensor, 4> gradients;
     for (std::size_t i = 0; i < made.size(); ++i)
-        if (wanted[i] && made[i].defined()) gradients[i] = new_tensor(made[i], query.device());
+        if (wanted[i] && made[i].defined() && !gradients[i].defined())
+            gradients[i] = new_tensor(made[i], query.device());
     return {gradients[0], gradients[1], gradients[2], gradients[3]};
 }
 
