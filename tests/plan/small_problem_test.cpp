@@ -53,6 +53,22 @@ std::optional<Problem> smaller(const Problem& problem, bool cuts_dimensions = tr
 
 }  // namespace
 
+TEST_CASE("strided operands of a smaller problem lie within each other as in the given one") {
+    class AsGiven : public AnyProblem {
+      public:
+        std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+            return {{{problem.inputs[0].layout, problem.inputs[1].layout}, {Layout::plain()}}};
+        }
+    };
+    Problem problem = inner_product(64, 20, 30);
+    problem.inputs[0].layout = Layout::strided({1, 128}, true);  // transposed, with gaps
+    const auto small = smaller_problem(Traits{}, AsGiven(), problem, {}, true, any);
+    REQUIRE(small);
+    CHECK(small->inputs[0].layout == Layout::strided({1, 2}, true));
+    CHECK(small->inputs[1].layout.is_plain());
+    CHECK_FALSE(smaller(problem));  // its engine takes plain operands only
+}
+
 TEST_CASE("a smaller problem has two samples") {
     const auto small = smaller(inner_product(64, 20, 30));
     REQUIRE(small);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Heads that attention reads and writes where projections have them: no Transpose, Slice or Concat
 // is launched around it, and results are those of the plan that launches them.
+#include "base/text.hpp"
+#include "engine/engine.hpp"
+#include "graph/operator.hpp"
 #include "net/support.hpp"
 
 #include <algorithm>
@@ -196,7 +199,47 @@ void compare(const Context& device, Layer layer, Mode mode,
     }
 }
 
+/// An engine that takes operands as they lie and cannot be built.
+class Broken : public Engine {
+  public:
+    std::string_view name() const override { return "attention.broken"; }
+    std::string_view op() const override { return "AttentionForward"; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem&) const override {
+        return builds < 0 ? Verdict::no("it is not under test") : Verdict::yes();
+    }
+    double estimate(const Traits&, const Problem&, const Tuning&) const override { return 0; }
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice = LayoutChoice::all(problem);
+        for (std::size_t i = 0; i < 3; ++i) choice.inputs[i] = problem.inputs[i].layout;
+        choice.outputs[0] = problem.outputs[0].layout;
+        return {choice};
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        builds += problem.inputs[0].layout.is_strided() && problem.outputs[0].layout.is_strided();
+        fail(ErrorKind::build, "the broken engine does not build");
+    }
+    static inline int builds = -1;
+};
+
 }  // namespace
+
+TEST_CASE("Where an engine fails on strided heads, the moves are launched again") {
+    OperatorRegistry::instance();  // registers the others
+    EngineRegistry::instance().add_first(std::make_unique<Broken>());
+    const Context host("cpu");
+    Broken::builds = 0;
+    Net broken = made(host, {}, Mode::inference, true, {{"AttentionForward", "attention.broken"}});
+    Net whole = made(host, {}, Mode::inference, false, {});
+    broken.forward();
+    whole.forward();
+    CHECK(Broken::builds == 1);
+    CHECK(moves(broken).size() >= 4);
+    check_close(values_of<float>(broken.output("sum")),
+                doubles(values_of<float>(whole.output("sum"))), 1e-5);
+    Broken::builds = -1;
+}
 
 TEST_CASE("On an H200 no launch moves heads") {
     const Context h200("file:" +
