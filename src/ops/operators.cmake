@@ -3,6 +3,7 @@
 # folder and its line here.
 set(DLPRIM_OPERATORS
     pointwise
+    pointwise_rows
     matmul
     matmul_add
     inner_product

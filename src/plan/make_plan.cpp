@@ -26,6 +26,7 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 
@@ -163,6 +164,10 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     WholeNodes whole(device);
     fit.whole_pays = [&](const Graph& g, const Node& node) { return whole.pays(g, node); };
     fit.fused_node_pays = [&](const Graph& g, const Node& node) { return fused.pays(g, node); };
+    if (!device.is_host())
+        fit.joined_rows_run = [&](const Graph& g, const Node& node) {
+            return std::isfinite(least_seconds(device, g, node, {}));
+        };
     if (stores_narrow(device.traits()))
         fit.least_seconds = [&](const Graph& g, const Node& node) {
             if (constant.size() != g.values.size()) constant = constant_values(g);

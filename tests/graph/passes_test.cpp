@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <functional>
 
 using namespace dlprim;
 
@@ -171,6 +172,60 @@ TEST_CASE("a view that undoes another is the value before it, unless it is an ou
     join_views(graph);
     CHECK(nodes_of(graph, "TestRelu").at(0)->inputs[0] == linear);
     CHECK(graph.value(graph.outputs[1].first).name == "again:0");
+}
+
+namespace {
+
+/// The mean of each row of x [64, 96], and x less that; `others` of a value for each row, beside.
+Graph rows_graph(const std::function<ValueId(Graph&, ValueId mean)>& others) {
+    register_once();
+    Graph graph;
+    const ValueId x = add_value(graph, "x", Shape{64, 96}, Role::input);
+    const ValueId mean = graph.pointwise1("mean", "y0 = mean[1](x0)", {x});
+    const ValueId other = others(graph, mean);
+    graph.outputs.emplace_back(graph.pointwise1("rest", "y0 = x0 - x1 - x2", {x, mean, other}),
+                               "y");
+    return graph;
+}
+
+void join(Graph& graph, bool runs = true) {
+    join_rows(graph, Traits(), [=](const Graph&, const Node&) { return runs; });
+}
+
+}  // namespace
+
+TEST_CASE("nodes that reduce rows and go on in them become one node") {
+    Graph graph = rows_graph(
+        [](Graph& g, ValueId mean) { return g.pointwise1("square", "y0 = x0 * x0", {mean}); });
+    join(graph, false);
+    CHECK(nodes_of(graph, "Pointwise").size() == 3);
+    CHECK(nodes_of(graph, "PointwiseRows").empty());
+    join(graph);
+    CHECK(nodes_of(graph, "Pointwise").empty());
+    REQUIRE(nodes_of(graph, "PointwiseRows").size() == 1);
+    const Node& joined = *nodes_of(graph, "PointwiseRows")[0];
+    CHECK(joined.name == "rest");
+    CHECK(joined.fused == std::vector<std::string>{"mean", "square"});
+    CHECK(joined.outputs.size() == 1);
+}
+
+TEST_CASE("values of rows that others read are results of the joined node") {
+    Graph graph = rows_graph([](Graph& g, ValueId mean) {
+        g.outputs.emplace_back(g.add1("TestRelu", "relu", {mean}), "z");
+        return mean;
+    });
+    join(graph);
+    REQUIRE(nodes_of(graph, "PointwiseRows").size() == 1);
+    CHECK(nodes_of(graph, "PointwiseRows")[0]->outputs.size() == 2);
+    REQUIRE(nodes_of(graph, "TestRelu").size() == 1);
+}
+
+TEST_CASE("nodes stay apart where another one needs the first and makes something for the last") {
+    Graph graph =
+        rows_graph([](Graph& g, ValueId mean) { return g.add1("TestRelu", "relu", {mean}); });
+    join(graph);
+    CHECK(nodes_of(graph, "PointwiseRows").empty());
+    CHECK(nodes_of(graph, "Pointwise").size() == 2);
 }
 
 TEST_CASE("products of bytes and of their differences are marked, others are not") {

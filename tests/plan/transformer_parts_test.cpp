@@ -83,6 +83,24 @@ TEST_CASE("A gate behind a product is one launch forward and one backward") {
     CHECK(launches(planned(text, Mode::training), "gate") == 2);
 }
 
+TEST_CASE("Norms and softmax are one launch over their rows forward and one backward") {
+    const auto text = [](const std::string& type, const std::string& options) {
+        return one(R"({"name": "rows", "type": ")" + type + R"(", "inputs": ["x"],
+                       "outputs": ["y"], "options": )" +
+                   options + "}");
+    };
+    for (const std::string type : {"LayerNorm", "RMSNorm"}) {
+        INFO(type);
+        const std::string norm = text(type, R"({"normalized_shape": [64]})");
+        CHECK(launches(planned(norm, Mode::inference), "rows") == 1);
+        // The parameters' gradients are sums over all rows, by two more.
+        CHECK(launches(planned(norm, Mode::training), "rows") == 3);
+    }
+    const std::string softmax = text("Softmax", R"({"axis": 3})");
+    CHECK(launches(planned(softmax, Mode::inference), "rows") == 1);
+    CHECK(launches(planned(softmax, Mode::training), "rows") == 2);
+}
+
 TEST_CASE("The loss of a language model's last product does not hold all logits") {
     constexpr std::uint64_t logits = std::uint64_t{8192} * 50257 * 4;
     const std::uint64_t whole = planned(head(true), Mode::training).planned_peak_bytes(),

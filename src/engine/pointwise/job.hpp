@@ -39,7 +39,7 @@ struct JobInput {
 };
 
 struct JobOutput {
-    int operand = 0;
+    int operand = 0;  ///< -1: none, the value stays in the kernel (row_program.hpp)
     Output::Kind kind = Output::Kind::elementwise;
     int value = 0;  ///< the instruction of the tape
     int klass = 0;

@@ -21,6 +21,7 @@ struct Signature {
 
 void add_output(Signature& signature, const KernelText& kernel, std::size_t k) {
     const JobOutput& out = kernel.job.outputs[k];
+    if (out.operand < 0) return;  // it stays in the kernel
     if (kernel.results != Results::partial || !out.reduces())
         signature.tensor(cat("y", k), kernel_type(out.dtype));
     if (kernel.results == Results::final || !out.reduces()) return;

@@ -3,6 +3,7 @@
 #include "engine/pointwise/stages.hpp"
 
 #include "base/text.hpp"
+#include "engine/pointwise/row_kernel.hpp"
 
 #include <algorithm>
 #include <map>
@@ -67,7 +68,8 @@ void bind_outputs(KernelCall& call, const Job& job, const Generated& made, int w
         }
     }
     for (std::size_t k = 0; k < job.outputs.size(); ++k)
-        if (made.results != Results::partial || !job.outputs[k].reduces())
+        if (job.outputs[k].operand >= 0 &&
+            (made.results != Results::partial || !job.outputs[k].reduces()))
             call.tensor(cat("y", k), job.outputs[k].operand, size_of(job.outputs[k].dtype));
 }
 
@@ -212,6 +214,11 @@ void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Jo
         for (JobInput& input : second.inputs) input.operand = workspace;
         add_stage(launch, context, second, generate(second, device, style, 1, true), workspace);
     }
+}
+
+void add_rows(KernelLaunch& launch, ContextImpl& context, const RowJob& rows, Style style) {
+    if (rows.rows() * rows.columns() == 0) return;
+    add_stage(launch, context, rows.job, row_kernel(rows, context.traits(), style), -1);
 }
 
 }  // namespace dlprim::pointwise

@@ -4,6 +4,7 @@
 
 #include "engine/launch.hpp"
 #include "engine/pointwise/kernels.hpp"
+#include "engine/pointwise/row_program.hpp"
 
 namespace dlprim::pointwise {
 
@@ -13,5 +14,7 @@ std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& devic
 /// workspace operand.
 void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
                 const Traits& device, Style style, int workspace);
+/// Compiles and adds the kernel of a program over rows.
+void add_rows(KernelLaunch& launch, ContextImpl& context, const RowJob& rows, Style style);
 
 }  // namespace dlprim::pointwise

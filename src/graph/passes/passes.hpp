@@ -96,8 +96,13 @@ bool recompute_pointwise(Graph& graph, const Traits& device);
 /// value in float and all others unchanged. Values of fewer than `least` elements are not changed.
 /// Neither are parameters and what depends on them alone, their gradients, values that are visible
 /// outside the graph, and statistics, which are values much smaller than what they are made from.
-/// This pass must be the last, because others expect float.
+/// Passes that expect float come before it.
 void lower_precision(Graph& graph, std::int64_t least, double cost,
                      const std::function<double(const Graph&, const Node&)>& seconds);
+
+/// Joins Pointwise nodes that reduce rows with those that go on with the results in the same rows,
+/// where the device `runs` the joined node. The nodes may read and write 16 bits.
+void join_rows(Graph& graph, const Traits& device,
+               const std::function<bool(const Graph&, const Node&)>& runs);
 
 }  // namespace dlprim

@@ -59,6 +59,8 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     }
     if (options.least_seconds)
         lower_precision(graph, options.least_narrow, options.narrow_cost, options.least_seconds);
+    if (options.fuse && options.joined_rows_run)
+        join_rows(graph, options.device, options.joined_rows_run);
 }
 
 }  // namespace dlprim
