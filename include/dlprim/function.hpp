@@ -13,9 +13,9 @@
 //   const std::vector<dp::Tensor> y = f({x, w});
 //
 // The text is a network's (docs/json.md). Beside the operators listed there it may name those of
-// eager calls (dlprim/op_options.hpp), such as SoftmaxBackward, and BatchNormTraining,
-// EmbeddingBackward, Convolution2DBackwardData and Convolution2DBackwardFilter. Losses mean nothing
-// here.
+// eager calls (dlprim/op_options.hpp), such as SoftmaxBackward, and AttentionForward,
+// AttentionBackward, BatchNormTraining, EmbeddingBackward, Convolution2DBackwardData and
+// Convolution2DBackwardFilter. Losses mean nothing here.
 //
 // Ownership: a function owns its plans, of which there is one for each set of shapes and layouts of
 // inputs, made at the first call. They lie in the context's cache of eager calls, which drops those

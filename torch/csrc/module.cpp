@@ -98,6 +98,19 @@ void manual_seed(int device, std::uint64_t seed) {
     own.set_current_seed(seed);
 }
 
+/// The seed and the step of the next call that draws random numbers, [1] each, for `count` calls
+/// with steps that count up.
+std::vector<at::Tensor> draw_keys(int device, int count) {
+    const auto [seed, step] = draw(std::nullopt, device);
+    for (int i = 1; i < count; ++i) draw(std::nullopt, device);
+    const at::TensorOptions options = at::TensorOptions(at::kLong).device(
+        at::kPrivateUse1, static_cast<c10::DeviceIndex>(device));
+    std::vector<at::Tensor> keys;
+    for (const std::uint64_t key : {seed, step})
+        keys.push_back(at::full({1}, static_cast<std::int64_t>(key), options));
+    return keys;
+}
+
 c10::intrusive_ptr<c10d::Backend> distributed_backend(const c10::intrusive_ptr<c10d::Backend>& gloo,
                                                       std::int64_t timeout_ms) {
     return c10::make_intrusive<OclBackend>(gloo, std::chrono::milliseconds(timeout_ms));
@@ -143,8 +156,8 @@ c10::IValue argument_of(const c10::Argument& argument, const py::kwargs& given) 
 }
 
 /// The Pointwise operators of a call of aten's overload with named arguments; none where no row
-/// serves it. Tensors among the arguments come back as inputs. Where there is a second operator, the
-/// tensor behind it stands for the first one's result.
+/// serves it. Tensors among the arguments come back as inputs. Where there is a second operator,
+/// the tensor behind it stands for the first one's result.
 py::list row_programs(const std::string& name, const std::string& overload, std::int64_t numel,
                       const py::kwargs& arguments) {
     py::list made;
@@ -197,6 +210,7 @@ PYBIND11_MODULE(_C, m) {
     m.def("seed", [](int device) { return at::Generator(default_generator(device)).seed(); });
     m.def("rng_state", &rng_state);
     m.def("set_rng_state", &set_rng_state);
+    m.def("draw_keys", &draw_keys, no_gil);
     m.def("fallback_counts", &fallback_counts);
     m.def("reset_fallback_counts", &reset_fallback_counts);
     m.def("fallback_mode", &fallback_mode);

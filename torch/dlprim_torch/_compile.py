@@ -26,6 +26,14 @@ log = logging.getLogger(__name__)  # shown by TORCH_LOGS=+dlprim_torch._compile
 
 MOST_SHAPES = 64  # for which one graph with open sizes is kept
 
+ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward.default
+
+# What draws random numbers and has a form that draws those of eager calls.
+DRAWN = {
+    torch.ops.aten.native_dropout.default,
+    torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default,
+}
+
 # What only shows a tensor in another way. It costs nothing eagerly, and would be a copy as a function's result.
 VIEWS = {
     getattr(getattr(torch.ops.aten, name), overload)
@@ -60,7 +68,19 @@ def backend(
         bw_compiler=compile_backward,
         inference_compiler=compile_inference,
         decompositions=decompositions(),
+        partition_fn=forward_and_backward,
     )(module, examples)
+
+
+def forward_and_backward(joint: GraphModule, inputs: Any, **options: Any) -> Any:
+    """AOTAutograd's two graphs. Keys of attention that drops nothing are not saved between them."""
+    from torch._functorch.partitioners import default_partition
+
+    for node in joint.graph.nodes:
+        if node.target is ATTENTION_BACKWARD and node.args[12] == 0:
+            node.update_arg(14, node.args[1])  # the query, which nobody reads there
+            node.update_arg(15, node.args[1])
+    return default_partition(joint, inputs, **options)
 
 
 def compile_forward(module: GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
@@ -158,10 +178,14 @@ def in_regions(module: GraphModule, constants: set[Node], training: bool) -> Cal
     names = {node.name for node in constants}
     eager = show_results(module)
     lacking = without_form(module) | eager
+    parts = partitions(module, lacking)
+    drawn = {node for node in module.graph.nodes if is_drawn(node)}
+    if not any(drawn <= part.keys() for part in parts):  # regions would not draw in the order of eager calls
+        lacking |= drawn | {user for node in drawn for user in node.users if user.target is operator.getitem}
+        parts = runs(module, lacking)
     for name in sorted({str(node.target) for node in lacking - eager if node.target is not operator.getitem}):
         log.info("%s has no form in a network and runs eagerly", name)
         note_eager(name)
-    parts = partitions(module, lacking)
     fused = fuse_by_partitions(module, parts, prefix="region", always_return_tuple=True)
     for name, child in list(fused.named_children()):
         if name.startswith("region") and isinstance(child, GraphModule):
@@ -192,6 +216,17 @@ def partitions(module: GraphModule, lacking: set[Node]) -> list[dict[Node, int |
         allows_single_node_partition=True,
     )
     return [part.nodes for part in partitioner.propose_partitions()]
+
+
+def runs(module: GraphModule, lacking: set[Node]) -> list[dict[Node, int | None]]:
+    """The nodes with forms, in parts that leave all nodes in the order of the graph."""
+    parts: list[dict[Node, int | None]] = [{}]
+    for node in module.graph.nodes:
+        if node.op == "call_function" and node not in lacking:
+            parts[-1][node] = None
+        elif node.op == "call_function" and parts[-1]:
+            parts.append({})
+    return [part for part in parts if part]
 
 
 def returns_to(supported: Sequence[Node], lacking: set[Node]) -> bool:
@@ -235,7 +270,7 @@ def show_results(module: GraphModule) -> set[Node]:
 
 def without_form(module: GraphModule) -> set[Node]:
     """The nodes that a region cannot have."""
-    builder = Builder(module, {}, {})
+    builder = Builder(module, {}, {}, keyed=True)
     found = set()
     for node in module.graph.nodes:
         if node.op in ("placeholder", "output"):
@@ -284,12 +319,20 @@ def is_of_device(node: Node) -> bool:
     )
 
 
+def is_drawn(node: Node) -> bool:
+    """Whether a call draws random numbers. Attention says so also where it drops nothing."""
+    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    given = {**dict(zip((x.name for x in node.target._schema.arguments), node.args, strict=False)), **node.kwargs}
+    return bool(given.get("dropout_p", 0) != 0) if "attention" in str(node.target) else True
+
+
 def is_bound_to_order(node: Node) -> bool:
-    """Whether a call draws random numbers or writes to its arguments."""
+    """Whether a call draws random numbers in a way of its own, or writes to its arguments."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return True
-    return torch.Tag.nondeterministic_seeded in target.tags or target._schema.is_mutable
+    return (is_drawn(node) and target not in DRAWN) or target._schema.is_mutable
 
 
 class Region(torch.nn.Module):
@@ -307,7 +350,8 @@ class Region(torch.nn.Module):
 
     def plan(self, constants: Sequence[int], training: bool) -> None:
         """Makes the function."""
-        network = graph_of(self.module)
+        network = graph_of(self.module, keyed=True)
+        self.draws = network.draws
         self.places = [i for i, name in enumerate(network.inputs) if name]
         results = results_of(self.module)
         self.traced = [node.meta["val"] for node in results]
@@ -317,8 +361,9 @@ class Region(torch.nn.Module):
             node.meta.get("val") for node in self.module.graph.nodes if node.op in ("placeholder", "call_function")
         ]
         device = next(x.device for x in leaves(values) if x.device.type == "ocl")
+        self.device = device.index or 0
         self.function = _state.module().Function(
-            device.index or 0,
+            self.device,
             json.dumps(network.config),
             "A region of torch.compile",
             [network.inputs[i] for i in constants if network.inputs[i]],
@@ -339,19 +384,25 @@ class Region(torch.nn.Module):
     def forward(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.function is None:
             return tuple(self.module(*inputs))
+        before = _state.module().rng_state(self.device) if self.draws and not self.proven else None
         try:
             made = self.planned(inputs)
         except RuntimeError as error:
             if self.proven:
                 raise
             self.give_up(error)
+            if before is not None:
+                _state.module().set_rng_state(self.device, before)
             return tuple(self.module(*inputs))
         self.proven = True
         return made
 
     def planned(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The function's results, with the types, shapes and strides that were traced."""
-        made = self.function([inputs[i] for i in self.places])
+        given = [inputs[i] for i in self.places]
+        if self.draws:
+            given += _state.module().draw_keys(self.device, self.draws)
+        made = self.function(given)
         return [as_traced(*row) for row in zip(made, self.traced, self.strides, strict=True)]
 
 

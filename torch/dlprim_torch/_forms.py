@@ -469,7 +469,19 @@ def group_norm(b: Builder, input: Node, weight: Node | None, bias: Node | None, 
 
 @form("native_dropout.default")
 def dropout(b: Builder, input: Node, p: float, train: bool | None) -> Any:
+    if b.keyed:
+        return keyed_dropout(b, input, p if train is not False else 0)
     return [b.layer("Dropout", [input], {"p": float(p)}) if train is not False else b.tensor(input), None]
+
+
+def keyed_dropout(b: Builder, x: Node, p: float) -> Any:
+    """The result and the mask of an eager call, which draws where there is something to choose."""
+    dtypes = [b.dtype(b.value(x).dtype), "bool"]
+    if p in (0, 1):
+        return b.layer("Pointwise", [x], {"code": f"y0 = x0 * {1 - p}; y1 = {1 - p}", "dtypes": dtypes}, results=2)
+    code = "y1 = uniform(x1, x2, 0) >= p0; y0 = y1 ? x0 * p1 : 0"
+    options = {"code": code, "scalars": [float(p), 1 / (1 - p)], "dtypes": dtypes}
+    return b.layer("Pointwise", [x, *b.draw()], options, results=2)
 
 
 @form("dropout.default")

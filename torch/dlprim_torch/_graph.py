@@ -53,6 +53,7 @@ class Network(NamedTuple):
     inputs: list[str]
     outputs: list[str]
     parameters: dict[str, torch.Tensor]
+    draws: int
 
 
 class NoForm(NotImplementedError):
@@ -68,6 +69,7 @@ def graph_of(
     examples: Sequence[object] | None = None,
     parameters: Mapping[str, torch.Tensor] | None = None,
     names: Mapping[str, str] | None = None,
+    keyed: bool = False,
 ) -> Network:
     """The network of a functional graph of ATen operators, as torch.export and AOTAutograd give it.
 
@@ -85,6 +87,9 @@ def graph_of(
 
     `names`: what placeholders are called in the network, such as "layer1.0.conv1.weight"; others keep `node.name`.
 
+    `keyed`: whether random numbers are those of eager calls. The network then has two more inputs, int64 [1] each: the
+    seed, and the step of the first call that draws. False: layers such as Dropout draw their own.
+
     The result:
     - `config`: the object of docs/json.md, {"inputs", "outputs", "operators"}, which json.dumps takes.
     - `inputs`: a name for each placeholder that is no parameter, in their order. Sizes (SymInt) and None have the name
@@ -93,10 +98,11 @@ def graph_of(
       name comes twice, and none is an input: such outputs are copies.
     - `parameters`: the tensors that config's operators have as parameters, by their names there. Those of the caller
       are passed on as they are, on their device.
+    - `draws`: how many eager calls would draw. If there are any, config's last two inputs are the seed and the step.
 
     Raises NoForm, one sentence that names the operator and where the model uses it, for what has no form in JSON.
     """
-    builder = Builder(module, parameters or {}, names or {})
+    builder = Builder(module, parameters or {}, names or {}, keyed)
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node, example in zip(placeholders, examples or (), strict=False):
         node.meta.setdefault("val", example)
@@ -147,9 +153,14 @@ class Builder:
     """The network while it grows, node by node. Forms of _forms.py ask it for names and add layers to it."""
 
     def __init__(
-        self, module: torch.fx.GraphModule, parameters: Mapping[str, torch.Tensor], names: Mapping[str, str]
+        self,
+        module: torch.fx.GraphModule,
+        parameters: Mapping[str, torch.Tensor],
+        names: Mapping[str, str],
+        keyed: bool = False,
     ) -> None:
         self.module = module
+        self.keyed = keyed
         self.given = parameters
         self.names = names
         self.parameters: dict[str, torch.Tensor] = {}
@@ -159,6 +170,7 @@ class Builder:
         self.node: torch.fx.Node  # that is being visited
         self.taken: set[str] = set()
         self.paths: set[str] = set()
+        self.keys: list[str] = []  # with draws: the seed, and the step of each
         self.moves: dict[tuple[str, str, str], str] = {}  # layers that only move elements, which views share
 
     # What there is.
@@ -320,6 +332,25 @@ class Builder:
         if dtype is not None and dtype != torch.float32:
             options["dtypes"] = self.dtype(dtype)
         return str(self.layer("Pointwise", inputs, {"code": code, **options}))
+
+    def draw(self) -> list[str]:
+        """The seed and the step of an eager call that draws random numbers, int64 [1] each."""
+        if not self.keys:
+            self.keys.append(self.unique("seed"))
+        self.keys.append(self.unique("step"))
+        return [self.keys[0], self.keys[-1]]
+
+    def later_steps(self) -> list[dict[str, Any]]:
+        """Operators that make the steps behind the first one, each one more than that before."""
+        made = []
+        for at in range(2, len(self.keys), 16):
+            names = self.keys[at : at + 16]
+            code = "; ".join(f"y{i} = x0 + {at - 1 + i}" for i in range(len(names)))
+            options = {"code": code, "dtypes": ["int64"] * len(names)}
+            made.append(
+                {"name": names[0], "type": "Pointwise", "inputs": self.keys[1:2], "outputs": names, "options": options}
+            )
+        return made
 
     def reshape(self, x: torch.fx.Node | str, before: Sizes, after: Sizes) -> str:
         """The elements of x in other sizes."""
@@ -560,13 +591,14 @@ class Builder:
         for node in self.module.graph.nodes:
             if node in live and node.op in ("call_function", "call_method", "call_module", "get_attr"):
                 self.visit(node)
-        outputs = self.outputs(set(inputs))
+        declared += [{"name": name, "shape": [1], "dtype": "int64"} for name in self.keys[:2]]
+        outputs = self.outputs({entry["name"] for entry in declared})
         config = {
             "inputs": declared,
             "outputs": [name for name in outputs if name],
-            "operators": needed(self.operators, outputs),
+            "operators": needed(self.later_steps() + self.operators, outputs),
         }
-        return Network(config, inputs, outputs, self.parameters)
+        return Network(config, inputs, outputs, self.parameters, max(len(self.keys) - 1, 0))
 
     def outputs(self, inputs: set[str]) -> list[str]:
         """The names of the graph's outputs."""

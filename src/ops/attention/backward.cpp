@@ -21,6 +21,7 @@ class Backward : public InternalOperator<BackwardOptions> {
     int outputs(const Attrs&) const override { return 3; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
+        check(attrs, inputs);
         const std::vector<Shape> shapes =
             operand_shapes(attrs, {inputs[0].shape, inputs[1].shape, inputs[2].shape});
         const Shape batch = batch_shape(shapes);
@@ -54,6 +55,25 @@ class Backward : public InternalOperator<BackwardOptions> {
                        Attrs{{"transpose_a", true}, {"alpha", parts.options().scale}}),
             graph.add1("MatMul", node.name + "/dv", {weights, rows}, Attrs{{"transpose_a", true}})};
         return true;
+    }
+
+  private:
+    /// The operands are Attention's, and what is made of its result fits that.
+    static void check(const Attrs& attrs, std::span<const TensorSpec> inputs) {
+        const std::size_t operands = operands_among(attrs, inputs.size());
+        require(operands == 6 || operands == 7, "takes q, k, v, logarithms, sums, dy, perhaps a ",
+                "mask, and with dropout a seed and a step; got ", inputs.size(), " tensors");
+        check_keys(inputs.subspan(operands));
+        std::vector<TensorSpec> given(inputs.begin(), inputs.begin() + 3);
+        if (operands > 6) given.push_back(inputs[6]);
+        const TensorSpec y =
+            OperatorRegistry::instance().get(ops::Attention::type).infer(attrs, given)[0];
+        require(inputs[5] == y, "dy ", inputs[5].shape, " must be ", name_of(y.dtype), ' ',
+                y.shape);
+        const Shape rows = rows_shape(y.shape);
+        for (const TensorSpec& each : inputs.subspan(3, 2))
+            require(each.shape == rows && is_float(each.dtype), "logarithms and sums must be ",
+                    "floats ", rows, ", got ", name_of(each.dtype), ' ', each.shape);
     }
 };
 

@@ -25,6 +25,8 @@ const dlprim::Operator& attention() {
 }
 
 bool is_read(const Graph& graph, ValueId value) {
+    const auto is_output = [&](const auto& output) { return output.first == value; };
+    if (std::any_of(graph.outputs.begin(), graph.outputs.end(), is_output)) return true;
     return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
         return !node.removed &&
                std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end();
@@ -38,10 +40,10 @@ class Forward : public InternalOperator<ForwardOptions> {
     int outputs(const Attrs&) const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
-        const TensorSpec y =
-            attention().infer(attrs, inputs.first(operands_among(attrs, inputs.size())))[0];
-        const Shape rows(y.shape.dims().first(static_cast<std::size_t>(y.shape.rank() - 1)));
-        return {y, {rows, DType::f32}};
+        const std::size_t operands = operands_among(attrs, inputs.size());
+        check_keys(inputs.subspan(operands));
+        const TensorSpec y = attention().infer(attrs, inputs.first(operands))[0];
+        return {y, {rows_shape(y.shape), DType::f32}};
     }
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                  std::span<const TensorSpec> outputs) const override {

@@ -61,6 +61,17 @@ std::size_t operands_among(const Attrs& attrs, std::size_t inputs) {
     return attrs.number("dropout_p") > 0 ? inputs - 2 : inputs;
 }
 
+void check_keys(std::span<const TensorSpec> keys) {
+    for (const TensorSpec& key : keys)
+        require(key == TensorSpec{Shape{1}, DType::i64},
+                "the seed and the step of dropout are int64 [1], got ", name_of(key.dtype), ' ',
+                key.shape);
+}
+
+Shape rows_shape(const Shape& y) {
+    return Shape(y.dims().first(static_cast<std::size_t>(y.rank() - 1)));
+}
+
 Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns) {
     std::vector<std::int64_t> dims = batch.to_vector();
     dims.push_back(rows);

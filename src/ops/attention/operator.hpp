@@ -32,6 +32,12 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
 /// these two.
 std::size_t operands_among(const Attrs& attrs, std::size_t inputs);
 
+/// Whether these are a seed and a step, or nothing. Throws Error(invalid_argument) if not.
+void check_keys(std::span<const TensorSpec> keys);
+
+/// The shape of a number for each row of y.
+Shape rows_shape(const Shape& y);
+
 /// The scores' shape [..., L, S], for q [..., L, D] and k [..., S, D].
 Shape scores_shape(const Shape& q, const Shape& k);
 

@@ -46,6 +46,8 @@ bool is_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& 
     if (type != at::kFloat && type != at::kHalf && type != at::kBFloat16) return false;
     if (defined(mask) && mask->requires_grad()) return false;
     if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0) return false;
+    // While PyTorch traces a graph, it knows the result's layout only where there is a batch.
+    if (query.dim() != 4 && query.unsafeGetTensorImpl()->is_python_dispatch()) return false;
     return is_same_but_heads(query, key) && is_same_but_heads(key, value) &&
            !shares_heads(key, value) && (enable_gqa || !shares_heads(query, key));
 }
