@@ -47,20 +47,30 @@ def export(
     """
     if loss is not None and loss not in LOSSES:
         raise ValueError(f"The loss of an exported network is one of {', '.join(LOSSES)}, not {loss!r}.")
+    args = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
+    network, output = network_of(model, args, dict(kwargs or {}), dynamic_batch)
+    write_network(network, output, loss, Path(net), Path(weights))
+
+
+def write_network(network: Network, output: list[int] | None, loss: str | None, net: Path, weights: Path) -> None:
+    """Writes both files, or none. `output`: the sizes of the first output, of which the loss is."""
     try:
         import h5py  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ImportError(
-            "dlprim_torch.export writes weights by h5py, which is not installed: pip install h5py."
-        ) from error
-    args = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
-    network, output = network_of(model, args, dict(kwargs or {}), dynamic_batch)
+        raise ImportError("dlprim_torch writes weights by h5py, which is not installed: pip install h5py.") from error
     if loss is not None:
         add_loss(network, loss, output)
-    write_json(Path(net), network.config)
-    with h5py.File(weights, "w") as file:
-        for name, tensor in network.parameters.items():
-            write_tensor(file, name, tensor.detach().cpu().contiguous())
+    parts = [path.with_name(path.name + ".part") for path in (net, weights)]
+    try:
+        write_json(parts[0], network.config)
+        with h5py.File(parts[1], "w") as file:
+            for name, tensor in network.parameters.items():
+                write_tensor(file, name, tensor.detach().cpu().contiguous())
+        for part, path in zip(parts, (net, weights), strict=True):
+            part.replace(path)
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
 
 
 def network_of(
