@@ -17,6 +17,15 @@
 // AttentionBackward, BatchNormTraining, EmbeddingBackward, Convolution2DBackwardData and
 // Convolution2DBackwardFilter. Losses mean nothing here.
 //
+// An operator with "gradients": [0, 2] makes, in place of its results, the gradients of these of
+// its inputs and parameters. Its inputs are the operator's, its parameters, and the gradient of its
+// first result:
+//
+//   {"name": "g", "type": "GroupNorm", "inputs": ["x", "weight", "bias", "dy"],
+//    "outputs": ["dx", "dweight", "dbias"], "options": {"num_groups": 2}, "gradients": [0, 1, 2]}
+//
+// What it needs of the results it computes again.
+//
 // Ownership: a function owns its plans, of which there is one for each set of shapes and layouts of
 // inputs, made at the first call. They lie in the context's cache of eager calls, which drops those
 // that were used least recently, and end with the function. It owns no parameters.

@@ -110,14 +110,18 @@ NetDescription::Output read_output(const JsonView& view) {
 
 NetDescription::Op read_operator(const JsonView& view) {
     NetDescription::Op op;
-    view.object({"name", "type", "inputs", "outputs", "options", "params", "frozen", "recompute",
-                 "device", "engine", "precision"});
+    view.object({"name", "type", "inputs", "outputs", "options", "gradients", "params", "frozen",
+                 "recompute", "device", "engine", "precision"});
     op.name = view.at("name").name();
     op.type = view.at("type").name();
     if (const auto inputs = view.find("inputs")) op.inputs = read_names(*inputs);
     op.outputs = read_names(view.at("outputs"));
     if (op.outputs.empty()) view.at("outputs").fail("must name at least one tensor");
     if (const auto options = view.find("options")) op.options = read_options(*options);
+    if (const auto gradients = view.find("gradients")) {
+        for (const JsonView& item : gradients->array()) op.gradients.push_back(item.integer());
+        if (op.gradients.empty()) gradients->fail("must name at least one input by its number");
+    }
     if (const auto params = view.find("params")) op.params = read_names(*params);
     if (const auto frozen = view.find("frozen")) op.frozen = frozen->boolean();
     if (const auto recompute = view.find("recompute")) op.recompute = recompute->boolean();
@@ -227,6 +231,7 @@ std::string write_net_json(const NetDescription& net) {
         json["inputs"] = op.inputs;
         json["outputs"] = op.outputs;
         if (!op.options.items().empty()) json["options"] = to_json(op.options);
+        if (!op.gradients.empty()) json["gradients"] = op.gradients;
         if (!op.params.empty()) json["params"] = op.params;
         if (op.frozen) json["frozen"] = true;
         if (op.recompute) json["recompute"] = true;

@@ -4,12 +4,14 @@
 
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "graph/passes/gradients_of.hpp"
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace dlprim {
 
@@ -129,6 +131,7 @@ class Builder {
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }
+        if (!op.gradients.empty()) return add_gradients_of(op, *type);
         const auto of_op = [&] { return where(op); };
         const Attrs attrs = OperatorRegistry::instance().complete(op.type, op.options, of_op).attrs;
         std::vector<ValueId> inputs;
@@ -148,7 +151,7 @@ class Builder {
             throw Error(error.kind(), where(op) + error.what());
         }
         if (inputs.size() > specs.size())
-            check_given_params(op, *type, inputs, params);
+            check_given_params(op, static_cast<std::size_t>(type->max_inputs()), inputs, params);
         else
             add_params(op, params, inputs);
 
@@ -174,6 +177,43 @@ class Builder {
         }
     }
 
+    /// Of an operator whose `inputs` are its own, its parameters and the gradient of its result.
+    void add_gradients_of(const Op& op, const Operator& type) {
+        require(!description_.internal_types.empty(), where(op),
+                "makes gradients, which only functions have");
+        require(op.inputs.size() >= 2 && op.params.empty(), where(op),
+                "takes its inputs, its parameters and the gradient of its result");
+        require(op.outputs.size() == op.gradients.size(), where(op), "makes ", op.gradients.size(),
+                " gradients, ", op.outputs.size(), " outputs are named");
+        std::vector<ValueId> inputs;
+        std::vector<TensorSpec> specs;
+        for (const std::string& name : op.inputs) inputs.push_back(tensors_.at(name));
+        const ValueId dy = inputs.back();
+        inputs.pop_back();
+        const auto most = static_cast<std::size_t>(type.max_inputs());
+        for (std::size_t i = 0; i < std::min(most, inputs.size()); ++i)
+            specs.push_back(graph_.spec(inputs[i]));
+        require(static_cast<int>(specs.size()) >= type.min_inputs(), where(op), "takes ",
+                type.min_inputs(), " inputs and the gradient of its result, got ",
+                op.inputs.size());
+        const Precision precision =
+            std::exchange(graph_.precision, op.precision.value_or(graph_.precision));
+        try {
+            const Attrs attrs =
+                OperatorRegistry::instance().complete(op.type, op.options, std::string()).attrs;
+            check_given_params(op, specs.size(), inputs, type.params(attrs, specs));
+            const std::vector<ValueId> made =
+                add_gradients(graph_, op.type, op.name, op.options, inputs, dy, op.gradients);
+            for (std::size_t i = 0; i < made.size(); ++i)
+                require(tensors_.emplace(op.outputs[i], made[i]).second, where(op), "output '",
+                        op.outputs[i], "' is already made by another operator or is an input");
+        } catch (const Error& error) {
+            if (std::string_view(error.what()).starts_with('[')) throw;
+            throw Error(error.kind(), where(op) + error.what());
+        }
+        graph_.precision = precision;
+    }
+
     static void check_input_count(const Op& op, const Operator& type) {
         const int count = static_cast<int>(op.inputs.size());
         // Behind as many inputs as an operator can have stand its parameters.
@@ -189,9 +229,8 @@ class Builder {
     }
 
     /// Parameters that `inputs` names, as tensors of the network, behind the operator's own inputs.
-    void check_given_params(const Op& op, const Operator& type, const std::vector<ValueId>& inputs,
+    void check_given_params(const Op& op, std::size_t own, const std::vector<ValueId>& inputs,
                             const std::vector<ParamSpec>& params) const {
-        const auto own = static_cast<std::size_t>(type.max_inputs());
         require(inputs.size() == own + params.size() && op.params.empty(), where(op), "takes ", own,
                 own == 1 ? " input" : " inputs",
                 params.empty() ? std::string()

@@ -28,6 +28,9 @@ struct NetDescription {
         std::string name, type;
         std::vector<std::string> inputs, outputs, params;
         Attrs options;
+        /// Of functions: it makes the gradients of these of its inputs and parameters, of that of
+        /// its first output, which is the last of `inputs`. Empty: it makes its results.
+        std::vector<std::int64_t> gradients = {};
         bool frozen = false;
         bool recompute = false;  ///< as Node::recompute
         std::string device, engine;
@@ -37,7 +40,8 @@ struct NetDescription {
     std::vector<Output> outputs;
     std::vector<Op> operators;
     std::string source;  ///< file name for messages
-    /// Of the types that passes make, such as gradients, those that operators may have, too.
+    /// Of the types that passes make, such as gradients, those that operators may have, too. Where
+    /// there are any, the description is a function's.
     std::span<const std::string_view> internal_types;
 };
 

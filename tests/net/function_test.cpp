@@ -106,6 +106,55 @@ TEST_CASE("function: gradients are operators", "[function]") {
     }
 }
 
+/// What a function of one operator's gradients makes, beside an eager call of backward.
+template <typename Options>
+void check_gradients(const Context& device, const Options& options, const std::string& json,
+                     const std::vector<Shape>& shapes, std::size_t params, const Shape& result) {
+    std::string inputs, names, made, numbers;
+    std::vector<Tensor> given;
+    for (const Shape& shape : shapes) given.push_back(random_tensor(device, shape, 1));
+    for (std::size_t i = 0; i <= shapes.size(); ++i) {
+        const Shape& shape = i < shapes.size() ? shapes[i] : result;
+        std::string sizes;
+        for (const std::int64_t size : shape.dims())
+            sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+        const std::string name = "\"i" + std::to_string(i) + "\"", comma = i > 0 ? ", " : "";
+        inputs += comma + "{\"name\": " + name + ", \"shape\": [" + sizes + "]}";
+        names += comma + name;
+        if (i == shapes.size()) break;
+        made += comma + "\"d" + std::to_string(i) + "\"";
+        numbers += comma + std::to_string(i);
+    }
+    const Function f(
+        device, "{\"inputs\": [" + inputs + "], \"operators\": [{\"name\": \"g\", \"type\": \"" +
+                    std::string(Options::type) + "\", \"inputs\": [" + names + "], \"outputs\": [" +
+                    made + "], \"options\": " + json + ", \"gradients\": [" + numbers +
+                    "]}], \"outputs\": [" + made + "]}");
+    const Tensor dy = random_tensor(device, result, 2);
+    const auto own = static_cast<std::ptrdiff_t>(given.size() - params);
+    const std::vector<Tensor> wanted = ops::backward(options, {given.begin(), given.begin() + own},
+                                                     {given.begin() + own, given.end()}, {dy});
+    given.push_back(dy);
+    check_same(f(given), wanted);
+}
+
+TEST_CASE("function: gradients of any operator", "[function]") {
+    ON_EVERY_DEVICE(device) {
+        check_gradients(device, ops::GroupNorm{.num_groups = 2}, R"({"num_groups": 2})",
+                        {Shape{2, 4, 3, 3}, Shape{4}, Shape{4}}, 2, Shape{2, 4, 3, 3});
+        ops::Resize twice;
+        twice.output = {6, 8};
+        check_gradients(device, twice, R"({"output": [6, 8]})", {Shape{2, 4, 3, 4}}, 0,
+                        Shape{2, 4, 6, 8});
+        ops::TransposedConvolution bigger;
+        bigger.channels_out = 5;
+        bigger.kernel = {3};
+        bigger.stride = {2};
+        check_gradients(device, bigger, R"({"channels_out": 5, "kernel": [3], "stride": [2]})",
+                        {Shape{2, 4, 6}, Shape{4, 5, 3}, Shape{5}}, 2, Shape{2, 5, 13});
+    }
+}
+
 TEST_CASE("function: an input, and one result twice, as outputs", "[function]") {
     ON_EVERY_DEVICE(device) {
         const Function f(device, R"({
@@ -145,4 +194,43 @@ TEST_CASE("function: errors are sentences", "[function]") {
     });
     says("function has no input 'bb', which is to be constant; did you mean 'b'?",
          [&] { Function(host, two_convolutions, {.constants = {"bb"}}); });
+}
+
+TEST_CASE("function: what gradients are given is checked", "[function]") {
+    const Context host = Context("host");
+    const auto says = [&](const std::string& sentence, const std::string& inputs,
+                          const std::string& op) {
+        check_error(invalid, {sentence}, [&] {
+            Function(host, "{\"inputs\": [" + inputs + "], \"operators\": [{\"name\": \"g\", " +
+                               op + "}], \"outputs\": [\"a\"]}");
+        });
+    };
+    const std::string x = R"({"name": "x", "shape": [2, 4]}, {"name": "dy", "shape": [2, 3]})";
+    const std::string softmax = R"("type": "Softmax", "inputs": ["x", "dy"], "outputs": ["a"], )";
+    says("[Softmax 'g'] has no gradient of input 1", x, softmax + R"("gradients": [1])");
+    says("[Softmax 'g'] the gradient of the output is float [2, 3], must be float [2, 4]", x,
+         softmax + R"("gradients": [0])");
+    says("[Softmax 'g'] makes 2 gradients, 1 outputs are named", x,
+         softmax + R"("gradients": [0, 0])");
+    says("[InnerProduct 'g'] takes 1 input, behind which its 2 parameters may stand, got 1", x,
+         R"("type": "InnerProduct", "inputs": ["x", "dy"], "outputs": ["a"], "gradients": [0],
+            "options": {"outputs": 3})");
+    const std::string q = R"({"name": "q", "shape": [2, 3, 8]}, {"name": "r", "shape": [2, 3]},
+                             {"name": "s", "shape": [2]}, {"name": "key", "shape": [1]})";
+    const std::string made = R"("outputs": ["a", "b", "c"])";
+    says("logarithms and sums must be floats [2, 3], got float [2]", q,
+         R"("type": "AttentionBackward", "inputs": ["q", "q", "q", "r", "s", "q"], )" + made);
+    says("int64 [1], got float [1]", q,
+         R"("type": "AttentionBackward", "inputs": ["q", "q", "q", "r", "r", "q", "key", "key"],
+            "options": {"dropout_p": 0.5}, )" +
+             made);
+}
+
+TEST_CASE("function: networks have no gradients", "[function]") {
+    const Context host = Context("host");
+    check_error(invalid, {"makes gradients, which only functions have"}, [&] {
+        Net::from_json(host, R"({"inputs": [{"name": "x", "shape": [2]}], "operators": [
+            {"name": "g", "type": "Softmax", "inputs": ["x", "x"], "outputs": ["a"],
+             "gradients": [0]}], "outputs": ["a"]})");
+    });
 }

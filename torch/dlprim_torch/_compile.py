@@ -8,11 +8,12 @@ A region that dlprim cannot plan or cannot run once runs eagerly, too.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
 from . import _gradient_forms, _state  # noqa: F401  # forms that only graphs of torch.compile have
+from ._forms import RESIZES
 from ._graph import Builder, graph_of
 
 log = logging.getLogger(__name__)  # shown by TORCH_LOGS=+dlprim_torch._compile
@@ -63,13 +65,32 @@ def backend(
     if options:
         names = ", ".join(options)
         raise ValueError(f'The backend "dlprim" of torch.compile has no options, and was given {names}.')
-    return aot_autograd(
+    made = aot_autograd(
         fw_compiler=compile_forward,
         bw_compiler=compile_backward,
         inference_compiler=compile_inference,
         decompositions=decompositions(),
         partition_fn=forward_and_backward,
-    )(module, examples)
+    )
+    with whole_resizes():
+        return made(module, examples)
+
+
+@contextlib.contextmanager
+def whole_resizes() -> Iterator[None]:
+    """Keeps images that get other sizes one operator, of which PyTorch makes indices while it traces a gradient."""
+    operators = [getattr(getattr(torch.ops.aten, name), part) for name in RESIZES for part in ("vec", "default")]
+    known = [dict(op.py_kernels) for op in operators]
+    try:
+        for op in operators:
+            for key in (torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd):
+                op.py_kernels.pop(key, None)
+            op._dispatch_cache.clear()
+        yield
+    finally:
+        for op, kernels in zip(operators, known, strict=True):
+            op.py_kernels.update(kernels)
+            op._dispatch_cache.clear()
 
 
 def forward_and_backward(joint: GraphModule, inputs: Any, **options: Any) -> Any:
@@ -160,7 +181,7 @@ class BySizes:
             rest = iter(given)
             return self.module(*(next(rest) if isinstance(x, torch.Tensor) else x for x in inputs))
 
-        with _disable_current_modes(), torch.no_grad():
+        with _disable_current_modes(), whole_resizes(), torch.no_grad():
             mode = FakeTensorMode(allow_non_fake_inputs=True)
             fakes = [mode.from_tensor(x.detach()) for x in tensors]
             made = make_fx(run)(*fakes)

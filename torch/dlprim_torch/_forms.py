@@ -149,24 +149,34 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Any:
+    options = convolution_options(b, weight, stride, padding, dilation, transposed, output_padding, groups)
+    options["bias"] = bias is not None
+    return b.layer("TransposedConvolution" if transposed else "Convolution", [input], options, [weight, bias])
+
+
+def convolution_options(
+    b: Builder,
+    weight: Node,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> dict[str, Any]:
     shape = b.sizes(weight)
-    rank = len(shape) - 2
-
-    def each(values: Sequence[int]) -> list[int]:
-        return list(values) * (rank if len(values) == 1 else 1)
-
+    count = len(shape) - 2
     options: dict[str, Any] = {
         "channels_out": shape[1] * groups if transposed else shape[0],
         "kernel": shape[2:],
-        "stride": each(stride),
-        "pad": each(padding),
-        "dilate": each(dilation),
+        "stride": spread(stride, count),
+        "pad": spread(padding, count),
+        "dilate": spread(dilation, count),
         "groups": groups,
-        "bias": bias is not None,
     }
     if transposed:
-        options["output_pad"] = each(output_padding)
-    return b.layer("TransposedConvolution" if transposed else "Convolution", [input], options, [weight, bias])
+        options["output_pad"] = spread(output_padding, count)
+    return options
 
 
 @form("linear.default")
@@ -598,49 +608,85 @@ def adaptive_max_pool(b: Builder, self: Node, output_size: Sequence[int]) -> Any
     return pooling(b, self, options, 2 if b.used(1) else 1)
 
 
-@form("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
-def upsample_nearest(b: Builder, input: Node, output_size: Any, scale_factors: Any) -> Any:
-    return resize(b, input, "nearest", scale_factors)
+# Images in other sizes: of "upsample_nearest2d" and so on the method of Resize.
+RESIZES = {
+    **{f"upsample_nearest{d}d": "nearest" for d in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{d}d": "nearest-exact" for d in (1, 2, 3)},
+    "upsample_linear1d": "linear",
+    "upsample_bilinear2d": "linear",
+    "upsample_trilinear3d": "linear",
+    "upsample_bicubic2d": "cubic",
+    "_upsample_bilinear2d_aa": "linear",
+    "_upsample_bicubic2d_aa": "cubic",
+}
 
 
-@form("_upsample_nearest_exact1d.vec", "_upsample_nearest_exact2d.vec", "_upsample_nearest_exact3d.vec")
-def upsample_exact(b: Builder, input: Node, output_size: Any, scale_factors: Any) -> Any:
-    return resize(b, input, "nearest-exact", scale_factors)
-
-
-@form("upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec")
-def upsample_linear(b: Builder, input: Node, align_corners: bool, scale_factors: Any) -> Any:
-    return resize(b, input, "linear", scale_factors, align_corners=align_corners)
-
-
-@form("upsample_bicubic2d.vec")
-def upsample_cubic(b: Builder, input: Node, align_corners: bool, scale_factors: Any) -> Any:
-    return resize(b, input, "cubic", scale_factors, align_corners=align_corners)
-
-
-@form("_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec")
-def upsample_antialias(b: Builder, input: Node, align_corners: bool, scale_factors: Any) -> Any:
-    method = "cubic" if "bicubic" in str(b.node.target) else "linear"
-    return resize(b, input, method, scale_factors, align_corners=align_corners, antialias=True)
-
-
-def resize(b: Builder, input: Node, method: str, scales: Sequence[float] | None, **options: Any) -> Any:
-    options |= {"method": method, "output": b.sizes(b.node)[2:]}
+def resize_options(name: str, given: dict[str, Any], made: Sequence[Any]) -> dict[str, Any]:
+    """Of the operator `name` and its arguments. `made`: the sizes of its result."""
+    options: dict[str, Any] = {"method": RESIZES[name], "output": list(made)[2:]}
+    if "align_corners" in given:
+        options |= {"align_corners": given["align_corners"], "antialias": name.endswith("_aa")}
+    each = [given[key] for key in ("scales", "scales_d", "scales_h", "scales_w") if given.get(key) is not None]
+    scales = given.get("scale_factors") or each
     if scales:
         options["scales"] = [float(scale) for scale in scales]
-    return b.layer("Resize", [input], options)
+    return options
+
+
+@form(*(f"{name}.{overload}" for name in RESIZES for overload in ("vec", "default")))
+def resize(b: Builder) -> Any:
+    given, name = b.arguments(b.node), str(b.node.target).split(".")[1]
+    return b.layer("Resize", [given.get("input") or given["self"]], resize_options(name, given, b.sizes(b.node)))
 
 
 @form("grid_sampler_2d.default")
 def grid_sampler(
     b: Builder, input: Node, grid: Node, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Any:
-    options = {
+    return b.layer("GridSample", [input, grid], grid_options(interpolation_mode, padding_mode, align_corners))
+
+
+def grid_options(interpolation_mode: int, padding_mode: int, align_corners: bool) -> dict[str, Any]:
+    return {
         "mode": ("bilinear", "nearest", "bicubic")[interpolation_mode],
         "padding_mode": ("zeros", "border", "reflection")[padding_mode],
         "align_corners": align_corners,
     }
-    return b.layer("GridSample", [input, grid], options)
+
+
+@form("im2col.default")
+def im2col(
+    b: Builder,
+    self: Node,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
+    return columns(b, "Unfold", self, {}, kernel_size, dilation, padding, stride)
+
+
+@form("col2im.default")
+def col2im(
+    b: Builder,
+    self: Node,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
+    return columns(b, "Fold", self, {"output": list(output_size)}, kernel_size, dilation, padding, stride)
+
+
+def columns(b: Builder, kind: str, x: Node, options: dict[str, Any], *window: Sequence[int]) -> Any:
+    """The windows of images as columns, or back. Without a batch they are a batch of one."""
+    options |= {name: list(sizes) for name, sizes in zip(("kernel", "dilate", "pad", "stride"), window, strict=True)}
+    sizes = b.sizes(x)
+    if len(sizes) == (4 if kind == "Unfold" else 3):
+        return b.layer(kind, [x], options)
+    made = b.layer(kind, [b.reshape(x, sizes, [1, *sizes])], options)
+    return b.reshape(made, [1, *b.sizes(b.node)], b.sizes(b.node))
 
 
 @form("constant_pad_nd.default")
@@ -883,21 +929,64 @@ def gather(b: Builder, self: Node, dim: int, index: Node) -> Any:
     return b.layer("Gather", [self, index], {"mode": "elements", "dim": dim})
 
 
-@form("index.Tensor", "_unsafe_index.Tensor")
-def index(b: Builder, self: Node, indices: Sequence[Node | None]) -> Any:
+def places(b: Builder, indices: Sequence[Node | None]) -> tuple[dict[str, Any], Node | str, list[Any]]:
+    """The options of Gather and Scatter for x[indices], one tensor of all indices, and their common sizes."""
     dims = [d for d, given in enumerate(indices) if given is not None]
     given = [x for x in indices if x is not None]
     if any(b.value(x).dtype in (torch.bool, torch.uint8) for x in given):
         raise b.no_form("by a mask has a size that depends on values, which networks of dlprim lack")
     if len(given) == 1:
-        return b.layer("Gather", [self, given[0]], {"mode": "rows", "dim": dims[0]})
+        return {"mode": "rows", "dim": dims[0]}, given[0], b.sizes(given[0])
     shape = list(torch.broadcast_shapes(*(tuple(b.sizes(x)) for x in given)))  # type: ignore[no-untyped-call]
     parts = []
     for x in given:
         wanted = b.value(given[0]).dtype
         wide = b.expand(cast(b, x, wanted), b.sizes(x), shape, wanted)
         parts.append(b.reshape(wide, shape, [*shape, 1]))
-    return b.layer("Gather", [self, b.layer("Concat", parts, {"dim": len(shape)})], {"mode": "dims", "dims": dims})
+    return {"mode": "dims", "dims": dims}, b.layer("Concat", parts, {"dim": len(shape)}), shape
+
+
+@form("index.Tensor", "_unsafe_index.Tensor")
+def index(b: Builder, self: Node, indices: Sequence[Node | None]) -> Any:
+    options, positions, _ = places(b, indices)
+    return b.layer("Gather", [self, positions], options)
+
+
+@form("index_put.default", "_unsafe_index_put.default")
+def index_put(b: Builder, self: Node, indices: Sequence[Node | None], values: Node, accumulate: bool) -> Any:
+    options, positions, shape = places(b, indices)
+    dims = [d for d, given in enumerate(indices) if given is not None]
+    sizes = b.sizes(self)
+    beside = dims[-1] - dims[0] == len(dims) - 1
+    rest = [size for d, size in enumerate(sizes) if d not in dims]
+    at = dims[0] if beside else 0
+    wanted = [*rest[:at], *shape, *rest[at:]]
+    updates = b.expand(values, b.sizes(values), wanted, b.value(self).dtype)
+    return b.layer("Scatter", [self, positions, updates], options | {"reduction": "add" if accumulate else "none"})
+
+
+REDUCTIONS = {"sum": "add", "prod": "mul", "mean": "mean", "amax": "max", "amin": "min"}
+
+
+@form("scatter.src", "scatter.value", "scatter_add.default", "scatter_reduce.two")
+def scatter(b: Builder, self: Node, dim: int, index: Node) -> Any:
+    given, dtype = b.arguments(b.node), b.value(self).dtype
+    options: dict[str, Any] = {"mode": "elements", "dim": dim}
+    if "add" in str(b.node.target):
+        options["reduction"] = "add"
+    if "reduce" in given:
+        options |= {"reduction": REDUCTIONS[given["reduce"]], "include_self": given["include_self"]}
+    source, sizes = given.get("src"), b.sizes(index)
+    if b.rank(self) == 0:
+        raise b.no_form("of a tensor without dimensions has no form in a network of dlprim")
+    if source is None:
+        ones = [1] * len(sizes)
+        value = torch.full(ones, given["value"], dtype=dtype)
+        return b.layer("Scatter", [self, index, b.expand(b.constant(value), ones, sizes, dtype)], options)
+    name: Node | str = source
+    for d, size in enumerate(sizes):
+        name = cut(b, name, d, 0, size, b.sizes(source)[d])
+    return b.layer("Scatter", [self, index, name], options)
 
 
 @form("topk.default")
@@ -981,7 +1070,14 @@ def full_like(b: Builder, fill_value: float) -> Any:
     return full(b, b.sizes(b.node), fill_value)
 
 
-@form("zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "new_empty.default")
+@form(
+    "zeros.default",
+    "zeros_like.default",
+    "new_zeros.default",
+    "empty.memory_format",
+    "new_empty.default",
+    "new_empty_strided.default",
+)
 def zeros(b: Builder) -> Any:
     return full(b, b.sizes(b.node), 0)
 

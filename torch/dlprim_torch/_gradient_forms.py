@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ._forms import Node, form, rounded, spread, widened
+from ._forms import (
+    RESIZES,
+    Node,
+    convolution_options,
+    form,
+    grid_options,
+    resize_options,
+    rounded,
+    spread,
+    widened,
+)
 from ._graph import Builder
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -90,28 +100,17 @@ def convolution_backward(
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
+    output_padding: Sequence[int],
     groups: int,
     output_mask: Sequence[bool],
 ) -> Any:
-    if transposed or b.rank(input) != 4:
-        raise b.no_form("of other than a plain convolution of images has no form in a network of dlprim")
-    options = {
-        "kernel": b.sizes(weight)[2:],
-        "stride": spread(stride, 2),
-        "pad": spread(padding, 2),
-        "dilate": spread(dilation, 2),
-        "groups": groups,
-    }
-    made: list[Any] = [None, None, None]
-    if output_mask[0]:
-        of_data = {**options, "input_shape": b.sizes(input)}
-        made[0] = in_float(b, "Convolution2DBackwardData", [grad_output, weight], of_data, grad_output)
-    if output_mask[1]:
-        of_filter = {**options, "weight_shape": b.sizes(weight)}
-        made[1] = in_float(b, "Convolution2DBackwardFilter", [input, grad_output], of_filter, grad_output)
-    if output_mask[2]:
-        made[2] = b.pointwise("y0 = sum[0,2,3](x0)", [grad_output], b.value(grad_output).dtype, keep_dim=False)
-    return made
+    options = convolution_options(b, weight, stride, padding, dilation, transposed, output_padding, groups)
+    kind = "TransposedConvolution" if transposed else "Convolution"
+    made = b.gradients(kind, [input, weight], grad_output, output_mask[:2], {**options, "bias": False})
+    axes = ",".join(str(d) for d in range(b.rank(input)) if d != 1)
+    dtype = b.value(grad_output).dtype
+    of_bias = b.pointwise(f"y0 = sum[{axes}](x0)", [grad_output], dtype, keep_dim=False) if output_mask[2] else None
+    return [*made, of_bias]
 
 
 def in_float(b: Builder, kind: str, inputs: Sequence[Node], options: dict[str, Any], like: Node) -> str:
@@ -124,14 +123,29 @@ def batch_norm_backward(b: Builder) -> Any:
     given = b.arguments(b.node)
     trains = given.get("train", given.get("update"))
     mean, deviation = given["save_mean"], given.get("save_invstd", given.get("save_var"))
-    if not trains or mean is None or deviation is None:
-        raise b.no_form("of running statistics has no form in a network of dlprim")
     image, weight = given["input"], given["weight"]
+    if not trains:
+        return gradients_by_running_statistics(b, given["grad_out"], given)
+    if mean is None or deviation is None:
+        raise b.no_form("without statistics has no form in a network of dlprim")
     inputs = [widened(b, x) for x in (given["grad_out"], image, mean, deviation)]
     if weight is None:
         return rounded(b, b.layer("BatchNormBackward", inputs), image)
     made = b.layer("BatchNormBackward", [*inputs, widened(b, weight)], results=3)
     return [rounded(b, x, like) for x, like in zip(made, (image, weight, weight), strict=True)]
+
+
+def gradients_by_running_statistics(b: Builder, dy: Node, given: dict[str, Any]) -> Any:
+    weight = given["weight"]
+    affine = [] if weight is None else [weight, weight]  # the gradients do not depend on the bias
+    sources = [given["input"], given["running_mean"], given["running_var"], *affine]
+    wanted = [True, False, False, *(bool(affine) for _ in affine)]
+    options = {"eps": given["eps"], "use_global_stats": True, "affine": bool(affine)}
+    made = b.gradients("BatchNorm", [widened(b, x) for x in sources], widened(b, dy), wanted, options)
+    found = [made[0], *(made[3:] or [None, None])]
+    return [
+        x if x is None else rounded(b, x, like) for x, like in zip(found, (sources[0], weight, weight), strict=True)
+    ]
 
 
 def gradients_of_norm(
@@ -154,6 +168,22 @@ def layer_norm_backward(
 ) -> Any:
     options = {"dims": len(normalized_shape)}
     return gradients_of_norm(b, "LayerNormBackward", [grad_out, input, mean, rstd], weight, options)
+
+
+@form("native_group_norm_backward.default")
+def group_norm_backward(
+    b: Builder, grad_out: Node, input: Node, mean: Node, rstd: Node, weight: Node | None, group: int
+) -> Any:
+    return gradients_of_norm(b, "GroupNormBackward", [grad_out, input, mean, rstd], weight, {"num_groups": group})
+
+
+@form("_fused_rms_norm_backward.default")
+def rms_norm_backward(
+    b: Builder, grad_out: Node, input: Node, normalized_shape: Sequence[int], rstd: Node, weight: Node | None
+) -> Any:
+    weights = [] if weight is None else [weight]
+    options = {"dims": len(normalized_shape)}
+    return b.layer("RMSNormBackward", [grad_out, input, rstd, *weights], options, results=1 + len(weights))
 
 
 @form("_safe_softmax.default")
@@ -243,6 +273,54 @@ def avg_pool_backward(
 def adaptive_avg_pool_backward(b: Builder, grad_output: Node, self: Node) -> Any:
     options = {"mode": "avg", "output": b.sizes(grad_output)[2:], "sizes": b.sizes(self)[2:]}
     return b.layer("PoolingBackward", [grad_output], options)
+
+
+# Images, of which gradients need the sizes alone.
+
+
+def absent(b: Builder, sizes: Sequence[Any], like: Node) -> str:
+    """A tensor of these sizes of which nothing is read."""
+    return b.pointwise("y0 = 0", [], b.value(like).dtype, shape=list(sizes))
+
+
+@form(*(f"{name}_backward.default" for name in RESIZES))
+def resize_backward(b: Builder, grad_output: Node, input_size: Sequence[Any]) -> Any:
+    name = str(b.node.target).split(".")[1].removesuffix("_backward")
+    options = resize_options(name, b.arguments(b.node), b.sizes(grad_output))
+    return b.gradients("Resize", [absent(b, input_size, grad_output)], grad_output, [True], options)[0]
+
+
+@form("reflection_pad1d_backward.default", "reflection_pad2d_backward.default", "reflection_pad3d_backward.default")
+def reflection_pad_backward(b: Builder, grad_output: Node, self: Node, padding: Sequence[int]) -> Any:
+    options = {"pads": list(padding), "mode": "reflect"}
+    return b.gradients("Pad", [self], grad_output, [True], options)[0]
+
+
+@form("replication_pad1d_backward.default", "replication_pad2d_backward.default", "replication_pad3d_backward.default")
+def replication_pad_backward(b: Builder, grad_output: Node, self: Node, padding: Sequence[int]) -> Any:
+    options = {"pads": list(padding), "mode": "replicate"}
+    return b.gradients("Pad", [self], grad_output, [True], options)[0]
+
+
+@form("grid_sampler_2d_backward.default")
+def grid_sampler_backward(
+    b: Builder,
+    grad_output: Node,
+    input: Node,
+    grid: Node,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+    output_mask: Sequence[bool],
+) -> Any:
+    options = grid_options(interpolation_mode, padding_mode, align_corners)
+    return b.gradients("GridSample", [input, grid], grad_output, output_mask, options)
+
+
+@form("adaptive_max_pool2d_backward.default", "adaptive_max_pool3d_backward.default")
+def adaptive_max_pool_backward(b: Builder, grad_output: Node, self: Node, indices: Node) -> Any:
+    options = {"mode": "max", "output": b.sizes(grad_output)[2:], "sizes": b.sizes(self)[2:], "positions": "image"}
+    return b.layer("PoolingBackward", [grad_output, indices], options)
 
 
 def window(

@@ -265,6 +265,24 @@ class Builder:
         self.operators.append(entry)
         return names[0] if results == 1 else names
 
+    def gradients(
+        self,
+        kind: str,
+        inputs: Sequence[torch.fx.Node | str],
+        dy: torch.fx.Node | str,
+        wanted: Sequence[bool],
+        options: Mapping[str, Any] | None = None,
+    ) -> list[str | None]:
+        """Adds what makes the gradients of an operator's inputs and parameters, and returns one for each; None where it
+        is not wanted. `dy` is that of its first result."""
+        numbers = [i for i, is_wanted in enumerate(wanted) if is_wanted]
+        if not numbers:
+            return [None for _ in wanted]
+        made = self.layer(kind, [*inputs, dy], options, results=len(numbers))
+        self.operators[-1]["gradients"] = numbers
+        names = iter([made] if len(numbers) == 1 else made)
+        return [next(names) if is_wanted else None for is_wanted in wanted]
+
     def shown(self, view: View) -> View | str:
         """A view that may wait for a layer that reads it. One of several open sizes is written at once, or refused."""
         return view if sum(not size.is_Integer for size in view.sizes) <= 1 else self.written(view)
@@ -570,7 +588,8 @@ class Builder:
 
     def build(self, placeholders: Sequence[torch.fx.Node]) -> Network:
         """The whole network."""
-        inputs, declared = [], []
+        inputs: list[str] = []
+        declared: list[dict[str, Any]] = []
         for node in placeholders:
             if node.name in self.given:
                 continue

@@ -247,6 +247,70 @@ def test_types(name: str, dtype: torch.dtype) -> None:
     assert torch.ocl.fallbacks() == {}
 
 
+def at(*numbers: int) -> torch.Tensor:
+    return torch.tensor(numbers, device="ocl")
+
+
+# Each with the sizes of its input.
+GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "transposed convolution": (nn.ConvTranspose2d(4, 6, 3, 2, 1, 1), (2, 4, 5, 6)),
+    "transposed convolution in groups": (nn.ConvTranspose1d(4, 6, 3, groups=2, bias=False), (2, 4, 9)),
+    "convolution of lines": (nn.Conv1d(4, 6, 3, 2, 1), (2, 4, 9)),
+    "convolution of volumes": (nn.Conv3d(2, 3, 3, padding=1), (2, 2, 4, 5, 6)),
+    "batch norm by running statistics": (nn.BatchNorm2d(4).eval(), (3, 4, 5, 5)),
+    "batch norm by them without weights": (nn.BatchNorm1d(4, affine=False).eval(), (3, 4)),
+    "group norm": (nn.GroupNorm(2, 4), (3, 4, 5, 5)),
+    "rms norm": (nn.RMSNorm(8), (3, 8)),
+    "nearest": (nn.Upsample(scale_factor=2), (2, 3, 4, 5)),
+    "nearest-exact": (lambda x: nn.functional.interpolate(x, (7, 9), mode="nearest-exact"), (2, 3, 4, 5)),
+    "bilinear": (nn.Upsample(scale_factor=2, mode="bilinear"), (2, 3, 4, 5)),
+    "bilinear with corners": (nn.Upsample((7, 6), mode="bilinear", align_corners=True), (2, 3, 4, 5)),
+    "trilinear": (nn.Upsample(scale_factor=2, mode="trilinear"), (2, 3, 3, 4, 5)),
+    "bicubic": (nn.Upsample(scale_factor=2, mode="bicubic"), (2, 3, 4, 5)),
+    "antialias": (lambda x: nn.functional.interpolate(x, (3, 4), mode="bilinear", antialias=True), (2, 3, 7, 9)),
+    "reflection": (nn.ReflectionPad2d((1, 2, 2, 1)), (2, 3, 5, 6)),
+    "replication": (nn.ReplicationPad1d(2), (2, 3, 5)),
+    "circular": (nn.CircularPad2d(1), (2, 3, 4, 4)),
+    "unfold": (nn.Unfold(3, padding=1), (2, 3, 5, 6)),
+    "fold": (nn.Fold((5, 6), 3, padding=1), (2, 27, 30)),
+    "grid": (
+        lambda x: nn.functional.grid_sample(x, x[:, :2].permute(0, 2, 3, 1).tanh(), align_corners=False),
+        (2, 3, 4, 5),
+    ),
+    "adaptive max pooling": (nn.AdaptiveMaxPool2d(2), (2, 3, 7, 7)),
+    "glu": (nn.GLU(), (3, 8)),
+    "label smoothing": (lambda x: nn.functional.cross_entropy(x, at(1, 0, 3), label_smoothing=0.1), (3, 8)),
+    "weights of classes": (lambda x: nn.functional.cross_entropy(x, at(1, 0, 3), x.detach()[0].abs()), (3, 8)),
+    "soft labels": (lambda x: nn.functional.cross_entropy(x, x.detach().flip(0).softmax(-1)), (3, 8)),
+    "rows": (lambda x: x[at(0, 2, 2)], (3, 8)),
+    "elements": (lambda x: x[:, at(0, 2, 2), at(1, 1, 1)], (3, 4, 5)),
+    "elements apart": (lambda x: x[at(0, 2, 2), :, at(1, 1, 1)], (3, 4, 5)),
+    "gather": (lambda x: x.gather(1, at(0, 1, 2, 2, 5, 5).view(3, 2)), (3, 8)),
+    "scatter": (lambda x: torch.zeros_like(x).scatter(1, at(0, 1, 2, 3, 5, 4).view(3, 2), x[:, :2]), (3, 8)),
+    "scatter_add": (lambda x: torch.ones_like(x).scatter_add(1, at(0, 1, 2, 2, 5, 4).view(3, 2), x[:, :2]), (3, 8)),
+    "maximum": (lambda x: x.max(1)[0], (3, 8)),
+    "products": (lambda x: x.cumprod(1), (3, 8)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name: str) -> None:
+    """Results and gradients in one region each, beside eager ones."""
+    function, sizes = GRADIENTS[name]
+    torch.manual_seed(0)
+    if isinstance(function, nn.Module):
+        function = copy.deepcopy(function).ocl()
+    x = torch.randn(sizes).ocl().requires_grad_()
+    taken = [x, *(function.parameters() if isinstance(function, nn.Module) else ())]
+    found = []
+    for call in (torch.compile(function, backend="dlprim", fullgraph=True), function):
+        y = call(x)
+        found.append([y.detach(), *torch.autograd.grad(y, taken, torch.sin(3 * y.detach()))])
+    for made, wanted in zip(*found, strict=True):
+        torch.testing.assert_close(made.cpu(), wanted.cpu(), rtol=1e-5, atol=1e-5 * float(wanted.abs().max()))
+    assert not [name for name in torch.ocl.fallbacks() if "_to_copy" not in name]
+
+
 def test_strides() -> None:
     """Results have the strides of eager calls, on which views behind a break in the graph, or of callers, rely."""
 
