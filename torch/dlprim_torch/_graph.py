@@ -37,6 +37,13 @@ DTYPES = {
     torch.bool: "bool",
 }
 
+# Of products of 16 bits, and the layers that compute any.
+PRECISIONS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
+PRODUCTS = (
+    "AttentionBackward", "AttentionForward", "Convolution", "GRU", "InnerProduct", "LSTM", "MatMul", "MatMulAdd",
+    "TransposedConvolution",
+)  # fmt: skip
+
 # What networks compute along a dimension, so that they refuse a tensor that has none.
 OF_DIMENSIONS = (
     "softmax", "_softmax", "log_softmax", "_log_softmax", "mean", "var", "var_mean", "flip", "gather", "index_select",
@@ -575,6 +582,7 @@ class Builder:
         if name in OF_DIMENSIONS and isinstance(source, torch.fx.Node) and self.rank(source) == 0:
             if any(given.get(key) not in (None, []) for key in ("dim", "dims")):
                 raise self.no_form("of a tensor without dimensions has no form in a network of dlprim")
+        before = len(self.operators)
         if form is not None:
             for argument in schema.arguments:
                 if str(argument.type) in ("number", "float") and name != "arange":
@@ -585,6 +593,17 @@ class Builder:
         if made is None:
             raise self.no_form()
         self.values[node] = made
+        if self.keyed:
+            self.set_precision(self.operators[before:])
+
+    def set_precision(self, made: Sequence[dict[str, Any]]) -> None:
+        """Lets products of the node that is being visited round as eager calls do, where its result has 16 bits."""
+        value = self.value(self.node)
+        results = value if isinstance(value, (tuple, list)) else [value]
+        name = PRECISIONS.get(next((x.dtype for x in results if isinstance(x, torch.Tensor)), torch.float32))
+        for entry in made if name else ():
+            if entry["type"] in PRODUCTS:
+                entry["precision"] = name
 
     def build(self, placeholders: Sequence[torch.fx.Node]) -> Network:
         """The whole network."""

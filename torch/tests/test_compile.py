@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from dlprim_torch import _compile, _forms
+from dlprim_torch import _compile, _forms, _graph
 
 
 @pytest.fixture(autouse=True)
@@ -180,6 +180,19 @@ def test_autocast(dtype: torch.dtype) -> None:
         off = (made.grad.cpu() - wanted.grad).abs().max() / (wanted.grad.abs().max() + 1)
         assert off < 16 * torch.finfo(dtype).eps, name
     assert not torch.ocl.fallbacks()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_precision(dtype: torch.dtype) -> None:
+    """Products of 16 bits may round as those of eager calls; exported ones have the network's precision."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    operands = torch.ones(3, 4, dtype=dtype), torch.ones(4, 5, dtype=dtype)
+    module = make_fx(lambda x, y: (torch.relu(x @ y),))(*operands)
+    wanted = {torch.float32: None, torch.float16: "fp16", torch.bfloat16: "bf16"}[dtype]
+    for keyed in (True, False):
+        made = _graph.graph_of(module, operands, keyed=keyed).config["operators"]
+        assert [entry.get("precision") for entry in made] == [wanted if keyed else None, None]
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
