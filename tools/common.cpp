@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -224,6 +225,41 @@ void add_engine_option(CLI::App& app, EngineOptions& options) {
         ->type_name("ENGINE")
         ->allow_extra_args(false)
         ->check(CLI::Validator(check, "", "engine"));
+}
+
+namespace {
+
+/// "data=1,3,224,224": an input's name and shape.
+std::optional<std::pair<std::string, Shape>> parse_shape(const std::string& text) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos) return std::nullopt;
+    std::vector<std::int64_t> sizes;
+    const char* at = text.data() + equals + 1;
+    const char* const end = text.data() + text.size();
+    while (at < end) {
+        std::int64_t size = 0;
+        const auto [next, code] = std::from_chars(at, end, size);
+        if (code != std::errc() || size < 1 || (next < end && *next != ',')) return std::nullopt;
+        sizes.push_back(size);
+        at = next < end ? next + 1 : next;
+    }
+    return std::pair(text.substr(0, equals), Shape(sizes));
+}
+
+}  // namespace
+
+void add_shape_option(CLI::App& app, std::map<std::string, Shape>& shapes) {
+    const auto read = [&shapes](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) shapes.insert(*parse_shape(text));
+    };
+    const auto check = [](const std::string& text) {
+        return parse_shape(text) ? std::string() : text + ": write it as NAME=SIZE,SIZE,...";
+    };
+    app.add_option_function<std::vector<std::string>>(
+           "--shape", read, "an input's shape, NAME=SIZE,SIZE,...: for sizes left open")
+        ->type_name("SHAPE")
+        ->allow_extra_args(false)
+        ->check(CLI::Validator(check, "", "shape"));
 }
 
 void add_memory_limit_option(CLI::App& app, std::uint64_t& bytes) {

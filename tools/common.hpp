@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,6 +65,9 @@ void add_precision_option(CLI::App& app, EngineOptions& options);
 
 /// Adds --memory-limit, which takes MiB, and sets bytes.
 void add_memory_limit_option(CLI::App& app, std::uint64_t& bytes);
+
+/// Adds --shape NAME=SIZE,SIZE,..., which may be given again, for shapes of inputs.
+void add_shape_option(CLI::App& app, std::map<std::string, Shape>& shapes);
 
 /// Whether the path names an ONNX model, which brings its weights: by its ending.
 bool is_onnx(const std::string& path);

@@ -9,31 +9,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 using namespace dlprim;
 
 namespace {
-
-/// "data=1,3,224,224": an input's name and shape.
-std::pair<std::string, Shape> parse_shape(const std::string& text) {
-    const std::size_t equals = text.rfind('=');
-    std::vector<std::int64_t> sizes;
-    const char* at = text.data() + equals + 1;
-    const char* const end = text.data() + text.size();
-    while (equals != std::string::npos && at < end) {
-        std::int64_t size = 0;
-        const auto [next, code] = std::from_chars(at, end, size);
-        if (code != std::errc() || size < 1 || (next < end && *next != ',')) break;
-        sizes.push_back(size);
-        at = next < end ? next + 1 : next;
-    }
-    if (equals == std::string::npos || at != end)
-        throw Error(ErrorKind::invalid_argument,
-                    "--shape " + text + ": write it as NAME=SIZE,SIZE,...");
-    return {text.substr(0, equals), Shape(sizes)};
-}
 
 /// Becomes Python, which writes the network of a program of torch.export.
 [[noreturn]] void convert_by_python(const std::string& model, const std::string& net,
@@ -59,7 +39,6 @@ std::pair<std::string, Shape> parse_shape(const std::string& text) {
 
 int main(int argc, char** argv) {
     std::string model, net, weights;
-    std::vector<std::string> shapes;
     NetOptions how;
     CLI::App app(
         "Writes an ONNX model, or a program of torch.export, as a network in JSON and its weights "
@@ -73,19 +52,18 @@ int main(int argc, char** argv) {
     app.add_option("WEIGHTS", weights, "where the weights go, HDF5")->required();
     app.add_option("-B", how.batch, "batch size, where the model leaves it open")
         ->check(CLI::Range(1, 1 << 20));
-    app.add_option("--shape", shapes, "an input's shape, NAME=SIZE,SIZE,...: for sizes left open");
+    tools::add_shape_option(app, how.input_shapes);
     return tools::run_command(app, argc, argv, [&] {
         if (net == weights)
             throw Error(ErrorKind::invalid_argument,
                         "NET and WEIGHTS name the same file '" + net + "'");
         if (model.ends_with(".pt2")) {
-            if (how.batch > 0 || !shapes.empty())
+            if (how.batch > 0 || !how.input_shapes.empty())
                 throw Error(ErrorKind::invalid_argument,
                             "-B and --shape are for ONNX models; a program of torch.export leaves "
                             "open what it was exported with");
             convert_by_python(model, net, weights);
         }
-        for (const std::string& text : shapes) how.input_shapes.insert(parse_shape(text));
         ONNXModel(model).convert(net, weights, how);
     });
 }

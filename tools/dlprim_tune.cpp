@@ -25,8 +25,9 @@ using namespace dlprim;
 namespace {
 
 struct Options {
-    std::string net, device, export_to, import_from, kernels_to, share_to;
+    std::string net, device, export_to, import_from, kernels_to, programs_to, share_to;
     std::vector<std::string> prewarm;
+    std::map<std::string, Shape> shapes;
     tools::EngineOptions engines;
     std::int64_t batch = 0;
     double seconds = 600;
@@ -37,6 +38,7 @@ NetOptions net_options(const Options& options, const Context& context, const std
     NetOptions how;
     how.mode = options.training ? Mode::training : Mode::inference;
     how.batch = options.batch;
+    how.input_shapes = options.shapes;
     options.engines.set(how);
     how.progress = tools::progress_lines();
     how.without_losses = !options.training;
@@ -146,6 +148,9 @@ void tune(const Options& options) {
         for (const std::string& note : net.notes()) std::printf("%s\n", note.c_str());
     }
     for (const std::string& path : options.prewarm) prewarm(options, context, path);
+    if (!options.programs_to.empty())
+        std::printf("%zu programs to %s\n", write_programs(context, options.programs_to),
+                    options.programs_to.c_str());
     if (!options.export_to.empty())
         std::printf("%zu rows to %s\n", export_tunings(context, options.export_to),
                     options.export_to.c_str());
@@ -162,6 +167,7 @@ int main(int argc, char** argv) {
     auto* net = app.add_option("NET", options.net, "network, JSON or ONNX");
     tools::add_device_option(app, options.device, true);
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
+    tools::add_shape_option(app, options.shapes);
     app.add_flag("--train", options.training, "the problems of the training step");
     tools::add_precision_option(app, options.engines);
     app.add_option("--seconds", options.seconds,
@@ -172,6 +178,11 @@ int main(int argc, char** argv) {
     auto* warm = app.add_option("--prewarm", options.prewarm,
                                 "compile what these networks need, and measure nothing for them")
                      ->type_name("NET ...");
+    app.add_option("--write-programs", options.programs_to,
+                   "then write what was compiled for them to this folder, for processes whose "
+                   "variable DLPRIM_PROGRAMS names it")
+        ->type_name("DIR")
+        ->needs(warm);
     app.add_option("--write-kernels", options.kernels_to,
                    "write the programs that NET and those after --prewarm would compile to this "
                    "folder, and neither compile nor measure them")

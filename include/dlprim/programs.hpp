@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // planned_programs(): the OpenCL programs that a network's plan would build on a device, as text.
+// write_programs(): those that a context has compiled, for other processes and machines.
 //
 // A maker's compiler can try them where the device is not: Context("file:PATH") opens a device that
 // a file describes, and scripts/offline.py compiles what dlprim_tune --write-kernels writes.
@@ -41,5 +42,14 @@ struct PlannedProgram {
 /// they are first used. With `solver`, those of its steps. Plans anew, and compiles and runs
 /// nothing. What a device without OpenCL computes has no programs.
 std::vector<PlannedProgram> planned_programs(const Net& net, const SolverOptions* solver = nullptr);
+
+/// Writes the programs that the context has compiled, and what was found out for them (functions
+/// that a driver computes wrongly, checks of engines), to a folder that other processes read if
+/// DLPRIM_PROGRAMS names it, or if it is share/dlprim-<SOVERSION>/programs of their installation.
+/// They serve devices of the same name and driver, and on PoCL processors of the same class, and
+/// the same version of the library. Call it after what is to be fast has run once. Files of other
+/// programs stay in the folder. Waits for the device. Returns the number of programs, which is 0 on
+/// the host. Throws Error(io), and Error(unsupported) for a device that a file describes.
+std::size_t write_programs(const Context& context, const std::string& folder);
 
 }  // namespace dlprim

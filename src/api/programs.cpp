@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // planned_programs(): collects the programs of a plan whose launches are made and not compiled.
+// write_programs(): the files of the caches, in another folder.
 #include <dlprim/programs.hpp>
 
 #include "api/net_impl.hpp"
 #include "plan/plan.hpp"
+#include "plan/trust/trust_store.hpp"
 #include "runtime/access.hpp"
+#include "runtime/binary_cache.hpp"
+#include "runtime/shipped_programs.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -54,6 +59,16 @@ std::vector<PlannedProgram> planned_programs(const Net& net, const SolverOptions
     for (const Step& step : plan->setup) all.add(step, "setup");
     for (const Step& step : plan->steps) all.add(step, name_of(step.part));
     return all.take();
+}
+
+std::size_t write_programs(const Context& context, const std::string& folder) {
+    const std::filesystem::path to(folder);
+    ContextImpl& impl = Access::impl(context);
+    impl.require_runs();
+    context.finish();
+    const std::size_t written = write_programs_of(impl, BinaryCache(to / "kernels"));
+    TrustStore::of(impl).write(to);
+    return written;
 }
 
 }  // namespace dlprim

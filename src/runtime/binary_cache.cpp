@@ -5,10 +5,12 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "runtime/shipped_programs.hpp"
 
 #include <dlprim/log.hpp>
 
 #include <cstring>
+#include <utility>
 
 #include <unistd.h>
 
@@ -42,28 +44,7 @@ std::optional<std::string_view> parse(std::string_view bytes, std::string_view k
     return bytes;
 }
 
-}  // namespace
-
-BinaryCache BinaryCache::from_environment() {
-    if (env("DLPRIM_CACHE").value_or("1") == "0") return {};
-    const auto folder = cache_dir();
-    return folder ? BinaryCache(*folder / "kernels") : BinaryCache();
-}
-
-bool BinaryCache::writable() const {
-    if (!folder_) return false;
-    std::error_code code;
-    std::filesystem::create_directories(*folder_, code);
-    return ::access(folder_->c_str(), W_OK | X_OK) == 0;
-}
-
-std::filesystem::path BinaryCache::file(std::string_view key) const {
-    return *folder_ / (hash_hex(key) + ".bin");
-}
-
-std::optional<std::string> BinaryCache::load(std::string_view key) const {
-    if (!folder_) return std::nullopt;
-    const std::filesystem::path path = file(key);
+std::optional<std::string> load_from(const std::filesystem::path& path, std::string_view key) {
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return std::nullopt;
     try {
@@ -77,8 +58,53 @@ std::optional<std::string> BinaryCache::load(std::string_view key) const {
     return std::nullopt;
 }
 
+}  // namespace
+
+BinaryCache BinaryCache::from_environment() {
+    if (env("DLPRIM_CACHE").value_or("1") == "0") return {};
+    const auto folder = cache_dir();
+    if (!folder) return {};
+    auto shipped = shipped_programs();
+    if (shipped) *shipped /= "kernels";
+    return BinaryCache(*folder / "kernels", std::move(shipped));
+}
+
+bool BinaryCache::writable() const {
+    if (!folder_) return false;
+    std::error_code code;
+    std::filesystem::create_directories(*folder_, code);
+    return ::access(folder_->c_str(), W_OK | X_OK) == 0;
+}
+
+std::filesystem::path BinaryCache::file(std::string_view key) const {
+    return *folder_ / (hash_hex(key) + ".bin");
+}
+
+bool BinaryCache::has(std::string_view key) const {
+    std::error_code code;
+    if (!folder_) return false;
+    const std::filesystem::path own = file(key);
+    return std::filesystem::exists(own, code) ||
+           (shipped_ && std::filesystem::exists(*shipped_ / own.filename(), code));
+}
+
+std::optional<std::string> BinaryCache::load(std::string_view key) const {
+    if (!folder_) return std::nullopt;
+    const std::filesystem::path own = file(key);
+    if (auto found = load_from(own, key)) return found;
+    return shipped_ ? load_from(*shipped_ / own.filename(), key) : std::nullopt;
+}
+
 void BinaryCache::save(std::string_view key, std::string_view binary) const {
     if (!folder_) return;
+    try {
+        write(key, binary);
+    } catch (const Error& error) {
+        log(LogLevel::info, cat("kernel cache: ", error.what()));
+    }
+}
+
+void BinaryCache::write(std::string_view key, std::string_view binary) const {
     std::error_code code;
     std::filesystem::create_directories(*folder_, code);
     std::string bytes(magic);
@@ -87,11 +113,7 @@ void BinaryCache::save(std::string_view key, std::string_view binary) const {
     bytes += number(binary.size());
     bytes += number(hash64(binary));
     bytes += binary;
-    try {
-        write_file_atomically(file(key), bytes);
-    } catch (const Error& error) {
-        log(LogLevel::info, cat("kernel cache: ", error.what()));
-    }
+    write_file_atomically(file(key), bytes);
 }
 
 }  // namespace dlprim

@@ -45,25 +45,24 @@ bool is_executable(const fs::path& file) {
     return fs::is_regular_file(file, code) && ::access(file.c_str(), X_OK) == 0;
 }
 
-std::optional<fs::path> find_installed() {
-    Search search{reinterpret_cast<std::uintptr_t>(&find_installed), {}};
+}  // namespace
+
+std::optional<fs::path> installed_path(std::initializer_list<const char*> folders,
+                                       const char* name) {
+    Search search{reinterpret_cast<std::uintptr_t>(&installed_path), {}};
     ::dl_iterate_phdr(holds_address, &search);
     std::error_code code;
     const fs::path self = fs::canonical(search.file, code);
     struct stat status {};
     if (code || ::stat(self.c_str(), &status) != 0) return std::nullopt;
-    for (const char* folder : {DLPRIM_LIBEXEC_FROM_LIB, DLPRIM_LIBEXEC_FROM_BIN}) {
+    for (const char* folder : folders) {
         // If `folder` is absolute, it replaces the path in front of it.
-        const fs::path file = fs::canonical(self.parent_path() / folder / "dlprim_compile", code);
+        const fs::path file = fs::canonical(self.parent_path() / folder / name, code);
         // Above a program in /tmp/build, for example, any user could have put /tmp/libexec.
-        if (!code && file.filename() == "dlprim_compile" && is_executable(file) &&
-            is_protected(file, status.st_uid))
-            return file;
+        if (!code && file.filename() == name && is_protected(file, status.st_uid)) return file;
     }
     return std::nullopt;
 }
-
-}  // namespace
 
 bool is_protected(const fs::path& file, uid_t owner) {
     fs::path place = file;
@@ -83,7 +82,9 @@ std::optional<fs::path> compile_program() {
         if (is_executable(*given)) return fs::path(*given);
         return std::nullopt;
     }
-    static const std::optional<fs::path> installed = find_installed();
+    static const std::optional<fs::path> installed =
+        installed_path({DLPRIM_LIBEXEC_FROM_LIB, DLPRIM_LIBEXEC_FROM_BIN}, "dlprim_compile");
+    if (installed && !is_executable(*installed)) return std::nullopt;
     return installed;
 }
 

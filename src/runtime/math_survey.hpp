@@ -43,6 +43,9 @@ class MathSurvey {
     std::vector<T> results_of(const MathFunction& function, const MathTrial<T>& trial,
                               bool ours) const;
 
+    /// Under which the binary cache keeps what is known.
+    std::string key() const;
+
   private:
     /// A function, and whether its numbers are doubles.
     using Use = std::pair<const MathFunction*, bool>;
@@ -59,7 +62,6 @@ class MathSurvey {
     bool needs_ours(cl_program drivers, const Use& use) const;
     template <typename T>
     std::vector<T> results(cl_program program, const Use& use, const MathTrial<T>& trial) const;
-    std::string key() const;
     void load();
     void save();
 

@@ -11,6 +11,7 @@
 #include "runtime/kernel_turns.hpp"
 #include "runtime/pocl_cache.hpp"
 #include "runtime/ptx_target.hpp"
+#include "runtime/shipped_programs.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -47,8 +48,8 @@ constexpr std::string_view kept_by_driver = "the driver keeps it";
 }  // namespace
 
 std::string device_key_of(const OpenCLDevice& device) {
-    return cat(device.info.name, '\n', device.info.driver, '\n', device.info.platform, '\n',
-               device.platform_version, '\n');
+    return cat(device_class(device.info), '\n', device.info.driver, '\n', device.info.platform,
+               '\n', device.platform_version, '\n');
 }
 
 OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, BinaryCache disk,
@@ -131,8 +132,7 @@ bool OpenCLBuilds::shield(const ProgramSource& source) const {
 }
 
 bool OpenCLBuilds::keeps(const ProgramSource& source) const {
-    std::error_code code;
-    return disk_.enabled() && std::filesystem::exists(disk_.file(key_of(source)), code);
+    return disk_.has(key_of(source));
 }
 
 bool OpenCLBuilds::surely_keeps(const ProgramSource& source) const {
@@ -155,6 +155,8 @@ cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead)
         }
         if (const cl_program program = from_binary(source, *binary)) {
             count(ahead || shielded ? counters_.compiles : counters_.cache_hits);
+            // A shipped one, from which PoCL has filled its own cache.
+            if (driver_keeps_) disk_.save(key, kept_by_driver);
             return program;
         }
         log(LogLevel::info,
@@ -172,6 +174,16 @@ cl_program OpenCLBuilds::make_corrected(const ProgramSource& source, bool ahead)
         if (!binary.empty()) disk_.save(key, binary);
     }
     return program;
+}
+
+void OpenCLBuilds::write(const ProgramSource& source, cl_program program,
+                         const BinaryCache& to) const {
+    const std::string key = key_of(source);
+    std::optional<BuildLock> turn;
+    if (is_pocl_) turn.emplace(pocl_cache_folder(), key);
+    const std::string binary = binary_of(program);
+    if (!binary.empty()) to.write(key, binary);
+    if (const auto known = disk_.load(math_.key())) to.write(math_.key(), *known);
 }
 
 std::unique_lock<std::mutex> OpenCLBuilds::alone() const {

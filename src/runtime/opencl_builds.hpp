@@ -39,6 +39,10 @@ class OpenCLBuilds : public CompileTarget {
     /// The same without trying functions: false if one that the program calls is unknown.
     bool surely_keeps(const ProgramSource& source) const;
 
+    /// Writes a program that was launched, and what is known of functions, to a folder of
+    /// shipped programs. Throws Error(io).
+    void write(const ProgramSource& source, cl_program program, const BinaryCache& to) const;
+
     const DeviceInfo& device() const noexcept override { return info_; }
     const std::string& device_key() const noexcept override { return device_key_; }
     const BinaryCache& disk() const noexcept override { return disk_; }
@@ -118,7 +122,8 @@ class OpenCLBuilds : public CompileTarget {
     mutable MathSurvey math_;
 };
 
-/// Returns the device_key() that OpenCLBuilds has for a device.
+/// Returns the device_key() that OpenCLBuilds has for a device. Devices of a class have the same
+/// (runtime/shipped_programs.hpp).
 std::string device_key_of(const OpenCLDevice& device);
 
 }  // namespace dlprim

@@ -18,6 +18,7 @@
 #include "runtime/opencl_transfer.hpp"
 #include "runtime/program_builds.hpp"
 #include "runtime/program_memo.hpp"
+#include "runtime/shipped_programs.hpp"
 #include "runtime/split_launch.hpp"
 
 #include <dlprim/log.hpp>
@@ -127,6 +128,15 @@ class OpenCLContext : public PooledContext {
         return make_opencl_pinned(transfer_home(), bytes);
     }
     void drain() noexcept override { queue_->drain(); }
+    std::size_t write_programs(const BinaryCache& to) {
+        std::size_t written = 0;
+        programs_.for_each([&](const std::shared_ptr<OpenCLProgram>& program) {
+            if (!program->compiled()) return;
+            builds_->write(program->source(), program->handle(), to);
+            ++written;
+        });
+        return written;
+    }
     /// Sets the traits that can only be found by running something.
     void probe() {
         if (traits_.wide_vectors && builds_->vectors_are_slow()) {
@@ -335,6 +345,11 @@ std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
 
 bool opencl_gone() noexcept {
     return live().gone.load();
+}
+
+std::size_t write_programs_of(ContextImpl& context, const BinaryCache& to) {
+    auto* const opened = dynamic_cast<OpenCLContext*>(&context);
+    return opened == nullptr ? 0 : opened->write_programs(to);
 }
 
 std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device,

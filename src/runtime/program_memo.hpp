@@ -45,6 +45,13 @@ class ProgramMemo {
         return entries_.try_emplace(key, std::move(entry)).first->second->value;
     }
 
+    /// Calls `act` for each value. Nothing is added meanwhile.
+    template <typename Act>
+    void for_each(Act act) {
+        const std::lock_guard lock(mutex_);
+        for (const auto& entry : entries_) act(entry.second->value);
+    }
+
     void clear() {
         const std::lock_guard lock(mutex_);
         entries_.clear();

@@ -63,7 +63,7 @@ class OnnxTest(CommandTest):
         self.succeed("convert", self.model, net, weights, "--shape", "x=3,2")
         self.assertEqual(self.run_net(net, "cpu", "--weights", weights), [[2, 1], [0, 3], [6, 0]])
         self.refuse(["same file"], "convert", self.model, net, net)
-        self.refuse(["NAME=SIZE"], "convert", self.model, net, weights, "--shape", "x=3,a")
+        self.refuse(["NAME=SIZE"], "convert", self.model, net, weights, "--shape", "x=3,a", code=2)
 
     def test_other_commands(self):
         self.succeed("flops", self.model, "-d", "cpu", "-B", "4")

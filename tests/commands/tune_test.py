@@ -50,6 +50,50 @@ class Tune(CommandTest):
             if device != "cpu":
                 self.assertGreater(compiled[0], 0)
 
+    def test_shapes_that_a_network_leaves_open(self):
+        device = DEVICES[-1]
+        net = self.write("net.json", NET)
+        here = {"DLPRIM_CACHE_DIR": str(self.folder / "cache")}
+        self.succeed("tune", "--prewarm", net, "-d", device, "--shape", "x=3,8,9,9", **here)
+        self.refuse(["no input 'z'"], "tune", "--prewarm", net, "-d", device, "--shape", "z=3", **here)
+        self.refuse(["NAME=SIZE"], "tune", "--prewarm", net, "-d", device, "--shape", "x=3,a", code=2)
+
+    def caches(self, name, **more):
+        """Empty caches of the library and of PoCL."""
+        (self.folder / name).mkdir()
+        return {"DLPRIM_CACHE_DIR": str(self.folder / name / "dlprim"), "POCL_CACHE_DIR": str(self.folder / name), **more}
+
+    def kernels_of_pocl(self, name):
+        return {path.relative_to(self.folder / name) for path in (self.folder / name).rglob("*.so")}
+
+    def test_programs_are_shipped(self):
+        """A process with empty caches compiles nothing of what a folder of shipped programs has, nor does PoCL when they
+        are launched."""
+        device = DEVICES[-1]
+        if device == "cpu":
+            self.skipTest("the host compiles no programs")
+        net = self.write("net.json", NET)
+        shipped = self.folder / "shipped"
+
+        def prewarm(*more, **here):
+            out = self.succeed("tune", "--prewarm", net, "--train", "-d", device, *more, **here).out
+            return int(re.search(r"net\.json: (\d+) programs compiled", out)[1])
+
+        compiled = prewarm("--write-programs", shipped, **self.caches("first"))
+        self.assertGreater(compiled, 0)
+        self.assertGreaterEqual(len(list((shipped / "kernels").glob("*.bin"))), compiled)
+        there = self.caches("second")
+        self.assertEqual(prewarm(**there, DLPRIM_PROGRAMS=str(shipped)), 0)
+        self.assertLessEqual(self.kernels_of_pocl("second"), self.kernels_of_pocl("first"))
+        if self.kernels_of_pocl("second"):  # PoCL's own cache has them now
+            self.assertEqual(prewarm(**there), 0)
+
+        # A damaged file and one of another program count as absent.
+        first, second, *_ = sorted((shipped / "kernels").glob("*.bin"), key=lambda path: -path.stat().st_size)
+        first.write_bytes(first.read_bytes()[:-1])
+        second.write_bytes(max((shipped / "kernels").glob("*.bin"), key=lambda path: path.name != second.name).read_bytes())
+        self.assertEqual(prewarm(**self.caches("third", DLPRIM_PROGRAMS=str(shipped))), 2)
+
     def test_rows_that_no_engine_offers_are_passed_over(self):
         device = DEVICES[-1]
         net = self.write("net.json", NET)

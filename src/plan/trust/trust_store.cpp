@@ -5,6 +5,7 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "runtime/shipped_programs.hpp"
 
 #include <dlprim/diagnosis.hpp>
 #include <dlprim/log.hpp>
@@ -42,8 +43,9 @@ bool is_key(std::string_view text) {
            text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Appends the bytes by one write, so that lines of several processes do not mix.
-void append(const std::filesystem::path& path, const std::string& bytes) {
+/// Appends the bytes by one write, so that lines of several processes do not mix. Returns what
+/// prevents that, or nothing.
+std::string append(const std::filesystem::path& path, const std::string& bytes) {
     std::error_code code;
     std::filesystem::create_directories(path.parent_path(), code);
     const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -51,9 +53,15 @@ void append(const std::filesystem::path& path, const std::string& bytes) {
                                           static_cast<ssize_t>(bytes.size());
     const int error = errno;
     if (file >= 0) ::close(file);
-    if (!written)
-        log(LogLevel::info, cat("checks of engines: '", path.string(),
-                                "' cannot be written: ", std::strerror(error)));
+    if (written) return {};
+    return cat("checks of engines: '", path.string(),
+               "' cannot be written: ", std::strerror(error));
+}
+
+std::string line_of(const std::string& key, const Trust& trust) {
+    const std::string why = one_line(trust.why);
+    return cat(kinds[static_cast<std::size_t>(trust.kind)], ' ', key, ' ', trust.engine,
+               why.empty() ? "" : ": ", why, '\n');
 }
 
 }  // namespace
@@ -62,15 +70,16 @@ TrustStore& TrustStore::of(ContextImpl& context) {
     static std::mutex mutex;
     static auto* const all = new std::map<std::string, std::unique_ptr<TrustStore>>;
     const DeviceInfo& device = context.info();
-    const std::string name = cat(device.platform, '\n', device.name, '\n', device.driver,
+    const std::string name = cat(device.platform, '\n', device_class(device), '\n', device.driver,
                                  "\n" DLPRIM_VERSION "\n", revision);
     const std::lock_guard lock(mutex);
     auto& store = (*all)[name];
     if (!store) {
         store = std::make_unique<TrustStore>();
+        store->name_ = std::filesystem::path("trust") / (hash_hex(name) + ".txt");
         const auto folder = cache_dir();
         if (folder && env("DLPRIM_CACHE").value_or("1") != "0")
-            store->file_ = *folder / "trust" / (hash_hex(name) + ".txt");
+            store->file_ = *folder / store->name_;
     }
     return *store;
 }
@@ -78,10 +87,16 @@ TrustStore& TrustStore::of(ContextImpl& context) {
 void TrustStore::load() {
     if (loaded_) return;
     loaded_ = true;
+    if (!file_) return;
+    if (const auto shipped = shipped_programs()) load_from(*shipped / name_);
+    load_from(*file_);
+}
+
+void TrustStore::load_from(const std::filesystem::path& file) {
     std::error_code code;
-    if (!file_ || !std::filesystem::exists(*file_, code)) return;
+    if (!std::filesystem::exists(file, code)) return;
     try {
-        for (const std::string& line : split(read_file(*file_, most_bytes), '\n')) parse(line);
+        for (const std::string& line : split(read_file(file, most_bytes), '\n')) parse(line);
     } catch (const Error& error) {
         log(LogLevel::info, cat("checks of engines: ", error.what()));
     }
@@ -123,9 +138,18 @@ void TrustStore::add(const std::string& key, const Trust& trust) {
     load();
     known_[key] = trust;
     if (!file_) return;
-    const std::string why = one_line(trust.why);
-    append(*file_, cat(kinds[static_cast<std::size_t>(trust.kind)], ' ', key, ' ', trust.engine,
-                       why.empty() ? "" : ": ", why, '\n'));
+    const std::string trouble = append(*file_, line_of(key, trust));
+    if (!trouble.empty()) log(LogLevel::info, trouble);
+}
+
+void TrustStore::write(const std::filesystem::path& folder) {
+    const std::lock_guard lock(mutex_);
+    load();
+    std::string lines;
+    for (const auto& [key, trust] : known_) lines += line_of(key, trust);
+    if (lines.empty()) return;
+    const std::string trouble = append(folder / name_, lines);
+    if (!trouble.empty()) fail(ErrorKind::io, trouble);
 }
 
 std::vector<Trust> TrustStore::all() {

@@ -6,7 +6,8 @@
 //     wrong KEY ENGINE: WHY
 //     unknown KEY ENGINE: WHY
 // KEY is a hash of the engine, its programs and the kind of problem. Lines that do not have this
-// form are ignored. DLPRIM_CACHE=0 turns the files off.
+// form are ignored. DLPRIM_CACHE=0 turns the files off. Lines of the same file in the folder of
+// shipped programs (runtime/shipped_programs.hpp) come before them.
 #pragma once
 
 #include "runtime/context_impl.hpp"
@@ -43,12 +44,17 @@ class TrustStore {
     void remember(const std::string& key, const Trust& trust);
     /// All that checks have found.
     std::vector<Trust> all();
+    /// Appends all of it to the file of this device in a folder of shipped programs
+    /// (runtime/shipped_programs.hpp). Throws Error(io).
+    void write(const std::filesystem::path& folder);
 
   private:
     void load();
+    void load_from(const std::filesystem::path& file);
     void parse(std::string_view line);
 
     std::mutex mutex_;
+    std::filesystem::path name_;  ///< trust/<hash of the device>.txt
     std::optional<std::filesystem::path> file_;
     std::map<std::string, Trust> known_, remembered_;
     bool loaded_ = false;
