@@ -570,8 +570,9 @@ class Chooser {
             for (const Layout* want : wanted)
                 seconds += conversion_seconds(device_, problems_[i].outputs[k], made, *want);
             // The next reader is unknown. Assume that it needs this layout or the plain one with
-            // equal probability.
-            if (free_readers_.count(value))
+            // equal probability. Integers in the layout of an image are positions of maxima, which
+            // the gradient takes in any layout.
+            if (free_readers_.count(value) && is_float(graph_.spec(value).dtype))
                 seconds += 0.5 * conversion_seconds(device_, problems_[i].outputs[k], made, plain);
         }
         return seconds;

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from programs import NO_DEVICE, run
@@ -181,6 +183,27 @@ def test_prewarm() -> None:
     assert torch.ocl.counters()["compiles"] == compiles
     with pytest.raises(ValueError, match='prewarm.. compiles for the device "ocl", and the model is on "cpu"'):
         torch.ocl.prewarm(torch.nn.Linear(2, 2), torch.ones(1, 2))
+
+
+def test_prewarm_serves_another_process(tmp_path: Path) -> None:
+    """A process that comes later compiles nothing for the model's first step, in PoCL's cache neither."""
+    code = """
+import sys, torch
+from pathlib import Path
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(36, 3)).to("ocl")
+x = torch.randn(2, 3, 8, 8).to("ocl")
+def kernels(): return sum(1 for _ in Path(sys.argv[1]).rglob("*.so"))
+if sys.argv[2] == "ahead": print(torch.ocl.prewarm(model, x, training=True) > 0)
+else:
+    before = kernels()
+    model(x).sum().backward()
+    torch.ocl.synchronize()
+    print(torch.ocl.counters()["compiles"], kernels() - before)
+"""
+    caches = {"DLPRIM_CACHE_DIR": str(tmp_path / "dlprim"), "POCL_CACHE_DIR": str(tmp_path)}
+    printed = [run(f"import sys; sys.argv[1:] = {[str(tmp_path), when]!r}\n{code}", **caches) for when in ("ahead", "then")]
+    assert printed == ["True\n", "0 0\n"]
 
 
 def test_profiles_name_waits_for_compilers() -> None:

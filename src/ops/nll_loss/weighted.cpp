@@ -58,6 +58,11 @@ class Named {
     ValueId label_, index_ = no_value;
 };
 
+/// What each label counts. `x`, `weight`: the operands of the label and of its class's weight.
+std::string weight_of(const Named& named, const std::string& x, const std::string& weight) {
+    return named.counted(x, named.has_weight() ? weight : "1");
+}
+
 }  // namespace
 
 ValueId total_weight(Graph& graph, const Node& node, const Options& options) {
@@ -65,8 +70,7 @@ ValueId total_weight(Graph& graph, const Node& node, const Options& options) {
     Named named(graph, node, options, at);
     std::vector<ValueId> inputs{named.label()};
     if (named.has_weight()) inputs.push_back(named.weight());
-    const std::string code =
-        "y0 = sum[](" + named.counted("x0", named.has_weight() ? "x1" : "1") + ")";
+    const std::string code = "y0 = sum[](" + weight_of(named, "x0", "x1") + ")";
     const std::string_view dtype = name_of(graph.spec(node.inputs[0]).dtype);
     const ValueId total = graph.add1(
         "Pointwise", at, inputs, Attrs{{"code", code}, {"dtypes", Strings{std::string(dtype)}}});
@@ -78,16 +82,22 @@ std::vector<ValueId> weighted(Graph& graph, const Node& node, const Options& opt
     std::vector<ValueId> inputs{named.input(), named.label()};
     if (named.has_weight()) inputs.push_back(named.weight());
     const std::string value = named.counted("x1", named.has_weight() ? "-x0 * x2" : "-x0");
-    const bool each = options.reduce == Reduce::none;
-    ValueId loss =
-        graph.pointwise1(node.name, each ? "y0 = " + value : "y0 = sum[](" + value + ")", inputs);
-    loss = graph.reshape(node.name + "/shape", loss, options.output());
-    std::vector<ValueId> outputs{loss};
-    if (options.reduce != Reduce::mean && !options.return_weight) return outputs;
-    const ValueId total = total_weight(graph, node, options);
+    const bool totals = options.reduce == Reduce::mean || options.return_weight;
+    if (options.reduce == Reduce::none) {
+        std::vector<ValueId> outputs{
+            graph.reshape(node.name + "/shape",
+                          graph.pointwise1(node.name, "y0 = " + value, inputs), options.output())};
+        if (totals) outputs.push_back(total_weight(graph, node, options));
+        return outputs;
+    }
+    std::string code = "y0 = sum[](" + value + ")";
+    if (totals) code += "; y1 = sum[](" + weight_of(named, "x1", "x2") + ")";
+    std::vector<ValueId> outputs = graph.add("Pointwise", node.name, inputs, Attrs{{"code", code}});
+    for (ValueId& output : outputs)
+        output = graph.reshape(node.name + "/shape", output, options.output());
     if (options.reduce == Reduce::mean)
-        outputs[0] = graph.pointwise1(node.name + "/mean", "y0 = x0 / x1", {loss, total});
-    if (options.return_weight) outputs.push_back(total);
+        outputs[0] = graph.pointwise1(node.name + "/mean", "y0 = x0 / x1", outputs);
+    outputs.resize(options.return_weight ? 2 : 1);
     return outputs;
 }
 
