@@ -105,6 +105,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
             "stored.npz": npz(zipfile.ZIP_STORED),
             "packed.npz": npz(zipfile.ZIP_DEFLATED),
         },
+        "gguf": {"small.gguf": gguf()},
         "image": {
             "grey.png": png(8, 0, bytes(8)),
             "rgb.png": png(8, 2, bytes(24)),
@@ -115,6 +116,18 @@ def seeds() -> dict[str, dict[str, bytes]]:
             **jpegs(),
         },
     }
+
+
+def gguf() -> bytes:
+    """A model with keys of several kinds and a tensor of floats."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    keys = text("a") + struct.pack("<II", 4, 7) + text("b") + struct.pack("<I", 8) + text("llama")
+    keys += text("c") + struct.pack("<IIQ", 9, 8, 2) + text("x") + text("")
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3) + keys + text("w") + struct.pack("<IQQIQ", 2, 32, 1, 2, 0)
+    return head + bytes(-len(head) % 32) + bytes(18)
 
 
 def main() -> None:
