@@ -27,6 +27,7 @@ NOTES = {
     "exec": "replay of plans, eager calls",
     "train": "solvers, schedules, data",
     "api": "what include/dlprim promises",
+    "language": "language models: sessions, tokenizers",
 }
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 250, 48, 290, 86, 20
 INK, PAPER, FAINT = "#24292f", "#eaf2fa", "#57606a"

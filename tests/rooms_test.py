@@ -11,7 +11,7 @@ import sys
 
 from rules import repository, shown_to_fail, told
 
-ROOMS = ["base", "runtime", "collective", "engine", "graph", "ops", "formats", "check", "plan", "exec", "train", "api"]
+ROOMS = ["base", "runtime", "collective", "engine", "graph", "ops", "formats", "check", "plan", "exec", "train", "api", "language"]
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
@@ -27,6 +27,7 @@ PUBLIC = {
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "dlprim": "api", "function": "api", "host_group": "api", "net": "api", "onnx": "api", "onnx_session": "api",
     "placed_net": "api", "processes": "api", "programs": "api",
+    "language": "language",
     "report": "api", "scale": "api", "solver": "api", "team": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

@@ -1,0 +1,15 @@
+# dlprim_embed_texts(OUTPUT FILES HEADER NAMESPACE TYPE TABLE): turns FILES, a glob, into one C++ file holding them as a table
+# of raw strings, at configure time; a change of one of them configures anew. HEADER declares `TYPE TABLE[]`.
+function(dlprim_embed_texts output files header namespace type table)
+    file(GLOB files CONFIGURE_DEPENDS ${files})
+    list(SORT files)
+    set(text "// Generated. Do not edit.\n#include \"${header}\"\n\nnamespace ${namespace} {\nconst ${type} ${table}[] = {\n")
+    foreach(file IN LISTS files)
+        get_filename_component(name ${file} NAME)
+        file(READ ${file} body)
+        string(APPEND text "{\"${name}\", R\"dlprim_text(${body})dlprim_text\"},\n")
+        set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    endforeach()
+    string(APPEND text "{nullptr, nullptr}};\n}  // namespace ${namespace}\n")
+    file(GENERATE OUTPUT ${output} CONTENT "${text}")
+endfunction()

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Architecture: how the operators of a language model follow each other, as a file of
+// architectures/ describes it (README.md there). It knows no sizes and no weights; network.hpp
+// makes a network of it for a model that has them.
+#pragma once
+
+#include "base/attrs.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim::language {
+
+struct Architecture {
+    /// A parameter of an operator.
+    struct Weight {
+        std::vector<std::string> names;  ///< the first that the model has
+        bool optional = false;           ///< may be missing altogether
+    };
+    /// An operator of a network, or one of the words that network.hpp replaces by several.
+    struct Step {
+        std::string type;
+        std::vector<std::string> inputs;
+        std::string output;  ///< may be the name of an input: then later steps read the new tensor
+        std::vector<Weight> weights;
+        Attrs options;  ///< a text that begins with '$' is the name of a size
+    };
+    std::string name;                        ///< of its file, for messages
+    std::vector<std::string> names;          ///< of the models that are built this way
+    std::vector<Step> before, layer, after;  ///< `layer` is repeated
+};
+
+/// Parses a description. Throws Error(format), which names the line.
+Architecture parse_architecture(std::string_view text, const std::string& source);
+
+/// The architecture of models with that name. Throws Error(unsupported), which lists those that are
+/// known.
+const Architecture& find_architecture(const std::string& name);
+
+}  // namespace dlprim::language

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Sessions: logits beside a naive model in double, with what is remembered in every order of pieces
+// and single tokens, and what damaged models get.
+#include "language/session.hpp"
+#include "support/catch.hpp"
+#include "support/devices.hpp"
+#include "support/errors.hpp"
+#include "support/folder.hpp"
+#include "tiny_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+using language::Session;
+
+namespace {
+
+std::vector<std::int32_t> random_tokens(std::size_t count, std::int64_t vocabulary) {
+    std::mt19937 random(5);
+    std::vector<std::int32_t> tokens;
+    for (std::size_t i = 0; i < count; ++i)
+        tokens.push_back(static_cast<std::int32_t>(random() % static_cast<unsigned>(vocabulary)));
+    return tokens;
+}
+
+/// A session on the device of a model whose file is written to the folder.
+std::unique_ptr<Session> open(const Context& context, const Folder& folder,
+                              const std::string& bytes, std::int64_t piece = 16,
+                              std::int64_t most = 600) {
+    std::shared_ptr<const language::ModelFile> file =
+        language::open_model(folder.write("tiny.gguf", bytes));
+    return std::make_unique<Session>(context, file, file->sizes(),
+                                     language::SessionOptions{most, piece, {}});
+}
+
+void check_near(const std::vector<float>& got, const std::vector<double>& want) {
+    REQUIRE(got.size() == want.size());
+    double scale = 0, error = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        scale = std::max(scale, std::abs(want[i]));
+        error = std::max(error, std::abs(got[i] - want[i]));
+    }
+    INFO("the largest logit is " << scale << ", the largest error " << error);
+    CHECK(error <= 1e-5 * scale);
+}
+
+}  // namespace
+
+TEST_CASE("Logits are those of a naive model, however a text is cut", "[session]") {
+    const Folder folder;
+    const std::vector<std::int32_t> tokens = random_tokens(70, 300);
+    for (const bool tied : {true, false}) {
+        TinySizes sizes;
+        sizes.tied = tied;
+        sizes.biases = !tied;
+        const TinyLlama model(sizes);
+        const auto expected = model.logits(tokens);
+        for (const Context& context : test_devices()) {
+            INFO(context.info().str() << (tied ? ", tied" : ""));
+            const auto session = open(context, folder, model.writer().bytes());
+            // Pieces that end in padding, single tokens, and both in turn.
+            std::size_t at = 0;
+            for (const std::size_t count : {1u, 3u, 16u, 1u, 20u, 1u, 1u, 27u}) {
+                const auto logits = session->read(std::span(tokens).subspan(at, count));
+                at += count;
+                INFO(at << " tokens");
+                check_near(logits, expected[at - 1]);
+            }
+            CHECK(session->past() == 70);
+            session->forget_from(3);
+            check_near(session->read(std::span(tokens).subspan(3, 5)), expected[7]);
+        }
+    }
+}
+
+TEST_CASE("What is remembered outgrows its first capacity", "[session]") {
+    const Folder folder;
+    const std::vector<std::int32_t> tokens = random_tokens(600, 300);
+    const TinyLlama model(TinySizes{});
+    const auto expected = model.logits(tokens);
+    const Context host("cpu");
+    const auto session = open(host, folder, model.writer().bytes(), 100);
+    check_near(session->read(std::span(tokens).first(250)), expected[249]);
+    check_near(session->read(std::span(tokens).subspan(250, 30)), expected[279]);
+    check_near(session->read(std::span(tokens).subspan(280, 320)), expected[599]);
+    check_error(ErrorKind::invalid_argument, {"601 tokens", "600"},
+                [&] { session->read(std::span(tokens).first(1)); });
+    session->forget_from(0);
+    check_near(session->read(std::span(tokens).first(1)), expected[0]);
+}
+
+TEST_CASE("What was read after a token that is forgotten does not matter", "[session]") {
+    const Folder folder;
+    const std::vector<std::int32_t> tokens = random_tokens(40, 300);
+    const Context host("cpu");
+    const auto session = open(host, folder, TinyLlama(TinySizes{}).writer().bytes());
+    const auto first = session->read(tokens);
+    session->forget_from(0);
+    session->read(random_tokens(17, 30));
+    session->forget_from(0);
+    CHECK(session->read(tokens) == first);
+}
+
+TEST_CASE("Tokens and sizes that make no sense are errors", "[session]") {
+    const Folder folder;
+    const Context host("cpu");
+    const TinyLlama model(TinySizes{});
+    const auto session = open(host, folder, model.writer().bytes());
+    check_error(ErrorKind::invalid_argument, {"no tokens"}, [&] { session->read({}); });
+    for (const std::int32_t token : {-1, 300})
+        check_error(ErrorKind::invalid_argument, {"token " + std::to_string(token), "300"},
+                    [&] { session->read(std::span(&token, 1)); });
+    check_error(ErrorKind::invalid_argument, {"context of 601", "600"},
+                [&] { open(host, folder, model.writer().bytes(), 16, 601); });
+}
+
+TEST_CASE("A model that lacks a weight, or has one of another shape, is an error", "[session]") {
+    const Folder folder;
+    const Context host("cpu");
+    const std::string whole = TinyLlama(TinySizes{}).writer().bytes();
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string bytes = whole;
+        bytes.replace(bytes.find(from), from.size(), to);
+        return bytes;
+    };
+    check_error(ErrorKind::format, {"blk.1.ffn_up.weight", "llama"},
+                [&] { open(host, folder, with("blk.1.ffn_up", "blk.1.ffn_xx")); });
+    check_error(ErrorKind::unsupported, {"'lxama'", "llama"},
+                [&] { open(host, folder, with("llama", "lxama")); });
+    check_error(ErrorKind::format, {"llama.block_count"},
+                [&] { open(host, folder, with("llama.block_count", "llama.block_xount")); });
+    TinySizes sizes;
+    sizes.hidden = 41;
+    std::string other = TinyLlama(sizes).writer().bytes();
+    const std::string name = "llama.feed_forward_length";
+    other[other.find(name) + name.size() + 4] = 40;
+    check_error(ErrorKind::format, {"blk.0.ffn_", "41", "40"}, [&] { open(host, folder, other); });
+}
