@@ -15,6 +15,7 @@
 //
 // Define     meaning                                                                 example
 // OF_KEYS    see above                                                               0
+// C_STORED   type of the results (common/storage.clh)                          0
 // ROWS       rows of a work-group: 64, or 128 where only one fits a compute unit     64
 // INNER      rows of the other side at a time, a divisor of 64                       32
 //
@@ -87,13 +88,13 @@ INLINE void differentiate(float* s, float* dp, const Heads sizes, global const M
 }
 
 // Rows of a result, `step` apart, times `factor`.
-#define PUT_ROWS(name, columns)                                                                                 \
-    INLINE void name(global float* to, long step, const float* made, int row, int rows, int width, float factor, \
-                     int lane) {                                                                                \
-        _Pragma("unroll") for (int i = 0; i < (columns) / 2; ++i) {                                             \
-            const int at = row + (i & 2) * 4, column = (i >> 2) * 8 + (lane & 3) * 2 + (i & 1);                 \
-            if (at < rows && column < width) to[at * step + column] = made[i] * factor;                         \
-        }                                                                                                       \
+#define PUT_ROWS(name, columns)                                                                                       \
+    INLINE void name(global C_T* to, long step, const float* made, int row, int rows, int width, float factor, int lane) { \
+        _Pragma("unroll") for (int i = 0; i < (columns) / 2; i += 2) {                                                \
+            const int at = row + (i & 2) * 4;                                                                         \
+            if (at < rows)                                                                                            \
+                put_pair(to + at * step, (i >> 2) * 8 + (lane & 3) * 2, width, made[i] * factor, made[i + 1] * factor); \
+        }                                                                                                             \
     }
 PUT_ROWS(put_keys, DEPTH)
 #if OF_KEYS
@@ -148,8 +149,8 @@ INLINE int tile_at(int group, int heads, int tiles) {
 kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_backward(
     global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global const uint2* seed,
     ulong seed_offset, global const uint2* step, ulong step_offset, global const float* lse, ulong lse_offset,
-    global const float* delta, ulong delta_offset, global float* d_keys, ulong d_keys_offset,
-    global float* d_values, ulong d_values_offset, const Heads given, int depth, long d_keys_0, long d_keys_1, long d_keys_2,
+    global const float* delta, ulong delta_offset, global C_T* d_keys, ulong d_keys_offset,
+    global C_T* d_values, ulong d_values_offset, const Heads given, int depth, long d_keys_0, long d_keys_1, long d_keys_2,
     long d_keys_row, long d_values_0, long d_values_1, long d_values_2, long d_values_row, long k_planes, long v_planes,
     long dy_planes, long q_factors, long k_factors, long v_factors, long dy_factors, float scale) {
     local uchar tiles[OUTER_BYTES + 2 * STAGE_BYTES] __attribute__((aligned(128)));

@@ -7,7 +7,8 @@
 // change no other row of their block.
 //
 // Define     meaning                                                                 example
-// A_STORED   type of all four (common/storage.clh)                                 0
+// A_STORED   type of q, k and v (common/storage.clh)                               0
+// B_STORED   type of dy                                                            0
 //
 // Local memory: 1 KiB.
 #include "common/storage.clh"
@@ -26,8 +27,8 @@ INLINE Source source_of(int digit_1, int digit_2, long at_0, long at_1, long at_
 }
 
 // Packs block `number` of an operand, whose matrices have `rows` by `columns` elements, `width` columns in halves.
-#define PACK(name, width)                                                                                               \
-    INLINE void name(global const A_T* x, const Source from, global uchar* to, global float* factors, int number,       \
+#define PACK(name, X, width)                                                                                             \
+    INLINE void name(global const X##_T* x, const Source from, global uchar* to, global float* factors, int number,       \
                      int rows, int columns, local uint* largest, int id) {                                              \
         const int blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, matrix = number / blocks;                              \
         const int row0 = number % blocks * BLOCK_ROWS, upper = matrix / from.digit_2;                                   \
@@ -38,7 +39,7 @@ INLINE Source source_of(int digit_1, int digit_2, long at_0, long at_1, long at_
             const int at = id + i * ITEMS, row = row0 + at / ((width) / 2), column = at % ((width) / 2) * 2;            \
             _Pragma("unroll") for (int j = 0; j < 2; ++j) {                                                             \
                 const float value =                                                                                     \
-                    row < rows && column + j < columns ? A_AT(x, row * from.row + column + j) : 0.0f;                   \
+                    row < rows && column + j < columns ? X##_AT(x, row * from.row + column + j) : 0.0f;                   \
                 const uint bits = as_uint(value) & 0x7fffffffu;                                                         \
                 pairs[2 * i + j] = value;                                                                               \
                 most = max(most, bits < 0x7f800000u ? bits : 0u);                                                       \
@@ -66,12 +67,13 @@ INLINE uint group_max(local uint* largest, uint value, int id) {
     barrier(CLK_LOCAL_MEM_FENCE);
     return largest[0];
 }
-PACK(pack_keys, DEPTH)
-PACK(pack_values, FEATURES)
+PACK(pack_keys, A, DEPTH)
+PACK(pack_values, A, FEATURES)
+PACK(pack_gradients, B, FEATURES)
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_pack(
     global const A_T* q, ulong q_offset, global const A_T* k, ulong k_offset, global const A_T* v, ulong v_offset,
-    global const A_T* dy, ulong dy_offset, global uchar* planes, ulong planes_offset, int length, int positions, int depth,
+    global const B_T* dy, ulong dy_offset, global uchar* planes, ulong planes_offset, int length, int positions, int depth,
     int features, int q_groups, int k_groups, int v_groups, int q_digit_1, int q_digit_2, long q_0, long q_1, long q_2,
     long q_row, int k_digit_1, int k_digit_2, long k_0, long k_1, long k_2, long k_row, int v_digit_1, int v_digit_2,
     long v_0, long v_1, long v_2, long v_row, int dy_digit_1, int dy_digit_2, long dy_0, long dy_1, long dy_2, long dy_row,
@@ -93,10 +95,13 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_pack(
         return;
     }
     block -= k_groups;
-    const int is_value = block < v_groups;
-    const Source from = is_value ? source_of(v_digit_1, v_digit_2, v_0, v_1, v_2, v_row)
-                                 : source_of(dy_digit_1, dy_digit_2, dy_0, dy_1, dy_2, dy_row);
-    pack_values(is_value ? v + v_offset : dy + dy_offset, from, planes + (is_value ? v_planes : dy_planes),
-                (global float*)(planes + (is_value ? v_factors : dy_factors)), is_value ? block : block - v_groups,
-                is_value ? positions : length, features, largest, id);
+    if (block < v_groups) {
+        const Source from = source_of(v_digit_1, v_digit_2, v_0, v_1, v_2, v_row);
+        pack_values(v + v_offset, from, planes + v_planes, (global float*)(planes + v_factors), block, positions, features,
+                    largest, id);
+        return;
+    }
+    const Source from = source_of(dy_digit_1, dy_digit_2, dy_0, dy_1, dy_2, dy_row);
+    pack_gradients(dy + dy_offset, from, planes + dy_planes, (global float*)(planes + dy_factors), block - v_groups, length,
+                   features, largest, id);
 }

@@ -148,23 +148,23 @@ TEST_CASE("attention of all operators is computed by engines of attention") {
           {number_attribute("softcap", 20)},
           {attribute("is_causal", 1), attribute("left_window_size", 200)},
           {attribute("left_window_size", 200), attribute("right_window_size", 50)}})
-        CHECK(engine_of(model_of("Attention", attributes, qkv)) == "attention.matrix");
+        CHECK(engine_of(model_of("Attention", attributes, qkv)) == "attention.wgmma");
     CHECK(engine_of(model_of(
               "Attention", {},
               {{"q", heads}, {"k", shared}, {"v", shared}, {"mask", {positions, positions}}})) ==
-          "attention.matrix");
+          "attention.wgmma");
     CHECK(engine_of(model_of("Attention", {attribute("is_causal", 1)},
                              {{"q", step},
                               {"k", step},
                               {"v", step},
                               {"", {}},
                               {"past_key", past},
-                              {"past_value", past}})) == "attention.matrix");
+                              {"past_value", past}})) == "attention.wgmma");
     const Sizes joined{1, positions, 8 * features}, few{1, positions, 2 * features};
     CHECK(engine_of(model_of(
               "MultiHeadAttention", {attribute("num_heads", 8)},
               {{"q", joined}, {"k", joined}, {"v", joined}, {"", {}}, {"mask", {1, positions}}})) ==
-          "attention.matrix");
+          "attention.wgmma");
     const Sizes angles{positions, features / 2};
     CHECK(engine_of(model_of(
               "GroupQueryAttention",
@@ -178,7 +178,7 @@ TEST_CASE("attention of all operators is computed by engines of attention") {
                {"lasts", {}},
                {"total", {}},
                {"cos", angles},
-               {"sin", angles}})) == "attention.matrix");
+               {"sin", angles}})) == "attention.wgmma");
 }
 
 TEST_CASE("windows, caps and caches give what masks that say the same give") {

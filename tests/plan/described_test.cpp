@@ -269,7 +269,7 @@ TEST_CASE("Products of fp16 read values that are stored in 16 bits") {
             CHECK(node.engine == "inner_product.wgmma_half");
             ++products;
         }
-        if (node.name == "attention") CHECK(node.engine == "attention.matrix");
+        if (node.name == "attention") CHECK(node.engine == "attention.wgmma");
     }
     CHECK(products == 5);
 }
@@ -305,7 +305,7 @@ TEST_CASE(
     Net net = Net::from_json(described(fs::path(DLPRIM_DEVICES_DIR) / "h200.json"), text, options);
     std::set<std::string> engines;
     for (const NodeReport& node : net.nodes()) engines.insert(node.engine);
-    CHECK(engines.count("attention.matrix") == 1);
+    CHECK(engines.count("attention.wgmma") == 1);
     CHECK(engines.count("attention.matrix_backward") == 1);
 }
 

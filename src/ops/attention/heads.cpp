@@ -162,13 +162,22 @@ Heads heads_of(const Problem& problem) {
 
 Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow) {
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
-    const std::size_t mask = problem.op == backward_type ? 6 : 3;
-    Problem floats = problem;  // without the mask
+    const bool backward = problem.op == backward_type;
+    const std::size_t mask = backward ? 6 : 3;
+    Problem floats = problem;  // without the mask and the results
     floats.inputs.resize(mask);
-    if (Verdict stored =
-            narrow ? storage_verdict(floats, {0, 1, 2}, true) : storage_verdict(floats, {}, false);
+    floats.outputs.clear();
+    if (Verdict stored = !narrow    ? storage_verdict(floats, {}, false)
+                         : backward ? storage_verdict(floats, {0, 1, 2, 5}, false)
+                                    : storage_verdict(floats, {0, 1, 2}, false);
         !stored)
         return stored;
+    for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+        const DType made = problem.outputs[i].dtype;
+        const bool statistic = !backward && i == 1;
+        if (made != DType::f32 && (!narrow || statistic || !is_activation_type(made)))
+            return Verdict::no(cat("it does not support ", name_of(made), " as output ", i));
+    }
     if (operands_among(problem.attrs, problem.inputs.size()) > mask &&
         problem.inputs[mask].dtype != DType::boolean && problem.inputs[mask].dtype != DType::f32)
         return Verdict::no(

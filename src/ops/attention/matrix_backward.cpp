@@ -4,6 +4,7 @@
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/kernel_options.hpp"
+#include "engine/storage.hpp"
 #include "ops/attention/packed.hpp"
 
 #include <algorithm>
@@ -32,6 +33,14 @@ class MatrixBackward : public PackedEngine {
     std::string_view name() const override { return "attention.matrix_backward"; }
     std::string_view op() const override { return backward_type; }
 
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = PackedEngine::is_applicable(device, problem); !verdict)
+            return verdict;
+        if (problem.outputs[1].dtype != problem.outputs[2].dtype)
+            return Verdict::no("it needs gradients of keys and values of one type");
+        return Verdict::yes();
+    }
+
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Heads heads = heads_of(problem);
         const Packed packed(problem, heads);
@@ -54,8 +63,8 @@ class MatrixBackward : public PackedEngine {
         const Packed packed(problem, heads);
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(packed.pack_call(context, problem, heads));
-        launch->add(gradient_call(context, heads, packed, false));
-        launch->add(gradient_call(context, heads, packed, true));
+        launch->add(gradient_call(context, problem, heads, packed, false));
+        launch->add(gradient_call(context, problem, heads, packed, true));
         return launch;
     }
 
@@ -66,18 +75,20 @@ class MatrixBackward : public PackedEngine {
 
   private:
     /// Of keys and values, or of queries.
-    static KernelCall gradient_call(ContextImpl& context, const Heads& heads, const Packed& packed,
-                                    bool of_keys) {
+    static KernelCall gradient_call(ContextImpl& context, const Problem& problem,
+                                    const Heads& heads, const Packed& packed, bool of_keys) {
+        const DType made = problem.outputs[of_keys ? 1 : 0].dtype;
         const std::int64_t rows = rows_of(context.traits(), packed);
         const std::int64_t tiles = ceil_div(of_keys ? heads.positions : heads.length, rows);
-        KernelCall call(context.build({backward_path, kernel_source(backward_path),
-                                       cat(packed.options(), heads_options(heads),
-                                           define("OF_KEYS", of_keys ? 1 : 0), define("ROWS", rows),
-                                           define("INNER", inner_rows))}),
-                        "attention_backward", group_range(tiles * heads.count, 2 * rows));
+        KernelCall call(
+            context.build({backward_path, kernel_source(backward_path),
+                           cat(packed.options(), heads_options(heads),
+                               define("OF_KEYS", of_keys ? 1 : 0), define("ROWS", rows),
+                               define("INNER", inner_rows), storage_options({{'C', made}}))}),
+            "attention_backward", group_range(tiles * heads.count, 2 * rows));
         call.tensor("lse", 3).tensor("delta", 4);
-        call.tensor("d_keys", heads.results + (of_keys ? 1 : 0));
-        call.tensor("d_values", heads.results + 2);
+        call.tensor("d_keys", heads.results + (of_keys ? 1 : 0), size_of(made));
+        call.tensor("d_values", heads.results + 2, size_of(made));
         const auto bind_rows = [&](const std::string& name, const Heads::Strides& strides,
                                    std::int64_t row) {
             for (std::size_t i = 0; i < strides.size(); ++i)

@@ -73,14 +73,16 @@ std::string Packed::options() const {
 
 KernelCall Packed::pack_call(ContextImpl& context, const Problem& problem,
                              const Heads& heads) const {
-    const DType dtype = problem.inputs[0].dtype;
-    KernelCall call(context.build({pack_path, kernel_source(pack_path),
-                                   cat(options(), storage_options({{'A', dtype}}))}),
-                    "attention_pack",
-                    group_range(q_groups + k_groups + v_groups + dy_groups, pack_items));
+    const int dy = has_gradients(problem) ? 5 : 2;
+    const DType dtype = problem.inputs[0].dtype,
+                dy_type = problem.inputs[static_cast<std::size_t>(dy)].dtype;
+    KernelCall call(
+        context.build({pack_path, kernel_source(pack_path),
+                       cat(options(), storage_options({{'A', dtype}, {'B', dy_type}}))}),
+        "attention_pack", group_range(q_groups + k_groups + v_groups + dy_groups, pack_items));
     const std::size_t element = size_of(dtype);
     call.tensor("q", 0, element).tensor("k", 1, element).tensor("v", 2, element);
-    call.tensor("dy", has_gradients(problem) ? 5 : 2, element);
+    call.tensor("dy", dy, size_of(dy_type));
     bind_source(call, heads, "q", heads.q_matrix, heads.q, heads.q_row);
     bind_source(call, heads, "k", heads.k_matrix, heads.k, heads.k_row);
     bind_source(call, heads, "v", heads.v_matrix, heads.v, heads.v_row);
@@ -133,8 +135,7 @@ Verdict PackedEngine::is_applicable(const Traits& device, const Problem& problem
         return Verdict::no(
             "it needs matrix instructions for f16, which did not work when the device was "
             "opened or which DLPRIM_TRAITS turns off");
-    if (Verdict verdict = check_heads(problem, packed_features, !has_gradients(problem)); !verdict)
-        return verdict;
+    if (Verdict verdict = check_heads(problem, packed_features, true); !verdict) return verdict;
     const DType dtype = problem.inputs[0].dtype;
     if (problem.inputs[1].dtype != dtype || problem.inputs[2].dtype != dtype)
         return Verdict::no("it needs queries, keys and values of one type");
