@@ -37,7 +37,7 @@
 
 // Statements of the kernel, on its locals.
 
-#define COPY_STEP(t, stage, COPY_A, COPY_B)                                                                        \
+#define COPY(t, stage)                                                                                             \
     _Pragma("unroll") for (int i_ = 0; i_ < 2; ++i_) {                                                             \
         const int pixel_ = (t)*64 + (id >> 3) + 32 * i_, live_ = pixel_ < pixels;                                  \
         const int image_ = pixel_ / (OH * OW), inside_ = pixel_ - image_ * (OH * OW);                              \
@@ -47,20 +47,14 @@
         _Pragma("unroll") for (int j_ = 0; j_ < WM; ++j_) {                                                        \
             const int m_ = m0 + j_ * 64 + chunk * 8;                                                               \
             const uint size_ = live_ && m_ < channels_out ? 16 : 0;                                                \
-            COPY_A(at_ + j_ * 8192, dy + (pixel_ * channels_out + m_), size_)                                      \
+            COPY_16_OF(at_ + j_ * 8192, dy + (pixel_ * channels_out + m_), size_)                                  \
         }                                                                                                          \
         _Pragma("unroll") for (int j_ = 0; j_ < BLOCKS; ++j_) {                                                    \
             const int y_ = top_ + down[j_], x_ = left_ + right[j_];                                                \
             const uint size_ = (uint)y_ < H && (uint)x_ < W ? 16 : 0;                                              \
-            COPY_B(at_ + A_BYTES + j_ * 8192, x + (((image_ * H + y_) * W + x_) * channels_in + channel[j_]), size_) \
+            COPY_X(at_ + A_BYTES + j_ * 8192, x + (((image_ * H + y_) * W + x_) * channels_in + channel[j_]), size_) \
         }                                                                                                          \
     }
-#define COPY(t, stage)                                                                   \
-    if (aligned)                                                                         \
-        COPY_STEP(t, stage, COPY_16_OF, COPY_X)                             \
-    else                                                                                 \
-        COPY_STEP(t, stage, COPY_SLOWLY, COPY_SLOWLY)
-
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_filter(
     global const ushort* x, ulong x_offset, global const ushort* dy, ulong dy_offset, global float* dweight,
     ulong dweight_offset, int pixels, int channels_in, int channels_out, int pt, int pl, int dh, int dw, int steps,
@@ -77,7 +71,6 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_filter(
     // A work-item copies one 16-byte chunk of two pixels of every block.
     const int chunk = id & 7;
     const uint to = tiles_at + unit_at(id >> 3, chunk);
-    const int aligned = (((ulong)x | (ulong)dy) & 15) == 0;
     int down[BLOCKS], right[BLOCKS], channel[BLOCKS];
 #pragma unroll
     for (int j = 0; j < BLOCKS; ++j) {

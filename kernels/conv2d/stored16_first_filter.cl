@@ -47,13 +47,13 @@
 // Statements of the kernel, on its locals.
 
 // dy of step t: a work-item copies one chunk of two rows of every block.
-#define COPY_A(t, stage, COPY)                                                              \
+#define COPY_A(t, stage)                                                                    \
     _Pragma("unroll") for (int i_ = 0; i_ < 2; ++i_) {                                      \
         const int row_ = (id >> 3) + 32 * i_, pixel_ = (t)*64 + (row_ >> 1) + (row_ & 1) * 32; \
         _Pragma("unroll") for (int b_ = 0; b_ < WM; ++b_) {                                 \
             const int m_ = m0 + b_ * 64 + chunk * 8;                                        \
             const uint size_ = pixel_ < pixels && m_ < channels_out ? 16 : 0;               \
-            COPY(to + (stage)*STAGE + i_ * 4096 + b_ * 8192, dy + (pixel_ * channels_out + m_), size_) \
+            COPY_X(to + (stage)*STAGE + i_ * 4096 + b_ * 8192, dy + (pixel_ * channels_out + m_), size_) \
         }                                                                                   \
     }
 // Pixels of x: a warp gathers every eighth column.
@@ -85,11 +85,7 @@
     }
 #define PREPARE(t, stage)                      \
     {                                          \
-        if (aligned) {                         \
-            COPY_A(t, stage, COPY_X)     \
-        } else {                               \
-            COPY_A(t, stage, COPY_SLOWLY) \
-        }                                      \
+        COPY_A(t, stage)                       \
         COPY_COMMIT                       \
         GATHER(t, stage)                       \
         COPY_WAIT_BUT(0)                     \
@@ -122,7 +118,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_first_filt
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    const int chunk = id & 7, aligned = ((ulong)dy & 15) == 0;
+    const int chunk = id & 7;
     const uint to = tiles_at + unit_at(id >> 3, chunk);
 
     float sum[SUMS];

@@ -23,8 +23,8 @@
 //
 // Work-group: one tile of one batch, for one part of K. A step comes to local memory as it lies in memory, by asynchronous
 // copies of 16 bytes, and the unit reads either operand with K along its lines, or transposed. Lines of both operands are a
-// multiple of eight elements long, and so are the distances of batches. An operand that does not begin at a multiple of 16
-// bytes is read element by element. Sums pass through local memory, so that lines of C are written, and residuals read, side
+// multiple of eight elements long, and so are the distances of batches. Operands begin at a multiple of 16
+// bytes, as all do whose layout does not say otherwise. Sums pass through local memory, so that lines of C are written, and residuals read, side
 // by side. With several parts of K group z sums steps [z / batches * k_part, ...) to C part z, and finish.cl adds them.
 // Local memory: STAGES * (BM + BN) * 128 bytes, or 4 * BM * (BN + 8) if that is more.
 #include "common/storage.clh"
@@ -50,20 +50,20 @@
 #define FROM_ALONG_K(x, row0, limit) ((x) + ((ulong)((row0) + (id >> 3)) * k + k_begin + chunk * 8))
 #define FROM_ACROSS_K(x, row0, limit) ((x) + ((ulong)(k_begin + (id >> 3)) * (limit) + (row0) + chunk * 8))
 // A step of an operand, of `rows` rows (columns) of the tile from `row0` on.
-#define COPY_ALONG_K(HOW, to, from, rows, row0, limit, t)                                    \
+#define COPY_ALONG_K(to, from, rows, row0, limit, t)                                    \
     {                                                                                        \
         const int live_ = k_begin + (t)*64 + chunk * 8 < k_end;                              \
         _Pragma("unroll") for (int i_ = 0; i_ < (rows) / 32; ++i_) {                         \
             const uint size_ = live_ && (row0) + (id >> 3) + 32 * i_ < (limit) ? 16 : 0;     \
-            HOW((to) + i_ * 4096, (from) + ((ulong)(32 * i_) * k + (ulong)(t)*64), size_)    \
+            COPY_16_OF((to) + i_ * 4096, (from) + ((ulong)(32 * i_) * k + (ulong)(t)*64), size_)    \
         }                                                                                    \
     }
-#define COPY_ACROSS_K(HOW, to, from, rows, row0, limit, t)                                            \
+#define COPY_ACROSS_K(to, from, rows, row0, limit, t)                                            \
     _Pragma("unroll") for (int i_ = 0; i_ < 2; ++i_) {                                                \
         const int live_ = k_begin + (t)*64 + (id >> 3) + 32 * i_ < k_end;                             \
         _Pragma("unroll") for (int j_ = 0; j_ < (rows) / 64; ++j_) {                                  \
             const uint size_ = live_ && (row0) + j_ * 64 + chunk * 8 < (limit) ? 16 : 0;              \
-            HOW((to) + i_ * 4096 + j_ * 8192, (from) + ((ulong)((t)*64 + 32 * i_) * (limit) + j_ * 64), size_) \
+            COPY_16_OF((to) + i_ * 4096 + j_ * 8192, (from) + ((ulong)((t)*64 + 32 * i_) * (limit) + j_ * 64), size_) \
         }                                                                                             \
     }
 
@@ -94,16 +94,11 @@
 
 // Statements of the kernel, on its locals.
 
-#define COPY_BOTH(HOW, t, stage)                                   \
+#define COPY(t, stage)                                             \
     {                                                              \
-        COPY_A(HOW, to + (stage)*STAGE, a_from, BM, m0, m, t)      \
-        COPY_B(HOW, to + (stage)*STAGE + A_BYTES, b_from, BN, n0, n, t) \
+        COPY_A(to + (stage)*STAGE, a_from, BM, m0, m, t)           \
+        COPY_B(to + (stage)*STAGE + A_BYTES, b_from, BN, n0, n, t) \
     }
-#define COPY(t, stage)                              \
-    if (aligned)                                    \
-        COPY_BOTH(COPY_16_OF, t, stage)      \
-    else                                            \
-        COPY_BOTH(COPY_SLOWLY, t, stage)
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_stored16(
     global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
@@ -121,7 +116,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_stored16(
     a += a_offset + A_BATCH(batch);
     b += b_offset + B_BATCH(batch);
 
-    const int chunk = id & 7, aligned = (((ulong)a | (ulong)b) & 15) == 0;
+    const int chunk = id & 7;
     const uint to = tiles_at + unit_at(id >> 3, chunk);
     global const ushort* a_from = (global const ushort*)FROM_A(a, m0, m);
     global const ushort* b_from = (global const ushort*)FROM_B(b, n0, n);

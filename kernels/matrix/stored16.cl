@@ -59,16 +59,9 @@
             if (first_block + i_ / 2 < row_blocks)                                                                 \
                 COPY_16(tiles_at + at_ + A_BYTES + id * 16 + i_ * 4096,                                            \
                           weights + ((long)(i_ / 2) * steps + step_) * 8192 + i_ % 2 * 4096)                       \
-        if (aligned) {                                                                                             \
-            _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                \
-                const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                \
-                COPY_X(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                         \
-            }                                                                                                      \
-        } else {                                                                                                   \
-            _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                \
-                const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                \
-                COPY_SLOWLY(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                    \
-            }                                                                                                      \
+        _Pragma("unroll") for (int i_ = 0; i_ < 4 * MG; ++i_) {                                                    \
+            const uint size_ = live_ ? (mask[i_] >> ky_ & mask[i_] >> (16 + kx_) & 1) << 4 : 0;                    \
+            COPY_X(to + at_ + i_ * 4096, x + (from[i_] + far_), size_)                                             \
         }                                                                                                          \
     }
 
@@ -119,7 +112,6 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_product(
         mask[i] = masks[(id >> 3) + 32 * i];
     }
     const uint to = tiles_at + unit_at(id >> 3, chunk);
-    const int aligned = ((ulong)x & 15) == 0;
     const int first_block = n0 / 64;
     global const uchar* weights = w + blocks_at + (long)first_block * steps * 8192 + id * 16;
 

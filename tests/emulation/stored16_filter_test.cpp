@@ -84,7 +84,7 @@ int main() {
     int failed = 0, done = 0;
     // The last two cases have enough steps to use stages again.
     for (const Shape& s : {Shape{1, 8, 8, 1, 1, 1, 0}, Shape{2, 72, 136, 1, 1, 1, 0},
-                           Shape{3, 136, 24, 0, 2, 4, 0}, Shape{2, 64, 64, 1, 1, 2, 1},
+                           Shape{3, 136, 24, 0, 2, 4, 0}, Shape{2, 64, 64, 1, 1, 2, 8},
                            Shape{14, 8, 72, 1, 1, 1, 0}, Shape{9, 72, 8, 0, 2, 1, 0}}) {
         // Only cases of the geometry for which the kernel was built can run.
         const int pad = KERNEL_H == 1 ? 0 : s.pad;
