@@ -7,18 +7,33 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 using namespace dlprim;
 
 namespace {
 
-void report(const std::string& device, const std::string& path, std::int64_t batch) {
-    const Context context(device);
+struct Options {
+    std::string device, net;
+    bool backward = false;
     NetOptions how;
-    how.batch = batch;
+    tools::EngineOptions engines;
+};
+
+Net open(const Context& context, const Options& options) {
+    NetOptions how = options.how;
+    options.engines.set(how);
     how.progress = tools::terminal_progress();
-    Net net = tools::open_net(context, path, how);
+    if (!options.backward) return tools::open_net(context, options.net, how);
+    how.mode = Mode::training;
+    how.output_gradients = !tools::open_net(context, options.net, how).has_loss();
+    return tools::open_net(context, options.net, how);
+}
+
+void report(const Options& options) {
+    const Context context(options.device);
+    Net net = open(context, options);
     const std::vector<NodeReport> nodes = net.nodes();
     double gflop = 0, gbytes = 0, bound = 0;
     std::printf("%-44s %-26s %12s %10s %11s %10s\n", "node", "type", "GFLOP", "MB", "parameters",
@@ -52,11 +67,12 @@ void report(const std::string& device, const std::string& path, std::int64_t bat
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string device, path;
-    std::int64_t batch = 0;
+    Options options;
     CLI::App app("Operations, bytes and parameters of a network, by node.", "dlprim_flops");
-    app.add_option("NET", path, "network, JSON or ONNX")->required();
-    tools::add_device_option(app, device);
-    app.add_option("-B", batch, "batch size")->check(CLI::Range(1, 1 << 20));
-    return tools::run_command(app, argc, argv, [&] { report(device, path, batch); });
+    app.add_option("NET", options.net, "network, JSON or ONNX")->required();
+    tools::add_device_option(app, options.device);
+    app.add_flag("-b", options.backward, "forward and backward");
+    app.add_option("-B", options.how.batch, "batch size")->check(CLI::Range(1, 1 << 20));
+    tools::add_precision_option(app, options.engines);
+    return tools::run_command(app, argc, argv, [&] { report(options); });
 }

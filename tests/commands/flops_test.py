@@ -42,6 +42,20 @@ class Flops(CommandTest):
                 self.assertAlmostEqual(sums["work"][0], batch * (CONV + FC) * 1e-9, delta=1e-4)
                 self.assertAlmostEqual(sums["bound"][0], sum(row["bound"] for row in rows.values()), delta=1e-3)
 
+    def test_backward(self):
+        rows, sums = self.read(self.write("net.json", NET), "-d", "cpu", "-b")
+        self.assertAlmostEqual(rows["conv/backward_filter"]["gflop"], CONV * 1e-9, delta=6e-7)
+        self.assertAlmostEqual(sums["work"][0], (2 * CONV + 3 * FC) * 1e-9, delta=1e-4)  # x gets no gradient
+
+    def test_precision(self):
+        """On a GPU, values between nodes take half the bytes in fp16."""
+        h200 = "file:" + str(ROOT / "databases/devices/h200.json")
+        net = self.write("net.json", network({"x": [4096, 512]}, ["y"],
+                                             operator("InnerProduct", "first", "x", outputs=512, bias=False),
+                                             operator("InnerProduct", "second", "first", "y", outputs=512, bias=False)))
+        wide, narrow = (self.read(net, "-d", h200, "--precision", name)[1]["bytes"][0] for name in ("fp32", "fp16"))
+        self.assertLess(narrow, 0.8 * wide)
+
     def test_frozen_and_running_statistics_are_not_trained(self):
         net = network({"x": [1, 3, 4, 4]}, ["y"],
                       operator("Convolution2D", "conv", "x", channels_out=2, kernel=1, frozen=True),
