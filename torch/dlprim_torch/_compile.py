@@ -20,8 +20,8 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import _gradient_forms, _state  # noqa: F401  # forms that only graphs of torch.compile have
-from ._forms import RESIZES
+from . import _state
+from ._forms.images import RESIZES
 from ._graph import Builder, graph_of
 
 log = logging.getLogger(__name__)  # shown by TORCH_LOGS=+dlprim_torch._compile

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A graph of ATen operators as a network of dlprim: its JSON, and its parameters.
 
-torch.export and torch.compile's backend both come here. FORMS of _forms.py is the table of the operators that have
+torch.export and torch.compile's backend both come here. FORMS of _forms is the table of the operators that have
 layers of their own; all other pointwise operators and reductions are the expressions of rows.yaml, which eager calls
 use, too.
 """
@@ -157,7 +157,7 @@ def place_of(node: torch.fx.Node) -> str:
 
 
 class Builder:
-    """The network while it grows, node by node. Forms of _forms.py ask it for names and add layers to it."""
+    """The network while it grows, node by node. Forms of _forms ask it for names and add layers to it."""
 
     def __init__(
         self,

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Convolutions and transposed ones, windows as columns, and gradients of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._graph import Builder
+from .table import Node, form, spread
+
+
+@form("convolution.default")
+def convolution(
+    b: Builder,
+    input: Node,
+    weight: Node,
+    bias: Node | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    options = convolution_options(b, weight, stride, padding, dilation, transposed, output_padding, groups)
+    options["bias"] = bias is not None
+    return b.layer("TransposedConvolution" if transposed else "Convolution", [input], options, [weight, bias])
+
+
+def convolution_options(
+    b: Builder,
+    weight: Node,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> dict[str, Any]:
+    shape = b.sizes(weight)
+    count = len(shape) - 2
+    options: dict[str, Any] = {
+        "channels_out": shape[1] * groups if transposed else shape[0],
+        "kernel": shape[2:],
+        "stride": spread(stride, count),
+        "pad": spread(padding, count),
+        "dilate": spread(dilation, count),
+        "groups": groups,
+    }
+    if transposed:
+        options["output_pad"] = spread(output_padding, count)
+    return options
+
+
+@form("convolution_backward.default")
+def convolution_backward(
+    b: Builder,
+    grad_output: Node,
+    input: Node,
+    weight: Node,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> Any:
+    options = convolution_options(b, weight, stride, padding, dilation, transposed, output_padding, groups)
+    kind = "TransposedConvolution" if transposed else "Convolution"
+    made = b.gradients(kind, [input, weight], grad_output, output_mask[:2], {**options, "bias": False})
+    axes = ",".join(str(d) for d in range(b.rank(input)) if d != 1)
+    dtype = b.value(grad_output).dtype
+    of_bias = b.pointwise(f"y0 = sum[{axes}](x0)", [grad_output], dtype, keep_dim=False) if output_mask[2] else None
+    return [*made, of_bias]
+
+
+@form("im2col.default")
+def im2col(
+    b: Builder,
+    self: Node,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
+    return columns(b, "Unfold", self, {}, kernel_size, dilation, padding, stride)
+
+
+@form("col2im.default")
+def col2im(
+    b: Builder,
+    self: Node,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
+    return columns(b, "Fold", self, {"output": list(output_size)}, kernel_size, dilation, padding, stride)
+
+
+def columns(b: Builder, kind: str, x: Node, options: dict[str, Any], *window: Sequence[int]) -> Any:
+    """The windows of images as columns, or back. Without a batch they are a batch of one."""
+    options |= {name: list(sizes) for name, sizes in zip(("kernel", "dilate", "pad", "stride"), window, strict=True)}
+    sizes = b.sizes(x)
+    if len(sizes) == (4 if kind == "Unfold" else 3):
+        return b.layer(kind, [x], options)
+    made = b.layer(kind, [b.reshape(x, sizes, [1, *sizes])], options)
+    return b.reshape(made, [1, *b.sizes(b.node)], b.sizes(b.node))
