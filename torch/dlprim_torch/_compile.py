@@ -33,6 +33,9 @@ ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_fused_attention_override
 # What draws random numbers and has a form that draws those of eager calls.
 DRAWN = {
     torch.ops.aten.native_dropout.default,
+    torch.ops.aten.bernoulli.p,
+    torch.ops.aten.rand_like.default,
+    torch.ops.aten.randn_like.default,
     torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default,
 }
 

@@ -145,6 +145,24 @@ def test_eager_between() -> None:
     assert torch.ocl.fallbacks() == {"eager aten.diagonal.default": 1}
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_drawn(dtype: torch.dtype) -> None:
+    """Random numbers in a region are the bits of eager calls, step by step."""
+
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        kept = torch.empty_like(x[..., :1]).bernoulli_(0.7)
+        return nn.functional.dropout(x, 0.2), kept, torch.rand_like(x), torch.randn_like(x), (x * kept).mT
+
+    x = torch.randn(5, 40).to(dtype).ocl()
+    found = []
+    for call in (model, torch.compile(model, backend="dlprim", fullgraph=True)):
+        torch.manual_seed(2**35 + 3)
+        found.append([y.cpu() for _ in range(3) for y in call(x)])
+    for wanted, made in zip(*found, strict=True):
+        assert made.dtype == dtype and torch.equal(made, wanted)
+    assert torch.ocl.fallbacks() == {}
+
+
 def test_views_and_changed_inputs() -> None:
     """Strided inputs, outputs that are views or inputs, and inputs that the model writes."""
 

@@ -6,7 +6,21 @@ needs and returns the name of the result, a list of several, or None where only 
 form is a row of rows.yaml. Gradients, which only graphs of torch.compile have, stand behind what they are of.
 """
 
-from . import attention, convolutions, images, indices, losses, made, moves, norms, pointwise, pooling, products, sums  # noqa: F401  # each fills the table
+from . import (  # noqa: F401  # each fills the table
+    attention,
+    convolutions,
+    images,
+    indices,
+    losses,
+    made,
+    moves,
+    norms,
+    pointwise,
+    pooling,
+    products,
+    random,
+    sums,
+)
 from .table import FORMS
 
 __all__ = ["FORMS"]

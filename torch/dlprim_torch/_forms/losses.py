@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Softmax, losses and dropout, and their gradients."""
+"""Softmax and losses, and their gradients."""
 
 from __future__ import annotations
 
@@ -67,25 +67,3 @@ def nll_loss_backward(
     inputs = [dy, target, b.reshape(total_weight, b.sizes(total_weight), [1])]
     options = {"reduce": REDUCED[reduction], "ignore_index": ignore_index, "classes": b.sizes(self)[1]}
     return b.layer("NLLLossBackward", inputs + ([weight] if weight is not None else []), options)
-
-
-@form("native_dropout.default")
-def dropout(b: Builder, input: Node, p: float, train: bool | None) -> Any:
-    if b.keyed:
-        return keyed_dropout(b, input, p if train is not False else 0)
-    return [b.layer("Dropout", [input], {"p": float(p)}) if train is not False else b.tensor(input), None]
-
-
-def keyed_dropout(b: Builder, x: Node, p: float) -> Any:
-    """The result and the mask of an eager call, which draws where there is something to choose."""
-    dtypes = [b.dtype(b.value(x).dtype), "bool"]
-    if p in (0, 1):
-        return b.layer("Pointwise", [x], {"code": f"y0 = x0 * {1 - p}; y1 = {1 - p}", "dtypes": dtypes}, results=2)
-    code = "y1 = uniform(x1, x2, 0) >= p0; y0 = y1 ? x0 * p1 : 0"
-    options = {"code": code, "scalars": [float(p), 1 / (1 - p)], "dtypes": dtypes}
-    return b.layer("Pointwise", [x, *b.draw()], options, results=2)
-
-
-@form("dropout.default")
-def whole_dropout(b: Builder, input: Node, p: float, train: bool) -> Any:
-    return dropout(b, input, p, train)[0]

@@ -30,6 +30,7 @@ def full_like(b: Builder, fill_value: float) -> Any:
     "empty.memory_format",
     "new_empty.default",
     "new_empty_strided.default",
+    "empty_permuted.default",
 )
 def zeros(b: Builder) -> Any:
     return full(b, b.sizes(b.node), 0)
