@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -196,7 +197,8 @@ def slice_scatter(b: Builder, self: Node, src: Node, dim: int, start: int | None
     size = b.sizes(self)[dim]
     begin, behind = bounded(b, start, 0, size), bounded(b, end, size, size)
     if step != 1:
-        raise b.no_form("with a step has no form in a network of dlprim")
+        rows = b.constant(torch.arange(begin, behind, step))
+        return b.layer("Scatter", [self, rows, cast(b, src, b.value(self).dtype)], {"mode": "rows", "dim": dim})
     parts = [cut(b, self, dim, 0, begin, size)] if begin else []
     parts += [b.tensor(cast(b, src, b.value(self).dtype))] + (
         [cut(b, self, dim, behind, size, size)] if behind < size else []
@@ -213,3 +215,45 @@ def select_scatter(b: Builder, self: Node, src: Node, dim: int, index: int) -> A
     parts = [cut(b, self, dim, 0, begin, sizes[dim])] if begin else []
     parts += [one] + ([cut(b, self, dim, begin + 1, sizes[dim], sizes[dim])] if begin + 1 < sizes[dim] else [])
     return b.layer("Concat", parts, {"dim": dim}) if len(parts) > 1 else one
+
+
+@form("as_strided.default")
+def as_strided(b: Builder, self: Node, size: Sequence[Any], stride: Sequence[Any], storage_offset: int | None) -> Any:
+    if storage_offset:
+        raise b.no_form("of a part of the memory has no form in a network of dlprim")
+    return laid_as(b, self, b.sizes(self), b.value(self).stride(), size, stride)
+
+
+@form("as_strided_scatter.default")
+def as_strided_scatter(
+    b: Builder, self: Node, src: Node, size: Sequence[Any], stride: Sequence[Any], storage_offset: int | None
+) -> Any:
+    """Only where the elements of src take the places of all."""
+    if storage_offset:
+        raise b.no_form("of a part of the memory has no form in a network of dlprim")
+    return laid_as(b, src, size, stride, b.sizes(self), b.value(self).stride())
+
+
+def laid_as(
+    b: Builder, x: Node, sizes: Sequence[Any], strides: Sequence[Any], others: Sequence[Any], steps: Sequence[Any]
+) -> Any:
+    """The elements of x in the order of memory, where they lie by `strides`, as a tensor that lies by `steps`."""
+    first, last = memory_order(b, sizes, strides), memory_order(b, others, steps)
+    if math.prod(sizes) != math.prod(others):
+        raise b.no_form("of a part of the memory has no form in a network of dlprim")
+    name = b.kept("Transpose", b.tensor(x), {"dims": first}) if first != sorted(first) else b.tensor(x)
+    name = b.reshape(name, [sizes[d] for d in first], [others[d] for d in last])
+    return b.kept("Transpose", name, {"dims": [last.index(d) for d in sorted(last)]}) if last != sorted(last) else name
+
+
+def memory_order(b: Builder, sizes: Sequence[Any], strides: Sequence[Any]) -> list[int]:
+    """The dimensions from the one whose elements lie farthest apart. All elements must lie side by side."""
+    if any(is_open(x) for x in (*sizes, *strides)):
+        raise b.no_form("of open sizes has no form in a network of dlprim")
+    step, found = 1, [d for d, size in enumerate(sizes) if size != 1]
+    for d in sorted(found, key=lambda d: int(strides[d])):
+        if strides[d] != step:
+            raise b.no_form("of a part of the memory has no form in a network of dlprim")
+        step *= sizes[d]
+    moved = sorted(found, key=lambda d: -int(strides[d]))
+    return list(range(len(sizes))) if moved == found else moved + [d for d, size in enumerate(sizes) if size == 1]
