@@ -151,6 +151,8 @@ class Host : public Engine {
 }  // namespace
 
 Verdict check(const Problem& problem) {
+    // An epilogue's operands would be taken for data.
+    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     const Operands operands(problem);
     const DType dtype = problem.outputs[0].dtype;
     for (const int i : {0, operands.updates}) {
@@ -159,7 +161,6 @@ Verdict check(const Problem& problem) {
             return Verdict::no(
                 cat("it needs tensors of one type, not ", name_of(other), " and ", name_of(dtype)));
     }
-    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     if (operands.indexing.parts >= std::int64_t{1} << 31)
         return Verdict::no(
             cat("it supports fewer than 2^31 indices, not ", operands.indexing.parts));
