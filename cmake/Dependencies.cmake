@@ -44,6 +44,7 @@ macro(dlprim_require_packages)
     find_package(ZLIB QUIET)
     find_package(PNG QUIET)
     find_package(JPEG QUIET)
+    find_package(ICU QUIET COMPONENTS i18n uc)
     # Headers alone: Debian 12 has no static library of Highway, and no CMake package. -DDLPRIM_HIGHWAY_DIR=OFF leaves it out.
     find_path(DLPRIM_HIGHWAY_DIR hwy/highway.h DOC "Folder that holds hwy/highway.h, of Highway 1.0.3 or later")
     dlprim_show_optional()
@@ -74,6 +75,6 @@ endfunction()
 function(dlprim_show_optional)
     dlprim_report_parts("Optional parts of this build:" "dlprim_has_onnx|ONNX models|libprotobuf-dev, protobuf-compiler and libonnx-dev"
         "PNG_FOUND|PNG pictures|libpng-dev" "JPEG_FOUND|JPEG pictures|libjpeg-dev"
-        "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev"
+        "ICU_FOUND|tokenizers of language models|libicu-dev" "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev"
         "DLPRIM_HIGHWAY_DIR|vector code for the CPU|libhwy-dev")
 endfunction()

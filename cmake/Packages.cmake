@@ -58,7 +58,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library_package} (= ${full_version})")
 # What programs need that link the static library.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
-    "ocl-icd-opencl-dev, libhdf5-dev, zlib1g-dev, libpng-dev, libjpeg-dev, libprotobuf-dev, cmake, pkg-config")
+    "ocl-icd-opencl-dev, libhdf5-dev, zlib1g-dev, libpng-dev, libjpeg-dev, libicu-dev, libprotobuf-dev, cmake, pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "deep learning on OpenCL (development files)\n${what}
 This package has headers, the static library, a CMake package and a pkg-config
 file.")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
 #   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation]   (default: build)
-#     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, protobuf
-#            and ONNX's schema, Highway; Open MPI, MPICH and Gloo
+#     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, ICU,
+#            protobuf and ONNX's schema, Highway; Open MPI, MPICH and Gloo
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
 #            locales, Chromium (opens reports), the Fashion-MNIST images
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
@@ -35,6 +35,7 @@ build_packages() {
     want zlib1g-dev
     want libpng-dev
     want libjpeg-dev
+    want libicu-dev
     want libprotobuf-dev
     want protobuf-compiler
     want libonnx-dev

@@ -14,6 +14,7 @@
 #include <dlprim/function.hpp>
 #include <dlprim/host_group.hpp>
 #include <dlprim/image.hpp>
+#include <dlprim/language.hpp>
 #include <dlprim/log.hpp>
 #include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>

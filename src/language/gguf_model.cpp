@@ -96,10 +96,6 @@ ModelSizes GgufModel::sizes() const {
 }
 
 TokenizerTables GgufModel::tokenizer() const {
-    const auto optional = [&](const std::string& name) -> std::optional<std::int64_t> {
-        if (!file_.has(name)) return std::nullopt;
-        return file_.value<std::int64_t>(name);
-    };
     const std::string prefix = "tokenizer.ggml.";
     TokenizerTables tables;
     tables.model = file_.value<std::string>(prefix + "model");
@@ -107,8 +103,11 @@ TokenizerTables GgufModel::tokenizer() const {
     tables.tokens = file_.value<std::vector<std::string>>(prefix + "tokens");
     tables.kinds = file_.value_or<std::vector<std::int64_t>>(prefix + "token_type", {});
     tables.merges = file_.value_or<std::vector<std::string>>(prefix + "merges", {});
-    tables.begin = optional(prefix + "bos_token_id");
-    tables.end = optional(prefix + "eos_token_id");
+    const std::string begin = prefix + "bos_token_id";
+    if (file_.has(begin)) tables.begin = file_.value<std::int64_t>(begin);
+    for (const char* name : {"eos_token_id", "eot_token_id"})
+        if (file_.has(prefix + name))
+            tables.ends.push_back(file_.value<std::int64_t>(prefix + name));
     tables.add_begin = file_.value_or(prefix + "add_bos_token", false);
     return tables;
 }

@@ -26,13 +26,14 @@ struct ModelSizes {
 
 /// The tables of a tokenizer, as GGUF has them.
 struct TokenizerTables {
-    std::string model;                       ///< "gpt2" for byte-level BPE
-    std::string splitter;                    ///< how text is split before merging
-    std::vector<std::string> tokens;         ///< by number
-    std::vector<std::int64_t> kinds;         ///< of each token: token_control, ...; may be empty
-    std::vector<std::string> merges;         ///< "left right", the first first
-    std::optional<std::int64_t> begin, end;  ///< special tokens
-    bool add_begin = false;                  ///< whether a text begins with `begin`
+    std::string model;                  ///< "gpt2" for byte-level BPE
+    std::string splitter;               ///< how text is split before merging
+    std::vector<std::string> tokens;    ///< by number
+    std::vector<std::int64_t> kinds;    ///< of each token, by GGUF's codes; may be empty
+    std::vector<std::string> merges;    ///< "left right", the first first
+    std::optional<std::int64_t> begin;  ///< a special token
+    std::vector<std::int64_t> ends;     ///< tokens with which a text ends
+    bool add_begin = false;             ///< whether a text begins with `begin`
 };
 
 class ModelFile {

@@ -48,7 +48,7 @@ class Reader {
 
     template <typename... Parts>
     [[noreturn]] void damaged(const Parts&... parts) const {
-        fail(ErrorKind::format, "'", file_.path(), "' is damaged: ", parts...);
+        fail(ErrorKind::format, "'", file_.path(), "' is damaged or cut short: ", parts...);
     }
 
     std::uint64_t position() const { return position_; }

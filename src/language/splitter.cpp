@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The regular expressions of tokenizers, and their use by ICU.
+#include "language/splitter.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#if DLPRIM_WITH_ICU
+#include <unicode/uregex.h>
+#include <unicode/utext.h>
+#endif
+
+namespace dlprim::language {
+
+namespace {
+
+/// Each expression cuts the pieces of those before it; what none of its matches covers is a piece,
+/// too. White space is Unicode's, which ICU's \s is not.
+struct Kind {
+    std::vector<std::string_view> names, patterns;
+    bool whole_pieces = false;
+};
+
+constexpr std::string_view gpt2 =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+)"
+    R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
+constexpr std::string_view digit = R"(\p{N})";
+constexpr std::string_view llama3 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}*[\r\n]+)"
+    R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
+constexpr std::string_view qwen2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}*[\r\n]+)"
+    R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
+
+const std::vector<Kind>& kinds() {
+    static const std::vector<Kind> all{
+        {{"gpt-2", "gpt2", "olmo", "jais", "mpt", "phi-2"}, {gpt2}},
+        {{"smollm", "starcoder", "refact", "command-r", "codeshell"}, {digit, gpt2}},
+        {{"llama-bpe", "llama3", "llama-v3", "falcon3"}, {llama3}, true},
+        {{"qwen2", "deepseek-r1-qwen"}, {qwen2}},
+    };
+    return all;
+}
+
+const Kind& find_kind(const std::string& name) {
+    std::vector<std::string> known;
+    for (const Kind& kind : kinds()) {
+        if (std::find(kind.names.begin(), kind.names.end(), name) != kind.names.end()) return kind;
+        known.insert(known.end(), kind.names.begin(), kind.names.end());
+    }
+    std::sort(known.begin(), known.end());
+    fail(ErrorKind::unsupported, "tokenizers that split text as '", name,
+         "' does are not supported; supported are ", join(known, ", "));
+}
+
+}  // namespace
+
+#if DLPRIM_WITH_ICU
+
+namespace {
+
+void check(UErrorCode status, std::string_view what) {
+    if (U_FAILURE(status))
+        fail(ErrorKind::unsupported, "ICU cannot ", what, ": ", u_errorName(status));
+}
+
+struct Closer {
+    void operator()(URegularExpression* expression) const { uregex_close(expression); }
+    void operator()(UText* text) const { utext_close(text); }
+};
+
+std::unique_ptr<URegularExpression, Closer> compile(std::string_view pattern) {
+    const std::u16string wide(pattern.begin(), pattern.end());  // it is ASCII
+    UErrorCode status = U_ZERO_ERROR;
+    std::unique_ptr<URegularExpression, Closer> made(
+        uregex_open(wide.data(), static_cast<std::int32_t>(wide.size()), 0, nullptr, &status));
+    check(status, "compile the tokenizer's regular expression");
+    return made;
+}
+
+}  // namespace
+
+struct Splitter::Impl {
+    const Kind& kind;
+    std::vector<std::unique_ptr<URegularExpression, Closer>> expressions;
+
+    /// Appends the matches in `piece` and what lies between them.
+    static void cut(URegularExpression* expression, std::string_view piece,
+                    std::vector<std::string_view>& to) {
+        UErrorCode status = U_ZERO_ERROR;
+        const std::unique_ptr<UText, Closer> text(utext_openUTF8(
+            nullptr, piece.data(), static_cast<std::int64_t>(piece.size()), &status));
+        uregex_setUText(expression, text.get(), &status);
+        std::size_t done = 0;
+        const auto append = [&](std::size_t end) {
+            if (end > done) to.push_back(piece.substr(done, end - done));
+            done = end;
+        };
+        while (uregex_findNext(expression, &status)) {
+            append(static_cast<std::size_t>(uregex_start64(expression, 0, &status)));
+            append(static_cast<std::size_t>(uregex_end64(expression, 0, &status)));
+        }
+        append(piece.size());
+        check(status, "split the text");
+    }
+};
+
+Splitter::Splitter(const std::string& name) : impl_(new Impl{find_kind(name), {}}) {
+    for (const std::string_view pattern : impl_->kind.patterns)
+        impl_->expressions.push_back(compile(pattern));
+}
+
+std::vector<std::string_view> Splitter::split(std::string_view text) const {
+    std::vector<std::string_view> pieces{text}, smaller;
+    for (const auto& expression : impl_->expressions) {
+        smaller.clear();
+        for (const std::string_view piece : pieces) Impl::cut(expression.get(), piece, smaller);
+        pieces.swap(smaller);
+    }
+    return pieces;
+}
+
+#else
+
+struct Splitter::Impl {
+    const Kind& kind;
+};
+
+Splitter::Splitter(const std::string& name) : impl_(new Impl{find_kind(name)}) {
+    fail(ErrorKind::unsupported,
+         "this library was built without ICU, by which byte-level tokenizers split text: build it "
+         "with Debian's libicu-dev");
+}
+
+std::vector<std::string_view> Splitter::split(std::string_view text) const {
+    return {text};
+}
+
+#endif
+
+Splitter::~Splitter() = default;
+Splitter::Splitter(Splitter&&) noexcept = default;
+Splitter& Splitter::operator=(Splitter&&) noexcept = default;
+
+bool Splitter::takes_whole_pieces() const {
+    return impl_->kind.whole_pieces;
+}
+
+}  // namespace dlprim::language

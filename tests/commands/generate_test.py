@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_generate: text of a tiny model of random weights, its figures, where it ends, and what bad input gets."""
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+
+import numpy as np
+from commands import DEVICES, TOOLS, CommandTest, call, main
+
+SIZES = {"block_count": 2, "embedding_length": 32, "feed_forward_length": 48, "context_length": 4096,
+         "attention.head_count": 4, "attention.head_count_kv": 2}
+
+
+def text(value):
+    return struct.pack("<Q", len(value.encode())) + value.encode()
+
+
+def value(item):
+    """The type's code and the bytes of a value of the metadata."""
+    if isinstance(item, str):
+        return 8, text(item)
+    if isinstance(item, float):
+        return 6, struct.pack("<f", item)
+    if isinstance(item, int):
+        return 4, struct.pack("<I", item)
+    items = [value(one) for one in item]
+    return 9, struct.pack("<IQ", items[0][0] if items else 8, len(items)) + b"".join(data for _, data in items)
+
+
+def gguf(keys, tensors):
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    for name, item in keys.items():
+        kind, data = value(item)
+        head += text(name) + struct.pack("<I", kind) + data
+    body = b""
+    for name, array in tensors.items():
+        head += text(name) + struct.pack(f"<I{array.ndim}QIQ", array.ndim, *reversed(array.shape), 0, len(body))
+        body += array.astype("<f4").tobytes()
+        body += bytes(-len(body) % 32)
+    return head + bytes(-len(head) % 32) + body
+
+
+def byte_names():
+    """GPT-2's names of the 256 bytes."""
+    names, following = [], 256
+    for byte in range(256):
+        printable = 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174
+        names.append(chr(byte if printable else following))
+        following += not printable
+    return names
+
+
+def model(keys=None, without=()):
+    random = np.random.default_rng(5)
+    width, hidden = SIZES["embedding_length"], SIZES["feed_forward_length"]
+    tokens = byte_names() + ["<|end|>", "he"]
+    shapes = {"token_embd": (len(tokens), width), "output_norm": (width,)}
+    for i in range(SIZES["block_count"]):
+        shapes |= {f"blk.{i}.{name}": shape for name, shape in {
+            "attn_norm": (width,), "attn_q": (width, width), "attn_k": (width // 2, width),
+            "attn_v": (width // 2, width), "attn_output": (width, width), "ffn_norm": (width,),
+            "ffn_gate": (hidden, width), "ffn_up": (hidden, width), "ffn_down": (width, hidden)}.items()}
+    tensors = {f"{name}.weight": random.normal(0, 1, shape) if len(shape) > 1 else np.ones(shape)
+               for name, shape in shapes.items() if name not in without}
+    everything = {"general.architecture": "llama"} | {f"llama.{name}": size for name, size in SIZES.items()} | {
+        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [1] * 256 + [3, 1], "tokenizer.ggml.merges": ["h e"],
+        "tokenizer.ggml.eos_token_id": 256} | (keys or {})
+    return gguf(everything, tensors)
+
+
+class Generate(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "tiny.gguf"
+        self.model.write_bytes(model())
+        if call("generate", self.model, "a", "-d", "cpu", "--length", "1").err.find("built without ICU") >= 0:
+            self.skipTest("built without ICU")
+
+    def run_json(self, *arguments, device="cpu"):
+        return json.loads(self.succeed("generate", self.model, *arguments, "-d", device, "--json").out)
+
+    def test_text_and_figures(self):
+        results = [self.run_json("the prompt he<|end|>", "--length", "40", device=device) for device in DEVICES]
+        for result in results:
+            self.assertEqual(result["tokens"], results[0]["tokens"])
+            self.assertEqual(result["prompt_tokens"], len("the prompt he") - 2 + 1)  # two times "he", one special token
+            for name in ("prompt_tokens_per_s", "tokens_per_s", "first_token_ms", "peak_bytes"):
+                self.assertGreater(result[name], 0, name)
+        self.assertLessEqual(len(results[0]["tokens"]), 40)
+        plain = self.run_json("the prompt he<|end|>", "--length", "1", "--plain")
+        self.assertEqual(plain["prompt_tokens"], len("the prompt he<|end|>") - 2)
+
+    def test_the_text_alone_is_on_standard_output(self):
+        done = subprocess.run([TOOLS / "dlprim_generate", self.model, "abc", "-d", "cpu", "--length", "30"],
+                              capture_output=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        tokens = self.run_json("abc", "--length", "30")["tokens"]
+        expected = b"".join({256: b"<|end|>", 257: b"he"}.get(token) or bytes([token]) for token in tokens)
+        self.assertEqual(done.stdout, expected + b"\n")
+        self.assertIn(b"first token after", done.stderr)
+
+    def test_prompts_from_a_file_and_from_standard_input(self):
+        prompt = self.folder / "prompt.txt"
+        prompt.write_text("one\ntwo " * 50)
+        tokens = self.run_json("one\ntwo " * 50, "--length", "5")["tokens"]
+        self.assertEqual(self.run_json("--prompt-file", prompt, "--length", "5")["tokens"], tokens)
+        done = subprocess.run([TOOLS / "dlprim_generate", self.model, "-d", "cpu", "--length", "5", "--json"],
+                              input=prompt.read_bytes(), capture_output=True)
+        self.assertEqual(json.loads(done.stdout)["tokens"], tokens)
+
+    def test_where_a_text_ends(self):
+        whole = self.run_json("abc", "--length", "60")
+        self.assertIn(whole["end"], ("length", "token"))
+        text = whole["text"]
+        stop = next(letter for letter in text[3:] if letter.isascii() and letter.isalnum())
+        cut = self.run_json("abc", "--length", "60", "--stop", stop, "--stop", "not in the text")
+        self.assertEqual((cut["end"], cut["text"]), ("stop", text[:text.find(stop)]))
+        short = self.run_json("abc", "--length", "60", "--context", "20")
+        self.assertEqual((short["end"], len(short["tokens"])), ("context", 18))
+        self.assertEqual(short["tokens"], whole["tokens"][:18])
+
+    def test_drawing(self):
+        drawn = [self.run_json("abc", "--length", "20", "--temperature", "1.5", "--top-k", "50", "--top-p", "0.95",
+                               "--seed", seed)["tokens"] for seed in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+        greedy = self.run_json("abc", "--length", "20")["tokens"]
+        self.assertEqual(self.run_json("abc", "--length", "20", "--temperature", "2", "--top-k", "1")["tokens"], greedy)
+
+    def test_an_interrupt_ends_the_text_and_figures_follow(self):
+        process = subprocess.Popen([TOOLS / "dlprim_generate", self.model, "abc", "-d", "cpu", "--length", "4000",
+                                    "--temperature", "5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL)
+        os.read(process.stdout.fileno(), 1)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn(b"first token", errors)
+
+    def test_bad_input(self):
+        def refuse(words, *arguments, code=1):
+            self.refuse(words, "generate", *arguments, "-d", "cpu", code=code)
+
+        def refuse_model(words, data):
+            self.write("bad.gguf", data)
+            refuse([*words, "bad.gguf"], self.folder / "bad.gguf", "abc")
+
+        refuse(["nowhere.gguf"], self.folder / "nowhere.gguf", "abc")
+        refuse_model(["cut short"], self.model.read_bytes()[:200])
+        refuse_model(["tensor", "ends after"], self.model.read_bytes()[:-2000])
+        refuse_model(["JSON", "a GGUF file is expected"], b"{}")
+        refuse_model(["attn_k.weight"], model(without=["blk.1.attn_k"]))
+        refuse_model(["yarn", "linear"], model({"llama.rope.scaling.type": "yarn"}))
+        refuse_model(["'t5'", "gpt2"], model({"tokenizer.ggml.model": "t5"}))
+        refuse_model(["257 tokens", "258"], model({"tokenizer.ggml.tokens": byte_names() + ["x"]}))
+        refuse(["'other'", "llama"], self.write("other.gguf", model({"general.architecture": "other"})), "abc")
+        refuse(["prompt is empty"], self.model, "")
+        refuse(["4096", "9000"], self.model, "a" * 9000)
+        refuse(["context of 5000", "4096"], self.model, "a", "--context", "5000")
+        refuse(["temperature"], self.model, "a", "--temperature", "-1")
+        refuse(["not UTF-8", "byte 2"], self.model, "--prompt-file", self.write("wrong.txt", b"a\xff"))
+        refuse(["--length"], self.model, "a", "--length", "0", code=2)
+
+
+if __name__ == "__main__":
+    main()
