@@ -14,20 +14,19 @@
 // the scores of the next positions and their softmax. KIND 0: they are blocks of halves, one plane or two (planes.clh), with
 // three products of halves for each of floats, whose sums are added in float.
 //
-// Define       meaning                                                                 example
-// KIND       see above                                                               1
-// GROUPS       warpgroups: 2 or 3                                                      2
-// STAGES       tiles of positions in local memory, of which the last two may be in use   4
-// RESIDENT     work-groups that a compute unit should hold: 1 or 2                    2
-// DRIFT        1 if warpgroups may be a tile of positions apart, with a stage more     0
-// DEPTH, FEATURES, PRODUCTS   see planes.clh; PRODUCTS is 1 where KIND is not 0       64, 64, 1
-// C_STORED     type of y (common/storage.clh)                                          1
+// Define       meaning                                                                         example
+// KIND         see above                                                                       1
+// GROUPS       warpgroups: 2 or 3                                                              2
+// STAGES       tiles of positions in local memory                                              5
+// RESIDENT     work-groups that a compute unit should hold: 1 or 2                             2
+// DRIFT        1 if warpgroups may be a tile of positions apart, which takes one stage more    1
+// DEPTH, FEATURES, PRODUCTS    see planes.clh; PRODUCTS is 1 where KIND is not 0               64, 64, 1
+// C_STORED     type of y (common/storage.clh)                                                  1
 //
 // Work-group: 128 * GROUPS work-items. A tile is panels of 64 columns, whose rows of 128 bytes are swizzled (unit.clh). Columns of v
 // are rounded up to WIDE, a multiple of 32, in local memory. Local memory: PLANES * 128 * (64 * GROUPS * PANELS(DEPTH) + STAGES
 // * 64 * (PANELS(DEPTH) + PANELS(FEATURES))) bytes.
 #define KEYS 64
-#define NEAR 0
 #if KIND
 #define WEIGHT_BITS 7.0f
 #define LAZY_BITS 8.0f
@@ -111,8 +110,8 @@ INLINE void copy_stage(uint to, const Source k, const Source v, int key0, int id
 #define VALUES(HOW, d, a, panel, k, columns)                                                    \
     {                                                                                           \
         const ulong values_ = UNIT_COLUMNS(panel) + UNIT_STEP(2048) * (k);                      \
-        if ((columns) == 32) UNIT_32_OF_##HOW(d, a, values_);                                \
-        if ((columns) == 64) UNIT_64_OF_##HOW(d, a, values_);                                \
+        if ((columns) == 32) UNIT_32_OF_##HOW(d, a, values_);                                   \
+        if ((columns) == 64) UNIT_64_OF_##HOW(d, a, values_);                                   \
     }
 #if WIDE == 32
 #define WAIT_SUMS(d) UNIT_WAIT_16(d)
@@ -143,7 +142,7 @@ INLINE void copy_stage(uint to, const Source k, const Source v, int key0, int id
     {                                                                                                              \
         MEET                                                                                                       \
         if (key0 + AHEAD_OF_USE * KEYS < end)                                                                      \
-            copy_stage(stages + (number + AHEAD_OF_USE) % STAGES * STAGE_BYTES, keys, values,      \
+            copy_stage(stages + (number + AHEAD_OF_USE) % STAGES * STAGE_BYTES, keys, values,                      \
                        key0 + AHEAD_OF_USE * KEYS, id);                                                            \
         COPY_COMMIT                                                                                                \
     }

@@ -4,7 +4,8 @@
 // The driver compiles OpenCL C for sm_90 and returns PTX as the program's binary. A kernel contains
 // instructions of the "a" target in inline PTX, behind a mark that turns them into comments
 // (kernels/matrix/unit_wgmma.clh). The functions here remove the marks and rename the target. The
-// driver then assembles the result like any other binary.
+// driver then assembles the result like any other binary. A second mark, of how many work-groups a
+// compute unit should hold, becomes a directive to the assembler, which then uses fewer registers.
 #pragma once
 
 #include <optional>
