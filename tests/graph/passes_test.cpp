@@ -209,6 +209,19 @@ TEST_CASE("nodes that reduce rows and go on in them become one node") {
     CHECK(joined.outputs.size() == 1);
 }
 
+TEST_CASE("a tensor that is one row is joined with what scales its sum") {
+    register_once();
+    Graph graph;
+    const ValueId x = add_value(graph, "x", Shape{96}, Role::input),
+                  scale = add_value(graph, "scale", Shape{1}, Role::input);
+    const ValueId sum = graph.pointwise1("sum", "y0 = sum[0](x0)", {x});
+    const ValueId scaled = graph.pointwise1("scaled", "y0 = x0 * x1", {sum, scale});
+    graph.outputs.emplace_back(graph.pointwise1("y", "y0 = x0 * x1", {x, scaled}), "y");
+    join(graph);
+    REQUIRE(nodes_of(graph, "PointwiseRows").size() == 1);
+    CHECK(graph.spec(graph.outputs[0].first).shape == Shape{96});
+}
+
 TEST_CASE("values of rows that others read are results of the joined node") {
     Graph graph = rows_graph([](Graph& g, ValueId mean) {
         g.outputs.emplace_back(g.add1("TestRelu", "relu", {mean}), "z");

@@ -28,6 +28,8 @@ using pointwise::Output;
 constexpr std::size_t most_stages = 16;     ///< IntList's limit
 constexpr std::size_t most_inputs = 12;     ///< each takes two kernel parameters
 constexpr std::size_t most_reductions = 6;  ///< each takes local memory
+/// Passes over a row that reduce it. Each computes again what the ones before it did.
+constexpr int most_passes = 2;
 /// Nodes between those of a group: values would be kept for longer if it reached further.
 constexpr NodeId reach = 12;
 /// On CPUs shorter rows of large tensors have kernels for their length (vector_shape.cpp), and may
@@ -261,7 +263,9 @@ class RowJoiner {
         for (const ValueId input : each.inputs) {
             const auto extent = extent_of(graph_.shape(input), whole, *first);
             if (!extent) return std::nullopt;
-            made.inputs.push_back(*extent);
+            // Values for each row have no columns that would tell whether they are repeated.
+            const bool is_single = graph_.shape(input).numel() == 1;
+            made.inputs.push_back(made.wide ? *extent : is_single ? Extent::single : Extent::row);
         }
         return made;
     }
@@ -355,6 +359,24 @@ class RowJoiner {
         });
     }
 
+    /// How many times a row is gone through for the group's reductions.
+    int passes() const {
+        std::map<ValueId, int> before;  // the passes that a value of the group needs
+        int most = 0;
+        for (const auto& [id, member] : group_) {
+            int own = 0;
+            for (const ValueId in : node(id).inputs)
+                if (const auto made = before.find(root(in)); made != before.end())
+                    own = std::max(own, made->second);
+            for (std::size_t k = 0; k < node(id).outputs.size(); ++k) {
+                const bool reduces = member.program->outputs[k].kind != Output::Kind::elementwise;
+                before[node(id).outputs[k]] = own + (reduces ? 1 : 0);
+            }
+            most = std::max(most, own + (member.reduces ? 1 : 0));
+        }
+        return most;
+    }
+
     bool is_small() const {
         const std::vector<Read> all = reads();
         std::size_t reductions = 0, results = 0;
@@ -365,8 +387,8 @@ class RowJoiner {
             results += member.program->outputs.size();
             scalars += member.program->scalars;
         }
-        return all.size() <= most_inputs && reductions <= most_reductions &&
-               results <= most_stages && scalars <= 16 &&
+        return passes() <= most_passes && all.size() <= most_inputs &&
+               reductions <= most_reductions && results <= most_stages && scalars <= 16 &&
                std::any_of(all.begin(), all.end(),
                            [](const Read& read) { return read.extent == Extent::full; });
     }
