@@ -58,7 +58,10 @@ Architecture parse_architecture(std::string_view text, const std::string& source
     const JsonDocument document(text, source);
     const JsonView root = document.root();
     root.object({"names", "before", "layer", "after"});
-    return {source, names_of(root.at("names")), parse_steps(root.at("before")),
+    std::map<std::string, Attrs> models;
+    for (const auto& [name, values] : root.at("names").object())
+        models[name] = read_options(values);
+    return {source, std::move(models), parse_steps(root.at("before")),
             parse_steps(root.at("layer")), parse_steps(root.at("after"))};
 }
 
@@ -66,8 +69,8 @@ const Architecture& find_architecture(const std::string& name) {
     static const std::vector<Architecture> all = parse_embedded();
     std::vector<std::string> known;
     for (const Architecture& one : all) {
-        if (std::find(one.names.begin(), one.names.end(), name) != one.names.end()) return one;
-        known.insert(known.end(), one.names.begin(), one.names.end());
+        if (one.models.count(name)) return one;
+        for (const auto& item : one.models) known.push_back(item.first);
     }
     std::sort(known.begin(), known.end());
     fail(ErrorKind::unsupported, "language models of the architecture '", name,

@@ -6,6 +6,7 @@
 
 #include "base/attrs.hpp"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,12 @@ struct Architecture {
         std::vector<std::string> inputs;
         std::string output;  ///< may be the name of an input: then later steps read the new tensor
         std::vector<Weight> weights;
-        Attrs options;  ///< a text that begins with '$' is the name of a size
+        Attrs options;  ///< a text that begins with '$' is a size's name
     };
-    std::string name;                        ///< of its file, for messages
-    std::vector<std::string> names;          ///< of the models that are built this way
+    std::string name;  ///< of its file, for messages
+    /// The models that are built this way, and of each what tells it from the others: values of
+    /// options that begin with '$', too.
+    std::map<std::string, Attrs> models;
     std::vector<Step> before, layer, after;  ///< `layer` is repeated
 };
 

@@ -49,6 +49,7 @@ class Builder {
     const ModelSizes& sizes_;
     const std::int64_t count_, capacity_, positions_;
     const std::map<std::string, double> values_;
+    const Attrs& own_;  ///< what tells the model from others of the architecture
     std::string prefix_;
     std::set<std::string> shared_;         ///< tensors that have one name in all parts
     std::map<std::string, int> made_;      ///< how often an operator's name was used
@@ -72,7 +73,8 @@ Builder::Builder(const Architecture& architecture, const ModelFile& file, const 
               {"$head_size", static_cast<double>(sizes.head_size)},
               {"$query_width", static_cast<double>(sizes.heads * sizes.head_size)},
               {"$key_width", static_cast<double>(sizes.key_heads * sizes.head_size)},
-              {"$epsilon", sizes.epsilon}} {
+              {"$epsilon", sizes.epsilon}},
+      own_(architecture.models.at(file.architecture())) {
     net_.source = file.path();
 }
 
@@ -151,6 +153,10 @@ Attrs Builder::options_of(const Step& step) const {
     for (const auto& [name, value] : step.options.items()) {
         const std::string* text = std::get_if<std::string>(&value);
         if (!text || !text->starts_with('$')) continue;
+        if (const Attr* own = own_.find(text->substr(1))) {
+            options.set(name, *own);
+            continue;
+        }
         const auto found = values_.find(*text);
         if (found == values_.end())
             fail(ErrorKind::format, "the architecture ", architecture_.name, " names a size '",
@@ -222,6 +228,7 @@ void Builder::add_step(const Step& step) {
         return add("RotaryEmbedding", std::move(inputs), define(step.output), std::move(options));
     }
     Names weights = weights_of(step);
+    if (weights.empty() && !step.weights.empty()) return;  // all of them are optional
     if (step.type == "InnerProduct") options.set("bias", weights.size() > 1);
     add(step.type, std::move(inputs), define(step.output), std::move(options), std::move(weights));
 }

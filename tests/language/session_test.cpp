@@ -52,14 +52,17 @@ void check_near(const std::vector<float>& got, const std::vector<double>& want) 
 TEST_CASE("Logits are those of a naive model, however a text is cut", "[session]") {
     const Folder folder;
     const std::vector<std::int32_t> tokens = random_tokens(70, 300);
-    for (const bool tied : {true, false}) {
-        TinySizes sizes;
-        sizes.tied = tied;
-        sizes.biases = !tied;
+    TinySizes llama, qwen2, qwen3;
+    llama.tied = false;
+    qwen2.architecture = "qwen2";
+    qwen2.biases = true;
+    qwen3.architecture = "qwen3";
+    qwen3.head_norms = true;
+    for (const TinySizes& sizes : {TinySizes{}, llama, qwen2, qwen3}) {
         const TinyLlama model(sizes);
         const auto expected = model.logits(tokens);
         for (const Context& context : test_devices()) {
-            INFO(context.info().str() << (tied ? ", tied" : ""));
+            INFO(context.info().str() << ", " << sizes.architecture);
             const auto session = open(context, folder, model.writer().bytes());
             // Pieces that end in padding, single tokens, and both in turn.
             std::size_t at = 0;

@@ -32,6 +32,10 @@ TinyLlama::TinyLlama(const TinySizes& sizes, unsigned seed) : sizes_(sizes), see
             add(layer + "attn_k.bias", {k}, 0.5);
             add(layer + "attn_v.bias", {k}, 0.5);
         }
+        if (sizes.head_norms) {
+            add(layer + "attn_q_norm.weight", {sizes.head_size}, 0.2, 1);
+            add(layer + "attn_k_norm.weight", {sizes.head_size}, 0.2, 1);
+        }
         add(layer + "attn_output.weight", {sizes.width, q}, 0.3);
         add(layer + "ffn_norm.weight", {sizes.width}, 0.2, 1);
         add(layer + "ffn_gate.weight", {sizes.hidden, sizes.width}, 0.3);
@@ -56,9 +60,9 @@ void TinyLlama::add(const std::string& name, std::vector<std::int64_t> shape, do
 GgufWriter TinyLlama::writer() const {
     GgufWriter writer;
     const auto size = [&](const std::string& name, std::int64_t value) {
-        writer.key("llama." + name, static_cast<std::uint32_t>(value));
+        writer.key(sizes_.architecture + "." + name, static_cast<std::uint32_t>(value));
     };
-    writer.key("general.architecture", std::string("llama"));
+    writer.key("general.architecture", sizes_.architecture);
     size("block_count", sizes_.layers);
     size("embedding_length", sizes_.width);
     size("feed_forward_length", sizes_.hidden);
@@ -66,8 +70,9 @@ GgufWriter TinyLlama::writer() const {
     size("attention.head_count", sizes_.heads);
     size("attention.head_count_kv", sizes_.key_heads);
     size("attention.key_length", sizes_.head_size);
-    writer.key("llama.attention.layer_norm_rms_epsilon", static_cast<float>(epsilon));
-    writer.key("llama.rope.freq_base", static_cast<float>(rotary_base));
+    writer.key(sizes_.architecture + ".attention.layer_norm_rms_epsilon",
+               static_cast<float>(epsilon));
+    writer.key(sizes_.architecture + ".rope.freq_base", static_cast<float>(rotary_base));
     for (const auto& [name, weight] : weights_) writer.tensor(name, weight.sizes, weight.values);
     return writer;
 }
@@ -100,15 +105,28 @@ TinyLlama::Rows TinyLlama::norm(const Rows& x, const std::string& name) const {
     return y;
 }
 
-/// Turns neighbouring features of each head by an angle that grows with the row's number.
+void TinyLlama::norm_heads(Rows& x, const std::string& name) const {
+    if (!sizes_.head_norms) return;
+    const auto size = static_cast<std::ptrdiff_t>(sizes_.head_size);
+    for (std::vector<double>& row : x)
+        for (auto head = row.begin(); head != row.end(); head += size) {
+            const Rows normed = norm({std::vector<double>(head, head + size)}, name);
+            std::copy(normed[0].begin(), normed[0].end(), head);
+        }
+}
+
+/// Turns pairs of features of each head by an angle that grows with the row's number.
 void TinyLlama::turn(Rows& x) const {
+    const std::size_t size = at(sizes_.head_size);
+    const bool neighbours = sizes_.architecture == "llama";
     for (std::size_t position = 0; position < x.size(); ++position)
-        for (std::size_t i = 0; i < x[position].size(); i += 2) {
-            const auto feature = static_cast<double>(i % at(sizes_.head_size));
+        for (std::size_t i = 0; i < x[position].size() / 2; ++i) {
+            const std::size_t head = i / (size / 2) * size, pair = i % (size / 2);
             const double angle =
                 static_cast<double>(position) *
-                std::pow(rotary_base, -feature / static_cast<double>(sizes_.head_size));
-            double &a = x[position][i], &b = x[position][i + 1];
+                std::pow(rotary_base, -2.0 * static_cast<double>(pair) / static_cast<double>(size));
+            double& a = x[position][head + (neighbours ? 2 * pair : pair)];
+            double& b = x[position][head + (neighbours ? 2 * pair + 1 : pair + size / 2)];
             const double turned = a * std::cos(angle) - b * std::sin(angle);
             b = a * std::sin(angle) + b * std::cos(angle);
             a = turned;
@@ -150,6 +168,8 @@ std::vector<std::vector<double>> TinyLlama::logits(const std::vector<std::int32_
         const std::string layer = "blk." + std::to_string(i) + ".";
         const Rows h = norm(x, layer + "attn_norm");
         Rows q = product(h, layer + "attn_q"), k = product(h, layer + "attn_k");
+        norm_heads(q, layer + "attn_q_norm");
+        norm_heads(k, layer + "attn_k_norm");
         turn(q);
         turn(k);
         add_to(x, product(attention(q, k, product(h, layer + "attn_v")), layer + "attn_output"));

@@ -16,6 +16,8 @@ struct TinySizes {
     std::int64_t layers = 2, width = 24, hidden = 40, vocabulary = 300, context = 600;
     std::int64_t heads = 6, key_heads = 2, head_size = 4;
     bool tied = true, biases = false;
+    std::string architecture = "llama";  ///< which turns neighbouring features, others two halves
+    bool head_norms = false;             ///< queries and keys of each head are normalised
 };
 
 class TinyLlama {
@@ -38,6 +40,8 @@ class TinyLlama {
     Rows product(const Rows& x, const std::string& name) const;
     Rows norm(const Rows& x, const std::string& name) const;
     void turn(Rows& x) const;
+    /// Normalises each head, if the model does.
+    void norm_heads(Rows& x, const std::string& name) const;
     Rows attention(const Rows& q, const Rows& k, const Rows& v) const;
 
     TinySizes sizes_;
