@@ -180,6 +180,9 @@ class Finder {
         const std::vector<StridedCopy> moves = copies(i);
         const std::set<ValueId> distinct(inputs.begin(), inputs.end());
         if (moves.empty() || distinct.size() < moves.size()) return;
+        // A forward node that runs again in backward would put its inputs elsewhere.
+        const bool may_run_again = node(i).part == Part::forward && !graph_.gradients.empty();
+        if (moves.size() > 1 && may_run_again) return;
         for (const ValueId x : inputs)
             if (!is_free(x) || !may_write_strides(x)) return;
         std::vector<Ints> strides;
