@@ -5,9 +5,9 @@
 //   channels_last  NHWC; rank 4 only
 //   blocked        NCHW<b>c: [N, ceil(C/b), H, W, b]; rank 4 only. Lanes beyond C are zero after
 //                  every write.
-//   strided        any strides, as a view that the caller of an eager call gives; never in a
-//   network packed         bytes only its engine understands (weights made ready for one kernel),
-//   told
+//   strided        any strides: a view that the caller of an eager call gives, or a value that lies
+//                  in another one's memory (plan/strided_views.hpp)
+//   packed         bytes only its engine understands (weights made ready for one kernel), told
 //                  apart by a tag and a size
 #pragma once
 
