@@ -191,7 +191,8 @@ def test_prewarm_serves_another_process(tmp_path: Path) -> None:
 import sys, torch
 from pathlib import Path
 torch.manual_seed(1)
-model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(36, 3)).to("ocl")
+layers = [torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(36, 3)]
+model = torch.nn.Sequential(*layers).to("ocl")
 x = torch.randn(2, 3, 8, 8).to("ocl")
 def kernels(): return sum(1 for _ in Path(sys.argv[1]).rglob("*.so"))
 if sys.argv[2] == "ahead": print(torch.ocl.prewarm(model, x, training=True) > 0)
@@ -202,7 +203,9 @@ else:
     print(torch.ocl.counters()["compiles"], kernels() - before)
 """
     caches = {"DLPRIM_CACHE_DIR": str(tmp_path / "dlprim"), "POCL_CACHE_DIR": str(tmp_path)}
-    printed = [run(f"import sys; sys.argv[1:] = {[str(tmp_path), when]!r}\n{code}", **caches) for when in ("ahead", "then")]
+    printed = [
+        run(f"import sys; sys.argv[1:] = {[str(tmp_path), when]!r}\n{code}", **caches) for when in ("ahead", "then")
+    ]
     assert printed == ["True\n", "0 0\n"]
 
 
