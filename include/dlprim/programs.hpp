@@ -45,7 +45,7 @@ std::vector<PlannedProgram> planned_programs(const Net& net, const SolverOptions
 
 /// Writes the programs that the context has compiled, and what was found out for them (functions
 /// that a driver computes wrongly, checks of engines), to a folder that other processes read if
-/// DLPRIM_PROGRAMS names it, or if it is share/dlprim-<SOVERSION>/programs of their installation.
+/// DLPRIM_PROGRAMS names it, or if it is share/dlprim-SOVERSION/programs of their installation.
 /// They serve devices of the same name and driver, and on PoCL processors of the same class, and
 /// the same version of the library. Call it after what is to be fast has run once. Files of other
 /// programs stay in the folder. Waits for the device. Returns the number of programs, which is 0 on

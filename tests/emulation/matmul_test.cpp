@@ -181,12 +181,12 @@ int main() {
     // of K, and enough steps to use stages again. Then come the same with lines of a multiple of
     // eight elements. Kernels that copy 16 bytes at a time need operands that are aligned so.
     for (Shape s : {Shape{5, 7, 9, 1, 1, false, 0}, Shape{130, 150, 200, 1, 1, false, 3},
-                           Shape{70, 129, 65, 2, 1, false, 0}, Shape{31, 33, 70, 3, 1, true, 0},
-                           Shape{64, 128, 448, 1, 2, false, 0}, Shape{8, 16, 24, 1, 1, false, 0},
-                           Shape{136, 264, 200, 1, 1, false, 8}, Shape{72, 136, 72, 2, 1, false, 1},
-                           Shape{40, 24, 8, 3, 1, true, 0}, Shape{64, 72, 456, 1, 3, false, 0},
-                           Shape{72, 40, 520, 1, 1, false, 0}, Shape{24, 9, 64, 2, 1, false, 0},
-                           Shape{11, 16, 72, 2, 1, false, 0}, Shape{16, 24, 13, 2, 1, false, 0}}) {
+                    Shape{70, 129, 65, 2, 1, false, 0}, Shape{31, 33, 70, 3, 1, true, 0},
+                    Shape{64, 128, 448, 1, 2, false, 0}, Shape{8, 16, 24, 1, 1, false, 0},
+                    Shape{136, 264, 200, 1, 1, false, 8}, Shape{72, 136, 72, 2, 1, false, 1},
+                    Shape{40, 24, 8, 3, 1, true, 0}, Shape{64, 72, 456, 1, 3, false, 0},
+                    Shape{72, 40, 520, 1, 1, false, 0}, Shape{24, 9, 64, 2, 1, false, 0},
+                    Shape{11, 16, 72, 2, 1, false, 0}, Shape{16, 24, 13, 2, 1, false, 0}}) {
         if (s.splits > 1 && (C_KIND > 0 || R_KIND >= 0)) continue;
 #if PLANES_SPLIT
         if (s.batches > 1 || (C_FOURS && s.n % 4 != 0)) continue;

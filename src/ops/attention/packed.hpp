@@ -28,8 +28,8 @@ struct Packed {
     std::string options() const;
     /// The launch that packs all operands.
     KernelCall pack_call(ContextImpl& context, const Problem& problem, const Heads& heads) const;
-    /// Binds the parameters of heads.clh, whose strides count blocks, and where k, v and the factors
-    /// are in the workspace.
+    /// Binds the parameters of heads.clh, whose strides count blocks, and where k, v and the
+    /// factors are in the workspace.
     KernelCall& bind(KernelCall& call, const Heads& heads) const;
     /// Seconds for packing: it takes as long as memory.
     double seconds(const Traits& device) const;
