@@ -38,7 +38,8 @@ class CopyLaunches {
     std::string key_;  ///< the key of the current copy
 };
 
-/// Enqueues the copy among the calls of the context (exec/eager.cpp). Does not wait, nor flush.
+/// Enqueues the copy among the calls of the context (exec/eager_cache.cpp). Does not wait, nor
+/// flush.
 void enqueue_copy(const Context& context, const Shape& shape, std::size_t element_bytes,
                   const StridedPlace& from, const StridedPlace& to);
 

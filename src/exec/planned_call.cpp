@@ -22,7 +22,7 @@ std::vector<Layout> layouts_of(const Plan& plan) {
     return layouts;
 }
 
-std::vector<const Engine*> engines_of(const Plan& plan) {
+std::vector<const Engine*> used_engines(const Plan& plan) {
     std::vector<const Engine*> engines;
     for (const auto* steps : {&plan.setup, &plan.steps})
         for (const Step& step : *steps) engines.push_back(step.engine);
@@ -64,7 +64,7 @@ void move_result(ContextImpl& device, const TensorSpec& spec, const BufferRef& f
 void PlannedCall::promise(const Plan& plan) {
     plan_ = &plan;
     layouts_ = layouts_of(plan);
-    engines_ = engines_of(plan);
+    engines_ = used_engines(plan);
 }
 
 void PlannedCall::sketch(const Context& context) {
@@ -82,7 +82,7 @@ void PlannedCall::finish(const Context& context, BlockStore& store) {
     std::unique_ptr<Plan> plan = make_plan(context, graph_, options_);
     if (plan_ == nullptr)
         promise(*plan);
-    else if (layouts_of(*plan) != layouts_ || engines_of(*plan) != engines_)
+    else if (layouts_of(*plan) != layouts_ || used_engines(*plan) != engines_)
         replaced_ = true;
     executor_ = std::make_unique<Executor>(context, std::move(plan), store, true);
     if (forgets_constants_) executor_->forget_constants();
