@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the runtime makes of PTX whose lines are marked (runtime/ptx_target.hpp).
 #include "runtime/ptx_target.hpp"
-
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.hpp"
 
 using namespace dlprim;
 
