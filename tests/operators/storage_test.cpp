@@ -227,7 +227,10 @@ class Checker {
             if (step.engine != nullptr) chosen.insert(step.engine);
         for (const Engine* one : chosen) used = used || one->name() == engine;
         for (const Node& node : plan.graph.nodes) {
-            if (node.removed || node.op->is_view() || node.op->type() == "Pointwise") continue;
+            const std::string_view type = node.op->type();
+            if (node.removed || node.op->is_view() || type == "Pointwise" ||
+                type == "PointwiseRows")
+                continue;
             computes = true;
             const Problem problem = problem_of(device_.traits(), plan.graph, node, {});
             bool narrow = false;

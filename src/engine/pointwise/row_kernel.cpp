@@ -110,8 +110,8 @@ std::string RowKernel::constants() const {
     return std::move(text).str();
 }
 
-/// Declares `row`. On GPUs threads beyond the last row compute the first one and discard the
-/// result.
+/// Declares `row`. On GPUs threads beyond the last row go through no column: they would read what
+/// others write, where a result has the memory of an input.
 void RowKernel::place_of_row() {
     if (shape_.on_cpu) {
         out_.line("const long work = get_global_id(0), workers = get_global_size(0);");
@@ -127,7 +127,7 @@ void RowKernel::place_of_row() {
     out_.line("const ", index_, " place = (", index_, ")get_group_id(0) * (", shape_.group, " / ",
               threads_, ") + id / ", threads_, ";");
     out_.line("const bool mine = place < ", row_count_, ";");
-    out_.line("const ", index_, " row = mine ? place : 0;");
+    out_.line("const ", index_, " row = mine ? place : 0, own = mine ? ", columns_, " : 0;");
 }
 
 void RowKernel::row_offsets() {
@@ -208,6 +208,7 @@ void RowKernel::load_kept() {
 /// Opens the loop over the work-item's elements, which declares i, the column. Sums in runs have a
 /// loop over runs around it.
 void RowKernel::open_turns(const std::vector<std::size_t>& runs) {
+    const std::string columns = shape_.on_cpu ? columns_ : "own";
     const std::string threads = shape_.on_cpu ? "" : cat(" * ", threads_);
     const std::string step = cat(shape_.width, threads),
                       begin = shape_.on_cpu ? "" : cat(" + turn_of * ", shape_.width);
@@ -216,16 +217,16 @@ void RowKernel::open_turns(const std::vector<std::size_t>& runs) {
         out_.open("for (int turn = 0; turn < ", shape_.turns, "; ++turn)");
         out_.line("const ", index_, " i = ((", index_, ")turn", threads, " + turn_of) * ",
                   shape_.width, ";");
-        out_.open("if (i < ", columns_, ")");
+        out_.open("if (i < ", columns, ")");
         return;
     }
     if (runs.empty()) {
-        out_.open("for (", index_, " i = 0", begin, "; i < ", columns_, "; i += ", step, ")");
+        out_.open("for (", index_, " i = 0", begin, "; i < ", columns, "; i += ", step, ")");
         return;
     }
     const std::string run = cat(run_steps, " * ", step);
-    out_.open("for (", index_, " from = 0; from < ", columns_, "; from += ", run, ")");
-    out_.line("const ", index_, " to = min(from + ", run, ", ", columns_, ");");
+    out_.open("for (", index_, " from = 0; from < ", columns, "; from += ", run, ")");
+    out_.line("const ", index_, " to = min(from + ", run, ", ", columns, ");");
     for (const std::size_t k : runs) out_.line(vector_, " run", k, " = ", emit_.splat("0"), ";");
     out_.open("for (", index_, " i = from", begin, "; i < to; i += ", step, ")");
 }

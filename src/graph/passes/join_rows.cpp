@@ -172,6 +172,8 @@ class RowJoiner {
     bool is_free(NodeId id) const {
         const Node& each = node(id);
         if (each.removed || each.op->type() != "Pointwise" || !each.epilogue.empty()) return false;
+        // Updates have the same bits where devices have a part of the states each.
+        if (each.part != Part::forward && each.part != Part::backward) return false;
         if (!each.engine.empty() || each.attrs.has(pointwise::arguments_attr)) return false;
         if (fixed_[at(each.outputs[0])]) return false;
         return std::all_of(each.inputs.begin(), each.inputs.end(),

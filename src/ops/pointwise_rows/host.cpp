@@ -3,6 +3,7 @@
 // of the kernels: on the host, nodes are not joined.
 #include "base/text.hpp"
 #include "engine/pointwise/host_run.hpp"
+#include "engine/reached_by.hpp"
 #include "ops/pointwise_rows/operator.hpp"
 
 #include <algorithm>
@@ -76,11 +77,12 @@ Steps steps_of(const Problem& problem) {
     return steps;
 }
 
-class Host final : public Engine {
+class Host final : public Engine, public ReachedBy {
   public:
     std::string_view name() const override { return "pointwise_rows.host"; }
     std::string_view op() const override { return Options::type; }
     bool on_host() const override { return true; }
+    std::string_view reached_by() const override { return "checks of rows on other devices"; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!device.host) return Verdict::no("it runs on the host device only");
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
