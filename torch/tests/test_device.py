@@ -202,7 +202,7 @@ else:
     torch.ocl.synchronize()
     print(torch.ocl.counters()["compiles"], kernels() - before)
 """
-    caches = {"DLPRIM_CACHE_DIR": str(tmp_path / "dlprim"), "POCL_CACHE_DIR": str(tmp_path)}
+    caches = {"DLPRIM_CACHE": "1", "DLPRIM_CACHE_DIR": str(tmp_path / "dlprim"), "POCL_CACHE_DIR": str(tmp_path)}
     printed = [
         run(f"import sys; sys.argv[1:] = {[str(tmp_path), when]!r}\n{code}", **caches) for when in ("ahead", "then")
     ]
