@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention.wgmma: attention on NVIDIA's matrix units for warpgroups (unit_wgmma.clh; compute capability 9.0a). The method is
+// attention.wgmma: attention on NVIDIA's matrix units for warpgroups (warpgroup.clh; compute capability 9.0a). The method is
 // FlashAttention-2 and 3 (Dao 2023; Shah et al. 2024): a warpgroup has 64 queries and goes through the positions, KEYS at a time,
 // and the weights go from the sums of one product to the operand of the next without leaving their registers.
 //
@@ -42,6 +42,7 @@
 #include "matrix/copies.clh"
 #include "matrix/mbarrier.clh"
 #include "matrix/unit.clh"
+#include "matrix/warpgroup.clh"
 
 #define ITEMS (128 * GROUPS)
 #define ROWS (64 * GROUPS)

@@ -16,13 +16,13 @@ import sys
 # Names that work_group.hpp defines: those of one unit, and those for all kernels.
 UNITS = {
     "wgmma": {"UNIT_64", "UNIT_128", "UNIT_BEGIN", "UNIT_COMMIT", "UNIT_WAIT_32", "UNIT_WAIT_64", "UNIT_FENCE", "WGMMA_D8",
-              "WGMMA_D32", "WGMMA_D64", "WGMMA_R16", "UNIT_TWO_RESIDENT", "WGMMA_N8", "WGMMA_N32", "WGMMA_TEXT", "WGMMA_A",
-              "UNIT_64_SET", "UNIT_64_ADD", "UNIT_64_OF_SET", "UNIT_64_OF_ADD", "UNIT_32_OF_SET", "UNIT_32_OF_ADD",
-               "UNIT_WAIT_16", "UNIT_WAIT_BUT_32", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
+              "WGMMA_D32", "WGMMA_D64", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
     "mma": {"MMA_LOAD_0", "MMA_LOAD_1", "MMA_ADD", "MMA_ADD_1", "MMA_ADD_2"},
 }
 MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_NEAR_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT_BUT", "SPLIT_UNPACK",
-          "SHUFFLE_XOR", "VOTE", "WORKER_BARRIER", "POWER_OF_2", "MBARRIER_BEGIN", "MBARRIER_ARRIVE", "MBARRIER_AWAIT"}
+          "SHUFFLE_XOR", "VOTE", "WORKER_BARRIER", "POWER_OF_2", "MBARRIER_BEGIN", "MBARRIER_ARRIVE", "MBARRIER_AWAIT", "WGMMA_R16", "UNIT_TWO_RESIDENT", "WGMMA_N8", "WGMMA_N32",
+          "WGMMA_TEXT", "WGMMA_A", "UNIT_64_SET", "UNIT_64_ADD", "UNIT_64_OF_SET", "UNIT_64_OF_ADD", "UNIT_32_OF_SET",
+          "UNIT_32_OF_ADD", "UNIT_WAIT_16", "UNIT_WAIT_BUT_32"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
