@@ -18,8 +18,8 @@ struct Stored {
     std::vector<ushort> bits;
     Stored(int kind_, std::size_t count) : kind(kind_) {
         // What is not written stays NaN. There may be something in front.
-        floats.assign(kind == 0 ? count + 3 : 0, NAN);
-        bits.assign(kind == 0 ? 0 : count + 3, 0x7fff);
+        floats.assign(kind == 0 ? count + 8 : 0, NAN);
+        bits.assign(kind == 0 ? 0 : count + 8, 0x7fff);
     }
     float get(std::size_t i) const { return kind == 0 ? floats[i] : float_of_kind(bits[i], kind); }
     void set(std::size_t i, float v) {
