@@ -490,7 +490,7 @@ class Chooser {
 
     void find_views() {
         StrideQuestions questions;
-        questions.mover = [&](std::size_t i) { return mover(i); };
+        questions.moving_engine = [&](std::size_t i) { return moving_engine(i); };
         questions.problem = [&](std::size_t i) -> const Problem& { return problems_[i]; };
         questions.lists = [&](std::size_t i) { return lists_strides(i); };
         questions.takes = [&](std::size_t i, ValueId value, const ValueLayouts& lying) {
@@ -499,11 +499,11 @@ class Chooser {
         views_ = find_strided_views(graph_, constant_, options_.input_layouts, questions);
         for (std::size_t i = 0; i < candidates_.size(); ++i)
             if (is_view(i) && !candidates_[i].empty())
-                candidates_[i] = {{mover(i), {}, view_layouts(i), 0, true}};
+                candidates_[i] = {{moving_engine(i), {}, view_layouts(i), 0, true}};
     }
 
     /// An engine that computes the node by copies alone; null if there is none or one is forced.
-    const Engine* mover(std::size_t i) const {
+    const Engine* moving_engine(std::size_t i) const {
         if (!graph_.nodes[i].engine.empty()) return nullptr;
         for (const Candidate& candidate : candidates_[i])
             if (!moves_of(*candidate.engine, problems_[i]).empty()) return candidate.engine;

@@ -108,7 +108,7 @@ class Finder {
 
     /// The copies of a node that may be left out, from and to the layouts in which values lie.
     std::vector<StridedCopy> copies(std::size_t i) const {
-        const Engine* const engine = questions_.mover(i);
+        const Engine* const engine = questions_.moving_engine(i);
         if (engine == nullptr) return {};
         Problem problem = questions_.problem(i);
         for (std::size_t k = 0; k < problem.inputs.size(); ++k)
@@ -124,7 +124,7 @@ class Finder {
     }
 
     bool moves(std::size_t i) const {
-        return node(i).op->is_view() || questions_.mover(i) != nullptr;
+        return node(i).op->is_view() || questions_.moving_engine(i) != nullptr;
     }
 
     /// The node that computes what the value shows, or none.

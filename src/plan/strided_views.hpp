@@ -33,8 +33,9 @@ struct StridedViews {
 /// What is known of the engines that may run a node.
 struct StrideQuestions {
     /// For a node that only moves elements: the engine, or null if it must run.
-    std::function<const Engine*(std::size_t node)> mover;
-    std::function<const Problem&(std::size_t node)> problem;  ///< of a mover, in plain layouts
+    std::function<const Engine*(std::size_t node)> moving_engine;
+    std::function<const Problem&(std::size_t node)>
+        problem;  ///< of a node that only moves elements, in plain layouts
     /// Whether an engine of the node lists strided layouts.
     std::function<bool(std::size_t node)> lists;
     enum class Takes : std::uint8_t { no, any_strides, listed };
