@@ -46,6 +46,33 @@ def dlprim_result(command, device, path, batch, training, iterations, warmup, mo
         return json.loads(result.read_text())
 
 
+class Prepared:
+    """A process that prepares a measurement from its start on, beside others, says "ready", and measures when it is told to."""
+
+    def __init__(self, command):
+        self.errors = tempfile.TemporaryFile("w+")
+        # They compile beside each other: few threads each.
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "2"})
+
+    def expect_line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            self.errors.seek(0)
+            lines = self.errors.read().strip().splitlines()
+            raise RuntimeError(lines[-1] if lines else f"exit status {self.process.returncode}")
+        return line
+
+    def result(self):
+        """What it measures, alone on the device if the caller asks one after the other."""
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        result = json.loads(self.expect_line())
+        self.process.wait()
+        return result
+
+
 def image_size(net, size=None):
     """That asked for, or the network's own."""
     import torchvision_net

@@ -18,10 +18,8 @@ makes graphs of launches), --others, and NETs by portable engines alone.
 MiB: dlprim's plan at its peak; the most that PyTorch has allocated. Prints tables in markdown.
 """
 import argparse
-import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -32,42 +30,21 @@ PORTABLE = "wgmma=0,mma=0"  # DLPRIM_TRAITS without matrix instructions
 OTHERS = [("wide_resnet50_2", 64, None), ("densenet121", 64, None), ("resnet50", 24, 192)]
 
 
-class Peer:
+def prepare(arguments, what, precision, training, channels_last, compiled):
     """A process of gpu_peer.py, which prepares itself from its start on."""
-
-    def __init__(self, arguments, what, precision, training, channels_last, compiled):
-        net, batch, size = what
-        command = [sys.executable, str(pathlib.Path(__file__).with_name("gpu_peer.py")), net, "--batch", str(batch),
-                   "--precision", precision, "-i", str(arguments.iterations), "-w", str(max(arguments.warmup, 2))]
-        command += ["--size", str(size)] if size else []
-        command += [flag for flag, on in (("--training", training), ("--channels-last", channels_last),
-                                          ("--compiled", compiled)) if on]
-        self.errors = tempfile.TemporaryFile("w+")
-        # They compile beside each other: few threads each.
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-                                        env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "2"})
-
-    def expect_line(self):
-        line = self.process.stdout.readline()
-        if not line:
-            self.process.wait()
-            self.errors.seek(0)
-            lines = self.errors.read().strip().splitlines()
-            raise RuntimeError(lines[-1] if lines else f"exit status {self.process.returncode}")
-        return line
-
-    def result(self):
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        result = json.loads(self.expect_line())
-        self.process.wait()
-        return result
+    net, batch, size = what
+    command = [sys.executable, str(pathlib.Path(__file__).with_name("gpu_peer.py")), net, "--batch", str(batch),
+               "--precision", precision, "-i", str(arguments.iterations), "-w", str(max(arguments.warmup, 2))]
+    command += ["--size", str(size)] if size else []
+    command += [flag for flag, on in (("--training", training), ("--channels-last", channels_last), ("--compiled", compiled))
+                if on]
+    return common.Prepared(command)
 
 
 def start(arguments, workloads, precision, training, compiled):
     """Peers that prepare themselves: workload -> a list of them, the forms of which the better one counts. Compiled ones
     are in channels_last alone, which they do best in."""
-    return {what: [Peer(arguments, what, precision, training, channels_last, compiled)
+    return {what: [prepare(arguments, what, precision, training, channels_last, compiled)
                    for channels_last in ((True,) if compiled else (False, True))] for what in workloads}
 
 

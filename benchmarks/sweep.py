@@ -160,7 +160,7 @@ class GpuPeer:
     def __init__(self, arguments: argparse.Namespace, name: str, training: bool) -> None:
         import gpu
         self.limit = arguments.limit
-        self.forms = {layout: gpu.Peer(arguments, (name, arguments.batch, None), arguments.precision, training, last, False)
+        self.forms = {layout: gpu.prepare(arguments, (name, arguments.batch, None), arguments.precision, training, last, False)
                       for layout, last in (("NCHW", False), ("channels_last", True))}
 
     def limited(self, layout: str, work: str) -> Any:

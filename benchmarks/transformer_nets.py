@@ -3,21 +3,22 @@
 """Times transformers by dlprim_benchmark beside PyTorch on a CUDA device.
 
     benchmarks/transformer_nets.py -d gpu --command build/tools/dlprim_benchmark
-    benchmarks/transformer_nets.py -d gpu --works gpt2 bert --precisions fp32 fp16 --training
+    benchmarks/transformer_nets.py -d gpu --works gpt2 bert --precisions fp32 fp16 --both --compiled
 
 gpt2 is GPT-2 small with 8 x 1024 words, bert BERT base with 8 x 512 words, vit ViT-B/16 with 64 images, all with random
 weights. dlprim's networks are JSON with the operators that PyTorch's models have: Transposes of heads, Attention, InnerProducts.
 PyTorch's are those of the packages transformers and torchvision, with scaled_dot_product_attention, eager and by torch.compile,
-of which the better counts; in fp16 inference the model is half, in fp16 training it is autocast. The two take turns.
+of which the better counts; in fp16 inference the model is half, in fp16 training it is autocast. All of PyTorch's runs
+prepare themselves beside each other in processes of their own; then the two are measured in turns, one by one.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import pathlib
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable
@@ -112,10 +113,12 @@ class Network:
         return {"inputs": inputs, "outputs": ["loss" if training else logits], "operators": self.operators}
 
 
-def dlprim_ms(arguments: argparse.Namespace, net: pathlib.Path, rows: int, precision: str) -> tuple[float, float]:
+def dlprim_ms(
+    arguments: argparse.Namespace, net: pathlib.Path, rows: int, precision: str, training: bool
+) -> tuple[float, float]:
     """The median of a batch, and the plan's peak in GiB."""
     more = ["--precision", precision]
-    record = common.dlprim_result(arguments.command, arguments.device, net, rows, arguments.training, 10, 3, more)
+    record = common.dlprim_result(arguments.command, arguments.device, net, rows, training, 10, 3, more)
     return float(record["ms_per_batch"]["median"]), record["planned_peak_bytes"] / 2**30
 
 
@@ -193,29 +196,62 @@ def torch_ms(run: Callable[[], None]) -> float:
     return float(common.median_ms(batch, 10, 3))
 
 
-def measure(arguments: argparse.Namespace, name: str, precision: str, folder: pathlib.Path) -> str:
+def run_peer(name: str, precision: str, training: bool, compiled: bool) -> None:
+    """What a process of `start_peer` does: it prepares PyTorch's network, and measures when a line asks for it."""
     import torch
 
-    work = WORKS[name]
-    net = folder / f"{name}.json"
-    net.write_text(json.dumps(Network(work).description(arguments.training)))
-    peers = [
-        torch_run(name, work, precision, arguments.training, compiled)
-        for compiled in ([False, True] if arguments.compiled else [False])
-    ]
-    theirs: list[list[float]] = [[] for _ in peers]
-    ours, gib = [], 0.0
-    for _ in range(arguments.rounds):
-        for peer, times in zip(peers, theirs):
-            torch.cuda.reset_peak_memory_stats()
-            times.append(torch_ms(peer))
-        peer_gib = torch.cuda.max_memory_allocated() / 2**30
+    run = torch_run(name, WORKS[name], precision, training, compiled)
+    if compiled:
+        run()
         torch.cuda.empty_cache()
-        ms, gib = dlprim_ms(arguments, net, work.batch * work.length, precision)
-        ours.append(ms)
-    best, mine = min(statistics.median(times) for times in theirs), statistics.median(ours)
-    each = "; ".join(f"{statistics.median(times):.2f}" for times in theirs)
-    return f"| {name} | {'step' if arguments.training else 'inference'} | {precision} | {each} | {mine:.2f} | {best / mine:.2f} | {peer_gib:.1f}, {gib:.1f} |"
+    print("ready", flush=True)
+    if not sys.stdin.readline():
+        return
+    torch.cuda.reset_peak_memory_stats()
+    ms = torch_ms(run)
+    print(json.dumps({"ms": ms, "gib": torch.cuda.max_memory_allocated() / 2**30}), flush=True)
+
+
+def start_peer(name: str, precision: str, training: bool, compiled: bool) -> common.Prepared:
+    flags = [flag for flag, on in (("--training", training), ("--compiled", compiled)) if on]
+    return common.Prepared(
+        [sys.executable, str(pathlib.Path(__file__)), "--peer", "--works", name, "--precisions", precision, *flags]
+    )
+
+
+@dataclasses.dataclass
+class Measurement:
+    """A network in a precision, beside PyTorch's forms of it, which prepare themselves from the start on."""
+
+    name: str
+    precision: str
+    training: bool
+    peers: dict[str, common.Prepared]
+
+    def await_ready(self) -> None:
+        for form, peer in list(self.peers.items()):
+            label = f"PyTorch {form}, {self.name} {self.precision}"
+            if not common.attempt(label, peer.expect_line):
+                del self.peers[form]
+
+    def ours(self, arguments: argparse.Namespace) -> tuple[float, float]:
+        work = WORKS[self.name]
+        with tempfile.TemporaryDirectory() as folder:
+            net = pathlib.Path(folder) / f"{self.name}.json"
+            net.write_text(json.dumps(Network(work).description(self.training)))
+            return dlprim_ms(arguments, net, work.batch * work.length, self.precision, self.training)
+
+    def row(self, arguments: argparse.Namespace) -> str:
+        run = f"{self.name} | {'step' if self.training else 'inference'} | {self.precision}"
+        theirs = {form: common.attempt(f"PyTorch {form}, {run}", peer.result) for form, peer in self.peers.items()}
+        results = {form: result for form, result in theirs.items() if result}
+        ours = common.attempt(f"dlprim, {run}", lambda: self.ours(arguments))
+        each = "; ".join(f"{results[form]['ms']:.2f}" if form in results else "-" for form in theirs)
+        if not ours or not results:
+            return f"| {run} | {each} | {ours[0] if ours else '-'} | - | - |"
+        best = min(result["ms"] for result in results.values())
+        gib = min(result["gib"] for result in results.values())
+        return f"| {run} | {each} | {ours[0]:.2f} | {best / ours[0]:.2f} | {gib:.1f}, {ours[1]:.1f} |"
 
 
 def main() -> int:
@@ -225,18 +261,31 @@ def main() -> int:
     parser.add_argument("--works", nargs="+", default=list(WORKS), choices=list(WORKS))
     parser.add_argument("--precisions", nargs="+", default=["fp32"], choices=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--training", action="store_true", help="an Adam step")
+    parser.add_argument("--both", action="store_true", help="inference, and then the step")
     parser.add_argument("--compiled", action="store_true", help="also torch.compile")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--peer", action="store_true", help="measure PyTorch alone, when a line on standard input asks for it"
+    )
     arguments = parser.parse_args()
-    print("| network | work | precision | PyTorch (eager; compiled) | dlprim | ratio | GiB: PyTorch, dlprim |")
+    if arguments.peer:
+        run_peer(arguments.works[0], arguments.precisions[0], arguments.training, arguments.compiled)
+        return 0
+    forms = {"eager": False, "compiled": True} if arguments.compiled else {"eager": False}
+    measurements = [
+        Measurement(name, precision, training, {f: start_peer(name, precision, training, c) for f, c in forms.items()})
+        for training in ([False, True] if arguments.both else [arguments.training])
+        for precision in arguments.precisions
+        for name in arguments.works
+    ]
+    # The first runs compile kernels, beside the peers.
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda m: common.attempt(m.name, lambda: m.ours(arguments)), measurements))
+    for measurement in measurements:
+        measurement.await_ready()
+    print(f"| network | work | precision | PyTorch ({'; '.join(forms)}) | dlprim | ratio | GiB: PyTorch, dlprim |")
     print("|---|---|---|---:|---:|---:|---:|", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in arguments.works:
-            for precision in arguments.precisions:
-                try:
-                    print(measure(arguments, name, precision, pathlib.Path(folder)), flush=True)
-                except RuntimeError as error:
-                    print(f"{name} {precision}: {str(error).splitlines()[0]}", file=sys.stderr)
+    for measurement in measurements:
+        print(measurement.row(arguments), flush=True)
     return 0
 
 
