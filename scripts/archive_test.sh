@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Tries a source archive on a bare system of Debian 12, made by debootstrap. It is unpacked there, its scripts/install_deps.sh
-# installs what is missing, and the library is built and installed as README.md says, without network. Then a command runs a
-# network on the host and on PoCL, and README.md's first program is built by CMake and by pkg-config. Needs root.
+# installs what is missing, and the library is built and installed as docs/first_program.md says, without network. Then a command runs a
+# network on the host and on PoCL, and the first program of docs/first_program.md is built by CMake and by pkg-config. Needs root.
 #   scripts/archive_test.sh ARCHIVE [FOLDER]     FOLDER (a temporary one) keeps the system for the next time
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,7 +32,7 @@ there() {
 }
 there "scripts/install_deps.sh build run" install online 'scripts/install_deps.sh build run'
 cat "$folder/source.install.log"
-there "Building as README.md says" build inside "export CMAKE_GENERATOR=Ninja
+there "Building as docs/first_program.md says" build inside "export CMAKE_GENERATOR=Ninja
     cmake -B build -DDLPRIM_BUILD_TESTS=OFF ${DLPRIM_CMAKE_ARGS:-} && cmake --build build -j $(nproc) && cmake --install build"
 sed -n '/Optional parts of this build/,/Configuring done/{/Configuring done/!p}' "$folder/source.build.log"
 if grep -q '^--   .* no: install' "$folder/source.build.log"; then

@@ -104,7 +104,7 @@ expect_compile_program() {
     [ "$status" = 2 ] || { echo "dlprim_compile does not run there: status $status" >&2; exit 1; }
 }
 
-#   try_first_program NAME: builds README.md's first program outside the source, by CMake and by pkg-config, and runs both
+#   try_first_program NAME: builds the first program of docs/first_program.md outside the source, by CMake and by pkg-config, and runs both
 try_first_program() {
     local root=$folder/$1/root/program
     rm -rf "$root"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Tries Debian packages on bare systems of Debian 12, made by debootstrap. apt installs the packages
-# there with what they ask for; then a command runs a network on PoCL and README.md's first program is built by CMake and
+# there with what they ask for; then a command runs a network on PoCL and the first program of docs/first_program.md is built by CMake and
 # by pkg-config, without network. Needs root.
 #   scripts/packages_test.sh DIST [FOLDER]     DIST holds the packages (scripts/release.sh);
 #                                              FOLDER (a temporary one) keeps the systems for the next time

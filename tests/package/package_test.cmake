@@ -78,7 +78,7 @@ foreach(header IN LISTS headers)
         ${work}/header.cpp)
 endforeach()
 
-# Builds the program as README.md says and runs it, for what pkg-config finds in a folder. No option names where the library
+# Builds the program as docs/first_program.md says and runs it, for what pkg-config finds in a folder. No option names where the library
 # lies, and no variable does.
 function(build_by_pkg_config where)
     set(ENV{PKG_CONFIG_PATH} ${where})
