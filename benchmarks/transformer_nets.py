@@ -35,6 +35,7 @@ class Work:
     length: int
     causal: bool
     first: bool  # LayerNorm before attention and before the two layers behind it, not after the sums
+    packed: bool  # queries, keys and values are one product
     classes: int
     words: int = 0  # 0: images
     width: int = 768
@@ -43,10 +44,10 @@ class Work:
 
 
 WORKS = {
-    "gpt2": Work(8, 1024, True, True, 50257, 50257),
-    "bert": Work(8, 512, False, False, 2, 30522),
-    "bert_short": Work(32, 128, False, False, 2, 30522),
-    "vit": Work(64, 197, False, True, 1000),
+    "gpt2": Work(8, 1024, True, True, True, 50257, 50257),
+    "bert": Work(8, 512, False, False, False, 2, 30522),
+    "bert_short": Work(32, 128, False, False, False, 2, 30522),
+    "vit": Work(64, 197, False, True, True, 1000),
 }
 
 
@@ -71,7 +72,15 @@ class Network:
 
     def attention(self, name: str, x: str) -> str:
         w = self.work
-        q, k, v = (self.heads(f"{name}_{part}", self.linear(f"{name}_{part}", x, w.width, w.width)) for part in "qkv")
+        if w.packed:
+            packed = self.linear(f"{name}_qkv", x, w.width, 3 * w.width)
+            parts = {
+                part: self.add(f"{name}_{part}", "Slice", [packed], dim=1, begin=i * w.width, end=(i + 1) * w.width)
+                for i, part in enumerate("qkv")
+            }
+        else:
+            parts = {part: self.linear(f"{name}_{part}", x, w.width, w.width) for part in "qkv"}
+        q, k, v = (self.heads(f"{name}_{part}", value) for part, value in parts.items())
         y = self.add(f"{name}_attention", "Attention", [q, k, v], is_causal=w.causal)
         turned = self.add(f"{name}_turned", "Transpose", [y], dims=[0, 2, 1, 3])
         rows = self.add(f"{name}_rows", "Reshape", [turned], dims=[w.batch * w.length, w.width])
