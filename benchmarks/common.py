@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -55,8 +56,14 @@ class Prepared:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
                                         env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "2"})
 
-    def expect_line(self):
+    def expect_line(self, limit=None):
+        """Its next line. After `limit` seconds without, it is ended."""
+        timer = threading.Timer(limit, self.process.kill) if limit else None
+        if timer:
+            timer.start()
         line = self.process.stdout.readline()
+        if timer:
+            timer.cancel()
         if not line:
             self.process.wait()
             self.errors.seek(0)
@@ -64,11 +71,11 @@ class Prepared:
             raise RuntimeError(lines[-1] if lines else f"exit status {self.process.returncode}")
         return line
 
-    def result(self):
+    def result(self, limit=None):
         """What it measures, alone on the device if the caller asks one after the other."""
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        result = json.loads(self.expect_line())
+        result = json.loads(self.expect_line(limit))
         self.process.wait()
         return result
 

@@ -18,10 +18,12 @@ makes graphs of launches), --others, and NETs by portable engines alone.
 MiB: dlprim's plan at its peak; the most that PyTorch has allocated. Prints tables in markdown.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import sys
 import tempfile
+import time
 
 import common
 
@@ -48,10 +50,11 @@ def start(arguments, workloads, precision, training, compiled):
                    for channels_last in ((True,) if compiled else (False, True))] for what in workloads}
 
 
-def await_ready(peers, column):
-    """Waits until they are prepared; those that cannot be are left out."""
+def await_ready(peers, column, deadline):
+    """Waits until they are prepared; those that cannot be, or not by the deadline, are left out."""
     for what, forms in peers.items():
-        forms[:] = [peer for peer in forms if common.attempt(f"{column} {what[0]}", peer.expect_line)]
+        forms[:] = [peer for peer in forms if common.attempt(
+            f"{column} {what[0]}", lambda peer=peer: peer.expect_line(max(deadline - time.monotonic(), 1)))]
 
 
 def best_result(peers):
@@ -75,15 +78,20 @@ def dlprim_result(arguments, what, precision, training):
 
 def measure(arguments, columns, workloads, tables, head=""):
     """Prints a table for each (precision, training) of `tables`, with a row a workload."""
+    deadline = time.monotonic() + arguments.prepare_limit
     compiled = {}
     if COMPILED in columns:
         compiled = {table: start(arguments, workloads, *table, True) for table in tables}
-        for peers in compiled.values():
-            await_ready(peers, COMPILED)
+    # Its first runs compile kernels, beside the peers.
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda run: common.attempt(f"dlprim {run[0][0]}", lambda: dlprim_result(arguments, *run)),
+                      [(what, *table) for table in tables for what in workloads]))
+    for peers in compiled.values():
+        await_ready(peers, COMPILED, deadline)
     for precision, training in tables:
         table = common.Table(columns)
         eager = start(arguments, workloads, precision, training, False) if EAGER in columns else {}
-        await_ready(eager, EAGER)
+        await_ready(eager, EAGER, time.monotonic() + arguments.prepare_limit)
         for what in workloads:
             net, batch, size = what
             label = f"{net}, batch {batch}" + (f", {size}x{size}" if size else "")
@@ -107,6 +115,7 @@ def main():
     parser.add_argument("--no-training", action="store_true")
     parser.add_argument("--no-inference", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile, too; takes minutes")
+    parser.add_argument("--prepare-limit", type=float, default=900, help="seconds that peers may prepare themselves for")
     parser.add_argument("--all", action="store_true", help="all of it: see above")
     parser.add_argument("-i", "--iterations", type=int, default=30)
     parser.add_argument("-w", "--warmup", type=int, default=10)

@@ -38,7 +38,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -163,21 +162,11 @@ class GpuPeer:
         self.forms = {layout: gpu.prepare(arguments, (name, arguments.batch, None), arguments.precision, training, last, False)
                       for layout, last in (("NCHW", False), ("channels_last", True))}
 
-    def limited(self, layout: str, work: str) -> Any:
-        """A peer's answer, or an error when it takes too long: it is ended then."""
-        peer = self.forms[layout]
-        timer = threading.Timer(self.limit, peer.process.kill)
-        timer.start()
-        try:
-            return getattr(peer, work)()
-        finally:
-            timer.cancel()
-
     def await_ready(self) -> None:
         self.errors = {}
         for layout in list(self.forms):
             try:
-                self.limited(layout, "expect_line")
+                self.forms[layout].expect_line(self.limit)
             except (RuntimeError, OSError) as error:
                 self.errors[layout] = str(error)
                 self.close(layout)
@@ -186,7 +175,7 @@ class GpuPeer:
         results = {}
         for layout in list(self.forms):
             try:
-                results[layout] = self.limited(layout, "result")
+                results[layout] = self.forms[layout].result(self.limit)
             except (RuntimeError, OSError, ValueError) as error:
                 self.errors[layout] = str(error)
             self.close(layout)
