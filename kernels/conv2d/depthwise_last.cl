@@ -11,11 +11,18 @@
 // DILATE_H, DILATE_W   dilations                                                      1, 1
 // ROWS                 rows of a block; 1 unless DILATE_H is 1                        2
 // OUTPUTS              columns of a block; 1 unless DILATE_W is 1                     4
-// COUNT_T              an unsigned type for the number of work-items                  uint
+// COUNT_T              an unsigned type for the number of blocks                      uint
+// TAIL                 channels beyond the last four; not defined where all are in    2
+//                      fours. They are the end of a quad that begins less than 4 before
+// QUADS                see below; not defined for kernels of up to 25 elements        16
 // and the epilogue (src/engine/epilogue.hpp).
 //
 // Work-item: a block of four channels. Neighbouring work-items have neighbouring channels, so each load reads
-// consecutive memory. Pixels that several outputs need are read once. Local memory: none.
+// consecutive memory. Pixels that several outputs need are read once. The kernel's elements are kept in registers, and no local
+// memory is used.
+//
+// Larger kernels have more elements than there are registers. There a work-group has QUADS quads of channels side by side and
+// 128 / QUADS places, which is 128 work-items, and its weights lie in local memory: 16 * QUADS * TAPS bytes.
 #if Y_KIND == 2
 #define STORES_BFLOAT
 #endif
@@ -25,6 +32,24 @@
 #define SPAN_H ((ROWS - 1) * STRIDE_H + KERNEL_H)
 #define SPAN_W ((OUTPUTS - 1) * STRIDE_W + KERNEL_W)
 
+#ifdef TAIL
+#define QUADS_OF(channels) ((channels) / 4 + 1)
+#define QUAD_CHANNEL(quad) min((quad) * 4, channels - 4)
+#define FOURS_ALIGNED(kind, p) 0
+#else
+#define QUADS_OF(channels) ((channels) / 4)
+#define QUAD_CHANNEL(quad) ((quad) * 4)
+#define FOURS_ALIGNED(kind, p) fours_aligned(kind, p)
+#endif
+// Where weight k of a channel lies, from its first: a sum.
+#define WEIGHT(k) (h0 + (k) / KERNEL_W * h_step) * weight_w + w0 + (k) % KERNEL_W * w_step
+
+#ifdef QUADS
+#define FACTOR(k) vload4(0, own_factors + (k) * 4 * QUADS)
+#else
+#define FACTOR(k) factors[k]
+#endif
+
 // taps_h is 0 if no tap reaches the phase.
 kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_offset, global const float* weight,
                            ulong weight_offset, global const float* bias, ulong bias_offset,
@@ -32,24 +57,49 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
                            int channels, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
                            int column_step, int pad_h, int pad_w, int weight_w, int h0, int h_step, int w0, int w_step,
                            int weight_channel EPILOGUE_PARAMETERS) {
+#ifndef QUADS
     const COUNT_T item = (COUNT_T)get_global_id(0);
     if (item >= (COUNT_T)count) return;
-    const int quads = channels / 4, strips = (out_w + OUTPUTS - 1) / OUTPUTS, bands = (out_h + ROWS - 1) / ROWS;
-    const int channel = (int)(item % (COUNT_T)quads) * 4;
-    const COUNT_T place = item / (COUNT_T)quads, line = place / (COUNT_T)strips;
+#endif
+    const int quads = QUADS_OF(channels), strips = (out_w + OUTPUTS - 1) / OUTPUTS, bands = (out_h + ROWS - 1) / ROWS;
+#ifdef QUADS
+    const int id = get_local_id(0), sections = (quads + QUADS - 1) / QUADS;
+    const int quad0 = (int)(get_group_id(0) % (size_t)sections) * QUADS, quad = quad0 + id % QUADS;
+    const int channel = QUAD_CHANNEL(quad);
+    const COUNT_T place = (COUNT_T)(get_group_id(0) / (size_t)sections) * (128 / QUADS) + id / QUADS;
+#else
+    const int channel = QUAD_CHANNEL((int)(item % (COUNT_T)quads));
+    const COUNT_T place = item / (COUNT_T)quads;
+#endif
+    const COUNT_T line = place / (COUNT_T)strips;
     const int ox0 = (int)(place % (COUNT_T)strips) * OUTPUTS, row = (int)(line % (COUNT_T)bands) * ROWS;
     const COUNT_T image = line / (COUNT_T)bands;
     const int top = row * STRIDE_H - pad_h, left = ox0 * STRIDE_W - pad_w;
     x += x_offset + (ulong)image * x_h * x_w * channels + channel;
+#ifdef QUADS
+    local float factors[4 * QUADS * TAPS];
+    weight += weight_offset;
+    for (int i = id; i < 4 * QUADS * TAPS; i += 128) {
+        const int k = i % TAPS, of = i / TAPS, from = QUAD_CHANNEL(quad0 + of / 4) + of % 4;
+        float value = 0;
+        if (from < channels && k / KERNEL_W < taps_h) value = weight[(ulong)from * weight_channel + WEIGHT(k)];
+        factors[k * 4 * QUADS + of] = value;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (place >= (COUNT_T)count || quad >= quads) return;
+    local const float* const own_factors = factors + id % QUADS * 4;
+#else
     weight += weight_offset + (ulong)channel * weight_channel;
-    float4 factors[TAPS], sum[ROWS * OUTPUTS];
+    float4 factors[TAPS];
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) {
-        global const float* from = weight + (h0 + k / KERNEL_W * h_step) * weight_w + w0 + k % KERNEL_W * w_step;
+        global const float* from = weight + WEIGHT(k);
         factors[k] = (float4)(0.0f);
         if (k / KERNEL_W < taps_h)
             factors[k] = (float4)(from[0], from[weight_channel], from[2 * weight_channel], from[3 * weight_channel]);
     }
+#endif
+    float4 sum[ROWS * OUTPUTS];
 #pragma unroll
     for (int e = 0; e < ROWS * OUTPUTS; ++e) sum[e] = (float4)(0.0f);
 #define CONVOLVE(LOAD)                                                                                       \
@@ -65,12 +115,13 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
             const int ky = r - e_y * STRIDE_H;                                                               \
             if (ky < 0 || ky >= KERNEL_H) continue;                                                          \
             _Pragma("unroll") for (int kx = 0; kx < KERNEL_W; ++kx) {                                        \
+                const float4 factor = FACTOR(ky * KERNEL_W + kx);                                            \
                 _Pragma("unroll") for (int e = 0; e < OUTPUTS; ++e)                                          \
-                    sum[e_y * OUTPUTS + e] += v[e * STRIDE_W + kx] * factors[ky * KERNEL_W + kx];            \
+                    sum[e_y * OUTPUTS + e] += v[e * STRIDE_W + kx] * factor;                                 \
             }                                                                                                \
         }                                                                                                    \
     }
-    if (fours_aligned(X_KIND, x)) {
+    if (FOURS_ALIGNED(X_KIND, x)) {
         CONVOLVE(load_aligned_fours_)
     } else {
         CONVOLVE(load_fours_)
@@ -78,7 +129,7 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
     float4 more = (float4)(0.0f);
     if (has_bias) more = vload4(0, bias + bias_offset + channel);
     y += y_offset;
-    const int aligned = fours_aligned(Y_KIND, y);
+    const int aligned = FOURS_ALIGNED(Y_KIND, y);
 #pragma unroll
     for (int e = 0; e < ROWS * OUTPUTS; ++e) {
         const int oy = row + e / OUTPUTS, ox = ox0 + e % OUTPUTS;
@@ -87,6 +138,13 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
             const ulong at = pixel * channels + channel;
             float4 v = sum[e] + more;
             EPILOGUE(v, at);
+#ifdef TAIL
+            if (channel % 4 != 0) {
+                const float last[4] = {v.x, v.y, v.z, v.w};
+                for (int i = 4 - TAIL; i < 4; ++i) JOIN(stored_put_, Y_KIND)(y, at + i, last[i]);
+                continue;
+            }
+#endif
             if (aligned)
                 JOIN(store_aligned_fours_, Y_KIND)(y + at, v);
             else

@@ -233,12 +233,36 @@ std::string transformer() {
          "outputs": ["loss"]}]})";
 }
 
+/// Depthwise convolutions as ConvNeXt has them, and of channels that are not all in fours, as
+/// ShuffleNet's.
+std::string depthwise() {
+    return R"({"inputs": [{"name": "data", "shape": [64, 3, 224, 224]},
+                          {"name": "labels", "shape": [64], "dtype": "int"}],
+      "outputs": ["scores", "loss"],
+      "operators": [
+        {"name": "stem", "type": "Convolution2D", "inputs": ["data"], "outputs": ["a"],
+         "options": {"channels_out": 96, "kernel": 4, "stride": 4}},
+        {"name": "large", "type": "Convolution2D", "inputs": ["a"], "outputs": ["b"],
+         "options": {"channels_out": 96, "kernel": 7, "pad": 3, "groups": 96}},
+        {"name": "narrow", "type": "Convolution2D", "inputs": ["b"], "outputs": ["c"],
+         "options": {"channels_out": 58, "kernel": 1}},
+        {"name": "odd", "type": "Convolution2D", "inputs": ["c"], "outputs": ["d"],
+         "options": {"channels_out": 58, "kernel": 3, "stride": 2, "pad": 1, "groups": 58}},
+        {"name": "pool", "type": "GlobalPooling", "inputs": ["d"], "outputs": ["e"],
+         "options": {"mode": "avg"}},
+        {"name": "scores", "type": "InnerProduct", "inputs": ["e"], "outputs": ["scores"],
+         "options": {"outputs": 10}},
+        {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["scores", "labels"],
+         "outputs": ["loss"]}]})";
+}
+
 TEST_CASE("No precision leaves networks on an H200 to reference engines") {
     const Context device = described(fs::path(DLPRIM_DEVICES_DIR) / "h200.json");
-    std::map<std::string, std::string> networks{{"transformer", transformer()}};
+    std::map<std::string, std::string> networks{{"transformer", transformer()},
+                                                {"depthwise", depthwise()}};
     for (const auto& entry : fs::directory_iterator(DLPRIM_NETS_DIR))
         networks[entry.path().stem()] = text_of(entry.path());
-    CHECK(networks.size() == 6);
+    CHECK(networks.size() == 7);
     for (const auto& [name, text] : networks)
         for (const Precision precision :
              {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})

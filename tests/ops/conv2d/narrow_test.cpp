@@ -34,6 +34,10 @@ TEST_CASE("engines of images of 16 bits agree with the oracle") {
         {"depthwise", {3}, {1}, {1}, {1}, 72, 72, 2, 13, true, 72},
         {"depthwise with a stride", {3, 5}, {2}, {1, 2}, {1}, 32, 32, 3, 12, true, 32},
         {"depthwise with a dilation", {3}, {1}, {2}, {2}, 8, 8, 2, 9, false, 8},
+        {"depthwise of 49 taps", {7}, {1}, {3}, {1}, 40, 40, 2, 13, true, 40},
+        {"depthwise of 49 taps and a stride", {7}, {2}, {3}, {1}, 12, 12, 2, 9, false, 12},
+        {"depthwise of an odd number of channels", {3}, {1}, {1}, {1}, 29, 29, 2, 13, true, 29},
+        {"depthwise of 49 taps, odd channels", {7}, {1}, {3}, {1}, 58, 58, 2, 8, false, 58},
         {"depthwise with empty phases", {1}, {2}, {0}, {1}, 12, 12, 2, 9, false, 12},
     };
     for (const DType dtype : {DType::f16, DType::bf16})

@@ -18,8 +18,22 @@ namespace {
 
 constexpr const char* source_path = "conv2d/depthwise_last.cl";
 constexpr const char* filter_path = "conv2d/depthwise_last_filter.cl";
-constexpr std::int64_t most_taps = 25, most_span = 16;
-constexpr std::int64_t filter_items = 256;
+constexpr std::int64_t most_taps = 49, most_span = 16;
+constexpr std::int64_t taps_in_registers = 25;
+constexpr std::int64_t items = 128, filter_items = 256;
+
+/// How many quads of channels a work-group of many taps has side by side: up to 16, of which the
+/// fewest are beyond the last channel.
+std::int64_t quads_beside(std::int64_t channels) {
+    const std::int64_t quads = ceil_div(channels, std::int64_t{4});
+    std::int64_t beside = 16;
+    while (beside > 4 && quads % beside != 0) beside /= 2;
+    return beside;
+}
+
+std::string tail_define(std::int64_t channels) {
+    return channels % 4 == 0 ? "" : define("TAIL", channels % 4);
+}
 
 Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, bool output) {
     if (Verdict verdict = stored16_storage_verdict(problem, images, output); !verdict)
@@ -32,9 +46,7 @@ Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, 
     if (g.group_in() != 1 || g.group_out() != 1)
         return Verdict::no(cat("it needs groups of one input and one output channel, not ",
                                g.group_in(), " and ", g.group_out()));
-    if (g.in % 4 != 0)
-        return Verdict::no(
-            cat("it needs a number of channels that is a multiple of 4, not ", g.in));
+    if (g.in < 4) return Verdict::no(cat("it needs at least 4 channels, not ", g.in));
     if (g.kh * g.kw > most_taps)
         return Verdict::no(cat("it supports kernels of at most ", most_taps, " elements, not ",
                                g.kh, " x ", g.kw));
@@ -58,8 +70,19 @@ class DepthwiseLast : public ConvolutionEngine {
 
     std::vector<std::string> sources() const override { return {source_path}; }
 
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        return last_verdict(problem, {0}, true);
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = last_verdict(problem, {0}, true); !verdict) return verdict;
+        const Geometry g = Geometry::of(problem);
+        if (g.kh * g.kw <= taps_in_registers) return Verdict::yes();
+        const std::int64_t bytes = 16 * quads_beside(g.in) * g.kh * g.kw;
+        if (device.local_bytes < static_cast<std::uint64_t>(bytes))
+            return Verdict::no(cat("it needs ", bytes,
+                                   " bytes of local memory, and the device has ",
+                                   device.local_bytes));
+        if (device.max_work_group < static_cast<std::uint64_t>(items))
+            return Verdict::no(cat("it needs work-groups of ", items,
+                                   " work-items, and the device allows ", device.max_work_group));
+        return Verdict::yes();
     }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
@@ -79,7 +102,10 @@ class DepthwiseLast : public ConvolutionEngine {
     }
     Tuning default_tuning(const Traits&, const Problem& problem) const override {
         const DenseJob job = jobs_of(problem).front();
-        return {{"outputs", job.dilate_w == 1 && job.out_w >= 2 ? 2 : 1},
+        const bool wide = job.kernel_h * job.kernel_w > taps_in_registers && job.out_w >= 4;
+        return {{"outputs", job.dilate_w != 1 || job.out_w < 2 ? 1
+                            : wide                             ? 4
+                                                               : 2},
                 {"rows", job.dilate_h == 1 && job.out_h >= 4 ? 4 : 1}};
     }
 
@@ -98,8 +124,12 @@ class DepthwiseLast : public ConvolutionEngine {
         if (job.dilate_w != 1 || (outputs - 1) * job.stride_w + job.kernel_w > most_span)
             outputs = 1;
         const std::int64_t least = 1;
+        const std::int64_t taps = std::max(job.kernel_h, least) * std::max(job.kernel_w, least);
+        const std::int64_t quads = taps > taps_in_registers ? quads_beside(job.groups) : 0;
+        const std::int64_t places =
+            job.n * ceil_div(job.out_h, rows) * ceil_div(job.out_w, outputs);
         const std::int64_t count =
-            job.n * (job.groups / 4) * ceil_div(job.out_h, rows) * ceil_div(job.out_w, outputs);
+            quads > 0 ? places : places * ceil_div(job.groups, std::int64_t{4});
         const std::string options =
             define("X_KIND", stored16_kind(problem.inputs[0].dtype)) +
             define("Y_KIND", stored16_kind(problem.outputs[0].dtype)) +
@@ -107,10 +137,16 @@ class DepthwiseLast : public ConvolutionEngine {
             define("KERNEL_W", std::max(job.kernel_w, least)) + define("STRIDE_H", job.stride_h) +
             define("STRIDE_W", job.stride_w) + define("DILATE_H", job.dilate_h) +
             define("DILATE_W", job.dilate_w) + define("ROWS", rows) + define("OUTPUTS", outputs) +
-            " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count));
+            " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count)) +
+            (quads > 0 ? define("QUADS", quads) : "") + tail_define(job.groups);
         const auto program = context.build(
             {source_path, with_epilogue(kernel_source(source_path), problem, 4), options});
-        KernelCall call(program, "depthwise_last", rounded_range(context.traits(), count, 128));
+        KernelCall call(program, "depthwise_last",
+                        quads == 0
+                            ? rounded_range(context.traits(), count, items)
+                            : group_range(ceil_div(ceil_div(job.groups, std::int64_t{4}), quads) *
+                                              ceil_div(places, items / quads),
+                                          items));
         const bool bias = !backward_ && has_bias(problem);
         call.tensor("x", 0, size_of(problem.inputs[0].dtype)).tensor("weight", 1);
         call.tensor("bias", bias ? 2 : 1);
@@ -186,7 +222,7 @@ class DepthwiseLastFilter : public ConvolutionEngine {
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // Enough parts for eight work-groups per compute unit, of at least a thousand pixels each.
         const Geometry g = Geometry::of(problem);
-        const std::int64_t groups = ceil_div(g.in / 4, quads_of(g));
+        const std::int64_t groups = ceil_div(ceil_div(g.in, std::int64_t{4}), quads_of(g));
         const std::int64_t wanted = ceil_div(8 * std::max(device.compute_units, 1), groups);
         return {{"parts", std::clamp<std::int64_t>(
                               wanted, 1, std::max<std::int64_t>(1, g.n * g.oh * g.ow / 1024))},
@@ -201,7 +237,9 @@ class DepthwiseLastFilter : public ConvolutionEngine {
                                   const Tuning& tuning) const override {
         const Geometry g = Geometry::of(problem);
         const auto [count, lines] = parts_of(g, tuning);
-        const std::int64_t quads = quads_of(g), groups = ceil_div(g.in / 4, quads);
+        const std::int64_t quads = quads_of(g),
+                           groups = ceil_div(ceil_div(g.in, std::int64_t{4}), quads);
+        const std::int64_t band = band_of(g);
         std::int64_t outputs = tuning.at("outputs");
         if (span(g, outputs) > most_span) outputs = 1;
         const std::string options =
@@ -209,10 +247,11 @@ class DepthwiseLastFilter : public ConvolutionEngine {
             define("DY_KIND", stored16_kind(problem.inputs[1].dtype)) + define("QUADS", quads) +
             define("OUTPUTS", outputs) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
             define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) + define("DILATE_H", g.dh) +
-            define("DILATE_W", g.dw) + define("SPAN", span(g, outputs));
+            define("DILATE_W", g.dw) + define("SPAN", span(g, outputs)) +
+            (band < g.kh ? define("BAND", band) : "") + tail_define(g.in);
         const auto program = context.build({filter_path, kernel_source(filter_path), options});
         KernelCall call(program, "depthwise_last_filter",
-                        group_range(groups * count, filter_items));
+                        group_range(groups * count * ceil_div(g.kh, band), filter_items));
         call.tensor("x", 0, size_of(problem.inputs[0].dtype));
         call.tensor("dy", 1, size_of(problem.inputs[1].dtype));
         call.tensor("parts", static_cast<int>(problem.inputs.size()) + 1);
@@ -238,10 +277,16 @@ class DepthwiseLastFilter : public ConvolutionEngine {
     static std::int64_t span(const Geometry& g, std::int64_t outputs) {
         return (outputs - 1) * g.sw + (g.kw - 1) * g.dw + 1;
     }
+    /// The number of rows of the kernel that a work-group sums, as many as registers have room for.
+    static std::int64_t band_of(const Geometry& g) {
+        return g.kh * g.kw <= taps_in_registers
+                   ? g.kh
+                   : std::max<std::int64_t>(1, taps_in_registers / g.kw);
+    }
     /// The number of quads of channels that a work-group has side by side.
     static std::int64_t quads_of(const Geometry& g) {
         std::int64_t quads = 1;
-        while (quads < 16 && quads < g.in / 4) quads *= 2;
+        while (quads < 16 && 4 * quads < g.in) quads *= 2;
         return quads;
     }
     /// The number of parts, and the rows of dy in each.
