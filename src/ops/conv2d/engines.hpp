@@ -54,6 +54,7 @@ void add_window_engine(EngineRegistry& registry);            ///< matrix/window.
 void add_narrow_engine(EngineRegistry& registry);            ///< matrix/narrow.cpp
 void add_planes_engines(EngineRegistry& registry);           ///< matrix/planes.cpp
 void add_split_filter_engine(EngineRegistry& registry);      ///< matrix/split_filter.cpp
+void add_planes_filter_engine(EngineRegistry& registry);     ///< matrix/planes_filter.cpp
 void add_inner_product_engine(EngineRegistry& registry);     ///< inner_product.cpp
 void add_stored16_engines(EngineRegistry& registry);         ///< matrix/stored16.cpp
 void add_stored16_filter_engine(EngineRegistry& registry);   ///< matrix/stored16_filter.cpp

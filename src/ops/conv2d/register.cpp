@@ -33,6 +33,7 @@ void register_conv2d(OperatorRegistry& operators, EngineRegistry& engines) {
     conv2d::add_inner_product_engine(engines);
     conv2d::add_split_engines(engines);
     conv2d::add_split_filter_engine(engines);
+    conv2d::add_planes_filter_engine(engines);
     conv2d::add_winograd_engines(engines);
     conv2d::add_implicit_gemm_engines(engines);
     conv2d::add_implicit_gemm_filter_engine(engines);
