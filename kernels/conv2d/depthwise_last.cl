@@ -64,8 +64,7 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
     const int quads = QUADS_OF(channels), strips = (out_w + OUTPUTS - 1) / OUTPUTS, bands = (out_h + ROWS - 1) / ROWS;
 #ifdef QUADS
     const int id = get_local_id(0), sections = (quads + QUADS - 1) / QUADS;
-    const int quad0 = (int)(get_group_id(0) % (size_t)sections) * QUADS, quad = quad0 + id % QUADS;
-    const int channel = QUAD_CHANNEL(quad);
+    const int quad0 = (int)(get_group_id(0) % (size_t)sections) * QUADS, quad = quad0 + id % QUADS, channel = QUAD_CHANNEL(quad);
     const COUNT_T place = (COUNT_T)(get_group_id(0) / (size_t)sections) * (128 / QUADS) + id / QUADS;
 #else
     const int channel = QUAD_CHANNEL((int)(item % (COUNT_T)quads));
