@@ -21,6 +21,11 @@ class GgufModel : public ModelFile {
     }
     ModelSizes sizes() const override;
     TokenizerTables tokenizer() const override;
+    std::optional<std::string> chat_template() const override {
+        const std::string key = "tokenizer.chat_template";
+        if (!file_.has(key)) return std::nullopt;
+        return file_.value<std::string>(key);
+    }
     std::optional<Shape> shape(const std::string& weight) const override {
         const auto found = file_.tensors().find(weight);
         if (found == file_.tensors().end()) return std::nullopt;

@@ -44,6 +44,8 @@ class ModelFile {
     /// Throws Error(format) for sizes that are missing or make no sense, and Error(unsupported).
     virtual ModelSizes sizes() const = 0;
     virtual TokenizerTables tokenizer() const = 0;
+    /// The template in Jinja's language by which a chat becomes a prompt, if the model has one.
+    virtual std::optional<std::string> chat_template() const = 0;
     /// The shape of a weight, or nothing if the file does not have it.
     virtual std::optional<Shape> shape(const std::string& weight) const = 0;
     /// Unpacks a weight to floats; `values` has room for its elements.
