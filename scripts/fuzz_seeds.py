@@ -5,6 +5,7 @@
 """
 
 import io
+import json
 import pathlib
 import struct
 import sys
@@ -106,6 +107,8 @@ def seeds() -> dict[str, dict[str, bytes]]:
             "packed.npz": npz(zipfile.ZIP_DEFLATED),
         },
         "gguf": {"small.gguf": gguf()},
+        "safetensors": {"small.safetensors": safetensors()},
+        "tokenizer": {"bytes.json": tokenizer("Ġ", "ByteLevel"), "pieces.json": tokenizer("▁", "Metaspace")},
         "image": {
             "grey.png": png(8, 0, bytes(8)),
             "rgb.png": png(8, 2, bytes(24)),
@@ -128,6 +131,31 @@ def gguf() -> bytes:
     keys += text("c") + struct.pack("<IIQ", 9, 8, 2) + text("x") + text("")
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3) + keys + text("w") + struct.pack("<IQQIQ", 2, 32, 1, 2, 0)
     return head + bytes(-len(head) % 32) + bytes(18)
+
+
+def safetensors() -> bytes:
+    """A tensor of each type that is read."""
+    head = b'{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[],"data_offsets":[8,10]},'
+    head += b'"c":{"dtype":"F16","shape":[1],"data_offsets":[10,12]},"__metadata__":{"format":"pt"}}'
+    return struct.pack("<Q", len(head)) + head + bytes(12)
+
+
+def tokenizer(space: str, splitter: str) -> bytes:
+    """BPE of a few tokens."""
+    words = ["a", "b", space, "ab", space + "a", "<0x0A>"]
+    digits = {"type": "Split", "pattern": {"Regex": "[0-9]"}, "behavior": "Isolated", "invert": False}
+    model = {"type": "BPE", "unk_token": "<unk>", "byte_fallback": splitter == "Metaspace", "ignore_merges": True}
+    model |= {"vocab": {word: i for i, word in enumerate(words)}, "merges": [["a", "b"], f"{space} a"]}
+    how = {"type": splitter, "replacement": space, "prepend_scheme": "first", "split": False}
+    text = {
+        "added_tokens": [{"id": 9, "content": "<s>", "special": True, "lstrip": True, "rstrip": True}],
+        "normalizer": None if splitter == "Metaspace" else {"type": "NFC"},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [how, digits]},
+        "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}],
+                           "special_tokens": {"<s>": {"ids": [9]}}},
+        "model": model,
+    }
+    return json.dumps(text, ensure_ascii=False).encode()
 
 
 def main() -> None:

@@ -287,6 +287,12 @@ std::optional<JsonView> JsonView::find(std::string_view key) const {
     return std::nullopt;
 }
 
+std::optional<JsonView> JsonView::find_value(std::string_view key) const {
+    std::optional<JsonView> member = find(key);
+    if (member && std::holds_alternative<std::monostate>(member->value_->data)) member.reset();
+    return member;
+}
+
 JsonView JsonView::at(std::string_view key) const {
     std::optional<JsonView> member = find(key);
     if (!member) fail(cat("lacks '", key, "'"));

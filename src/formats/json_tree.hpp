@@ -77,6 +77,8 @@ class JsonView {
     /// Returns a member of an object, or nothing if it is absent. Throws if this value is not an
     /// object.
     std::optional<JsonView> find(std::string_view key) const;
+    /// The same, and nothing for null, too.
+    std::optional<JsonView> find_value(std::string_view key) const;
     /// Returns a member that must be present.
     JsonView at(std::string_view key) const;
 

@@ -44,6 +44,29 @@ std::vector<Architecture::Step> parse_steps(const JsonView& list) {
     return steps;
 }
 
+Architecture::HuggingFace::Source parse_source(const JsonView& view) {
+    if (view.is_text()) return {.names = split(view.name(), '|')};
+    view.object({"name", "transpose", "halves", "add"});
+    Architecture::HuggingFace::Source source{.names = split(view.at("name").name(), '|')};
+    if (const auto transpose = view.find("transpose")) source.transpose = transpose->boolean();
+    if (const auto halves = view.find("halves")) source.halves = halves->boolean();
+    if (const auto add = view.find("add")) source.add = static_cast<float>(add->number());
+    return source;
+}
+
+Architecture::HuggingFace parse_hugging_face(const JsonView& view) {
+    view.object({"models", "sizes", "expects", "weights"});
+    Architecture::HuggingFace all;
+    for (const auto& [name, model] : view.at("models").object()) all.models[name] = model.name();
+    if (const auto sizes = view.find("sizes"))
+        for (const auto& [name, key] : sizes->object()) all.sizes[name] = key.name();
+    if (const auto expects = view.find("expects"))
+        for (const auto& [key, values] : expects->object()) all.expects[key] = names_of(values);
+    for (const auto& [name, source] : view.at("weights").object())
+        all.weights[name] = parse_source(source);
+    return all;
+}
+
 std::vector<Architecture> parse_embedded() {
     std::vector<Architecture> all;
     for (const EmbeddedArchitecture* entry = embedded_architectures; entry->path != nullptr;
@@ -52,29 +75,48 @@ std::vector<Architecture> parse_embedded() {
     return all;
 }
 
+const std::vector<Architecture>& embedded() {
+    static const std::vector<Architecture> all = parse_embedded();
+    return all;
+}
+
+/// The architecture that has the name among those that `names_of` gives of it.
+template <typename Names>
+const Architecture& find_named(const std::string& name, const Names& names_of) {
+    std::vector<std::string> known;
+    for (const Architecture& one : embedded()) {
+        if (names_of(one).count(name)) return one;
+        for (const auto& item : names_of(one)) known.push_back(item.first);
+    }
+    std::sort(known.begin(), known.end());
+    fail(ErrorKind::unsupported, "language models of the architecture '", name,
+         "' are not supported", did_you_mean(name, known), "; supported are ", join(known, ", "));
+}
+
 }  // namespace
 
 Architecture parse_architecture(std::string_view text, const std::string& source) {
     const JsonDocument document(text, source);
     const JsonView root = document.root();
-    root.object({"names", "before", "layer", "after"});
+    root.object({"names", "hugging_face", "before", "layer", "after"});
     std::map<std::string, Attrs> models;
     for (const auto& [name, values] : root.at("names").object())
         models[name] = read_options(values);
-    return {source, std::move(models), parse_steps(root.at("before")),
-            parse_steps(root.at("layer")), parse_steps(root.at("after"))};
+    Architecture made{source, std::move(models), parse_steps(root.at("before")),
+                      parse_steps(root.at("layer")), parse_steps(root.at("after"))};
+    if (const auto names = root.find("hugging_face"))
+        made.hugging_face = parse_hugging_face(*names);
+    return made;
 }
 
 const Architecture& find_architecture(const std::string& name) {
-    static const std::vector<Architecture> all = parse_embedded();
-    std::vector<std::string> known;
-    for (const Architecture& one : all) {
-        if (one.models.count(name)) return one;
-        for (const auto& item : one.models) known.push_back(item.first);
-    }
-    std::sort(known.begin(), known.end());
-    fail(ErrorKind::unsupported, "language models of the architecture '", name,
-         "' are not supported", did_you_mean(name, known), "; supported are ", join(known, ", "));
+    return find_named(
+        name, [](const Architecture& one) -> auto& { return one.models; });
+}
+
+const Architecture& find_hugging_face_architecture(const std::string& name) {
+    return find_named(
+        name, [](const Architecture& one) -> auto& { return one.hugging_face.models; });
 }
 
 }  // namespace dlprim::language

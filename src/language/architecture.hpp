@@ -27,11 +27,27 @@ struct Architecture {
         std::vector<Weight> weights;
         Attrs options;  ///< a text that begins with '$' is a size's name
     };
+    /// How Hugging Face's models of the architecture name what GGUF files have.
+    struct HuggingFace {
+        /// Where a weight comes from, and how its values become those of GGUF files.
+        struct Source {
+            std::vector<std::string> names;  ///< the first that the model has
+            bool transpose = false;
+            bool halves = false;  ///< rows of heads are to be interleaved where the model's are
+            float add = 0;        ///< to each value
+        };
+        std::map<std::string, std::string> models;  ///< the name in `models` for a class
+        /// Keys of config.json for sizes, where they are not the usual ones.
+        std::map<std::string, std::string> sizes;
+        std::map<std::string, Strings> expects;  ///< values that a key of config.json may have
+        std::map<std::string, Source> weights;   ///< by GGUF's names; N stands for the layer
+    };
     std::string name;  ///< of its file, for messages
     /// The models that are built this way, and of each what tells it from the others: values of
     /// options that begin with '$', too.
     std::map<std::string, Attrs> models;
     std::vector<Step> before, layer, after;  ///< `layer` is repeated
+    HuggingFace hugging_face = {};
 };
 
 /// Parses a description. Throws Error(format), which names the line.
@@ -40,5 +56,7 @@ Architecture parse_architecture(std::string_view text, const std::string& source
 /// The architecture of models with that name. Throws Error(unsupported), which lists those that are
 /// known.
 const Architecture& find_architecture(const std::string& name);
+/// The same by the name of a class of Hugging Face's, such as LlamaForCausalLM.
+const Architecture& find_hugging_face_architecture(const std::string& name);
 
 }  // namespace dlprim::language

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Language models in GGUF files.
+#include "language/gguf_model.hpp"
+
 #include "base/text.hpp"
 #include "formats/gguf/file.hpp"
 #include "language/architecture.hpp"
-#include "language/model_file.hpp"
+
+#include <algorithm>
+#include <list>
+#include <map>
 
 namespace dlprim::language {
 
 namespace {
 
-constexpr std::int64_t largest = std::int64_t{1} << 24;  ///< of any size; kernels count in 32 bits
-
 class GgufModel : public ModelFile {
   public:
-    explicit GgufModel(const std::string& path) : file_(path) {}
+    explicit GgufModel(const std::string& path) : file_(path) {
+        add_tensors(file_);
+        if (file_.value_or<std::int64_t>("split.count", 1) > 1) open_parts();
+    }
 
     const std::string& path() const override { return file_.path(); }
     std::string architecture() const override {
@@ -27,19 +33,20 @@ class GgufModel : public ModelFile {
         return file_.value<std::string>(key);
     }
     std::optional<Shape> shape(const std::string& weight) const override {
-        const auto found = file_.tensors().find(weight);
-        if (found == file_.tensors().end()) return std::nullopt;
-        return found->second.shape;
+        const auto found = tensors_.find(weight);
+        if (found == tensors_.end()) return std::nullopt;
+        return found->second.tensor->shape;
     }
     void read(const std::string& weight, float* values) const override {
-        file_.read(file_.tensors().at(weight), values);
+        const Place& place = tensors_.at(weight);
+        place.file->read(*place.tensor, values);
     }
 
   private:
     std::string key(const std::string& name) const { return architecture() + "." + name; }
     std::int64_t size(const std::string& name) const {
         const auto value = file_.value<std::int64_t>(key(name));
-        if (value < 1 || value > largest)
+        if (value < 1 || value > largest_size)
             fail(ErrorKind::format, "'", path(), "' says that ", key(name), " is ", value);
         return value;
     }
@@ -52,17 +59,56 @@ class GgufModel : public ModelFile {
             fail(ErrorKind::format, "'", path(), "' says that ", key(name), " is ", value);
         return value;
     }
+    /// Of scores or logits; 0 if there is none.
+    double cap(const std::string& name) const { return file_.has(key(name)) ? number(name, 0) : 0; }
     void set_rotary(ModelSizes& sizes) const;
+    void add_tensors(const GgufFile& file);
+    void open_parts();
 
-    GgufFile file_;
+    struct Place {
+        const GgufFile* file;
+        const GgufTensor* tensor;
+    };
+    const GgufFile file_;
+    std::list<GgufFile> parts_;  ///< of a model in several files, but the first
+    std::map<std::string, Place> tensors_;
 };
+
+void GgufModel::add_tensors(const GgufFile& file) {
+    for (const auto& [name, tensor] : file.tensors())
+        if (!tensors_.emplace(name, Place{&file, &tensor}).second)
+            fail(ErrorKind::format, "'", file.path(), "' has tensor '", name,
+                 "', which another part of the model has, too");
+}
+
+/// The other parts of a model whose first one is named NAME-00001-of-00003.gguf.
+void GgufModel::open_parts() {
+    const auto count = file_.value<std::int64_t>("split.count");
+    const auto five = [](std::int64_t number) {
+        const std::string digits = cat(number);
+        return std::string(5 - std::min<std::size_t>(5, digits.size()), '0') + digits;
+    };
+    const std::string rest = cat("-of-", five(count), ".gguf"), end = cat("-", five(1), rest);
+    if (!path().ends_with(end) || file_.value_or<std::int64_t>("split.no", 0) != 0)
+        fail(ErrorKind::format, "'", path(), "' is one of ", count,
+             " parts of a model; give the first one, whose name ends with ", end);
+    const std::string stem = path().substr(0, path().size() - end.size());
+    for (std::int64_t i = 1; i < count; ++i) {
+        const GgufFile& part = parts_.emplace_back(cat(stem, "-", five(i + 1), rest));
+        if (part.value<std::int64_t>("split.no") != i ||
+            part.value<std::int64_t>("split.count") != count)
+            fail(ErrorKind::format, "'", part.path(), "' is not part ", i + 1, " of ", count);
+        add_tensors(part);
+    }
+    const auto all = file_.value_or("split.tensors.count", std::ssize(tensors_));
+    if (all != std::ssize(tensors_))
+        fail(ErrorKind::format, "'", path(), "' has ", tensors_.size(),
+             " tensors in all of its parts, and says that they are ", all);
+}
 
 void GgufModel::set_rotary(ModelSizes& sizes) const {
     sizes.rotary = size("rope.dimension_count", sizes.head_size);
     sizes.rotary_base = number("rope.freq_base", 10000);
-    if (sizes.rotary > sizes.head_size || sizes.rotary % 2 != 0)
-        fail(ErrorKind::format, "'", path(), "' turns ", sizes.rotary,
-             " features of heads that have ", sizes.head_size);
     const auto scaling = file_.value_or<std::string>(key("rope.scaling.type"), "none");
     if (scaling == "linear")
         sizes.rotary_scale = number("rope.scaling.factor", 1);
@@ -88,15 +134,17 @@ ModelSizes GgufModel::sizes() const {
     sizes.heads = size("attention.head_count");
     sizes.key_heads = size("attention.head_count_kv", sizes.heads);
     sizes.head_size = size("attention.key_length", sizes.width / sizes.heads);
-    sizes.epsilon = number("attention.layer_norm_rms_epsilon", 1e-5);
+    sizes.epsilon =
+        number("attention.layer_norm_rms_epsilon", number("attention.layer_norm_epsilon", 1e-5));
     const std::optional<Shape> table = shape("token_embd.weight");
     if (!table || table->rank() != 2)
         fail(ErrorKind::format, "'", path(), "' has no table of embeddings 'token_embd.weight'");
     sizes.vocabulary = (*table)[0];
-    if (sizes.head_size < 1 || sizes.heads % sizes.key_heads != 0)
-        fail(ErrorKind::format, "'", path(), "' has ", sizes.heads, " heads and ", sizes.key_heads,
-             " heads of keys, of which the former is no multiple");
     set_rotary(sizes);
+    sizes.attention_cap = cap("attn_logit_softcapping");
+    sizes.logit_cap = cap("final_logit_softcapping");
+    const Attrs& own = find_architecture(architecture()).models.at(architecture());
+    complete_sizes(sizes, size("attention.sliding_window", 0), own, path());
     return sizes;
 }
 
@@ -108,18 +156,23 @@ TokenizerTables GgufModel::tokenizer() const {
     tables.tokens = file_.value<std::vector<std::string>>(prefix + "tokens");
     tables.kinds = file_.value_or<std::vector<std::int64_t>>(prefix + "token_type", {});
     tables.merges = file_.value_or<std::vector<std::string>>(prefix + "merges", {});
+    if (tables.model == "llama") {
+        tables.scores = file_.value<std::vector<double>>(prefix + "scores");
+        if (file_.value_or(prefix + "add_space_prefix", true))
+            tables.space = TokenizerTables::Space::each;
+    }
     const std::string begin = prefix + "bos_token_id";
     if (file_.has(begin)) tables.begin = file_.value<std::int64_t>(begin);
     for (const char* name : {"eos_token_id", "eot_token_id"})
         if (file_.has(prefix + name))
             tables.ends.push_back(file_.value<std::int64_t>(prefix + name));
-    tables.add_begin = file_.value_or(prefix + "add_bos_token", false);
+    tables.add_begin = file_.value_or(prefix + "add_bos_token", tables.model == "llama");
     return tables;
 }
 
 }  // namespace
 
-std::unique_ptr<const ModelFile> open_model(const std::string& path) {
+std::unique_ptr<const ModelFile> open_gguf(const std::string& path) {
     auto model = std::make_unique<const GgufModel>(path);
     find_architecture(model->architecture());  // throws before a size of another one is missing
     return model;

@@ -3,15 +3,23 @@
 // names, and the tokenizer's tables.
 #pragma once
 
+#include "base/attrs.hpp"
+
 #include <dlprim/shape.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim::language {
+
+/// The largest that any size may be, since kernels count in 32 bits.
+inline constexpr std::int64_t largest_size = std::int64_t{1} << 24;
 
 /// Sizes that descriptions of architectures name, and how positions turn features.
 struct ModelSizes {
@@ -20,17 +28,49 @@ struct ModelSizes {
     std::int64_t rotary = 0;  ///< how many features of a head are turned
     double epsilon = 0, rotary_base = 0;
     double rotary_scale = 1;  ///< by which positions are divided
+    /// The base of layers that have a window, which scale nothing; 0: they are as the others.
+    double windowed_rotary_base = 0;
     /// By which the angles of each pair of features are divided, if there are any.
     std::vector<float> rotary_factors;
+    double attention_scale = 0;  ///< factor of attention's scores
+    double attention_cap = 0;    ///< c: scores s become c tanh(s / c); 0: they stay
+    double logit_cap = 0;        ///< the same of logits
+    /// Of each layer: how many of the newest tokens, itself included, a token sees; 0: all.
+    std::vector<std::int64_t> windows;
 };
+
+/// Checks sizes that a file gave, and fills in those that follow from others. `window` is that of
+/// the layers that have one, and `own` are the values that stand with the model's name in the
+/// description of its architecture. Throws Error(format), which begins with `path`.
+void complete_sizes(ModelSizes& sizes, std::int64_t window, const Attrs& own,
+                    const std::string& path);
+
+/// The values that steps of a description name in layer `layer`, by their names without '$'.
+std::map<std::string, double> named_sizes(const ModelSizes& sizes, std::int64_t layer);
+
+/// Kinds of tokens, by GGUF's codes.
+namespace token_kind {
+inline constexpr std::int64_t plain = 1, unknown = 2, control = 3, user_defined = 4, unused = 5,
+                              byte = 6;
+}
+inline constexpr std::string_view space_mark = "\u2581";  ///< SentencePiece's sign for a space
 
 /// The tables of a tokenizer, as GGUF has them.
 struct TokenizerTables {
-    std::string model;                  ///< "gpt2" for byte-level BPE
-    std::string splitter;               ///< how text is split before merging
+    std::string model;                  ///< "gpt2" for byte-level BPE, "llama" for SentencePiece's
+    std::string splitter;               ///< how text is split before merging; else by `patterns`
+    std::vector<std::string> patterns;  ///< regular expressions, as Splitter's constructor has them
+    bool whole_pieces = false;          ///< with `patterns`: Splitter::takes_whole_pieces()
+    bool composed = false;              ///< whether text is brought into Unicode's form NFC
     std::vector<std::string> tokens;    ///< by number
-    std::vector<std::int64_t> kinds;    ///< of each token, by GGUF's codes; may be empty
+    std::vector<std::int64_t> kinds;    ///< of each token, by its number; may be empty
     std::vector<std::string> merges;    ///< "left right", the first first
+    std::vector<double> scores;         ///< of each token, if there are no merges
+    /// What gets a space in front: nothing, each part of a text between special tokens, or the
+    /// same or the first part alone where it begins with none.
+    enum class Space { none, each, each_without, first_without } space = Space::none;
+    /// Of each special token that takes the white space beside it along: at the left, at the right.
+    std::map<std::int64_t, std::pair<bool, bool>> strips;
     std::optional<std::int64_t> begin;  ///< a special token
     std::vector<std::int64_t> ends;     ///< tokens with which a text ends
     bool add_begin = false;             ///< whether a text begins with `begin`
@@ -52,7 +92,9 @@ class ModelFile {
     virtual void read(const std::string& weight, float* values) const = 0;
 };
 
-/// Opens a model. Throws what GgufFile's constructor and find_architecture() throw.
+/// Opens a model: a GGUF file, or a folder with config.json and safetensors files as Hugging Face's
+/// models have them. Throws what the constructors of GgufFile and SafetensorsFile and
+/// find_architecture() throw.
 std::unique_ptr<const ModelFile> open_model(const std::string& path);
 
 }  // namespace dlprim::language

@@ -30,6 +30,7 @@ class Builder {
     void add_inputs();
     /// What all layers share: positions, their cosines and sines, and which positions are seen.
     void add_common();
+    void add_rotary_tables();
     void add_step(const Step& step);
     void add_heads(const Step& step);
     void add_attention(const Step& step);
@@ -43,12 +44,12 @@ class Builder {
     /// The parameters of a step that the file has.
     Names weights_of(const Step& step) const;
     Attrs options_of(const Step& step) const;
+    Attr value_of(const std::string& name) const;  ///< that options name by '$'
 
     const Architecture& architecture_;
     const ModelFile& file_;
     const ModelSizes& sizes_;
     const std::int64_t count_, capacity_, positions_;
-    const std::map<std::string, double> values_;
     const Attrs& own_;  ///< what tells the model from others of the architecture
     std::string prefix_;
     std::set<std::string> shared_;         ///< tensors that have one name in all parts
@@ -67,13 +68,6 @@ Builder::Builder(const Architecture& architecture, const ModelFile& file, const 
       count_(step.count),
       capacity_(step.capacity),
       positions_(step.positions),
-      values_{{"$vocabulary", static_cast<double>(sizes.vocabulary)},
-              {"$width", static_cast<double>(sizes.width)},
-              {"$hidden", static_cast<double>(sizes.hidden)},
-              {"$head_size", static_cast<double>(sizes.head_size)},
-              {"$query_width", static_cast<double>(sizes.heads * sizes.head_size)},
-              {"$key_width", static_cast<double>(sizes.key_heads * sizes.head_size)},
-              {"$epsilon", sizes.epsilon}},
       own_(architecture.models.at(file.architecture())) {
     net_.source = file.path();
 }
@@ -113,16 +107,32 @@ void Builder::add_inputs() {
     for (const NetDescription::Input& input : net_.inputs) shared_.insert(input.name);
 }
 
-void Builder::add_common() {
-    add("Pointwise", {"past"}, "positions",
-        {{"code", "y0 = x0 + index(0)"}, {"shape", Ints{count_}}, {"dtypes", Strings{"int"}}});
+/// Tables of cosines and sines, and their rows for the new tokens. If layers with a window have a
+/// base of their own, its rows are in the second half of the tables.
+void Builder::add_rotary_tables() {
+    const bool two = sizes_.windowed_rotary_base > 0;
+    if (two)
+        add("Pointwise", {"positions"}, "windowed.positions",
+            {{"code", cat("y0 = x0 + ", positions_)}, {"dtypes", Strings{"int"}}});
     for (const std::string_view table : {cosines, sines}) {
         const std::string name(table);
         add("Parameter", {}, name + ".all",
-            {{"shape", Ints{positions_, sizes_.rotary / 2}}, {"is_trainable", false}}, {name});
-        add("Gather", {name + ".all", "positions"}, name, {{"dim", std::int64_t{0}}});
-        shared_.insert(name);
+            {{"shape", Ints{(two ? 2 : 1) * positions_, sizes_.rotary / 2}},
+             {"is_trainable", false}},
+            {name});
+        for (const std::string part : {"", "windowed."}) {
+            if (!two && !part.empty()) continue;
+            add("Gather", {name + ".all", part + "positions"}, part + name,
+                {{"dim", std::int64_t{0}}});
+            shared_.insert(part + name);
+        }
     }
+}
+
+void Builder::add_common() {
+    add("Pointwise", {"past"}, "positions",
+        {{"code", "y0 = x0 + index(0)"}, {"shape", Ints{count_}}, {"dtypes", Strings{"int"}}});
+    if (sizes_.rotary > 0) add_rotary_tables();
     // Columns are those that are remembered, of which `past` count, and then the new ones, of which
     // row i sees those up to its own.
     add("Pointwise", {"past"}, "seen",
@@ -148,23 +158,38 @@ Builder::Names Builder::weights_of(const Step& step) const {
     return weights;
 }
 
+Attr Builder::value_of(const std::string& name) const {
+    if (const Attr* own = own_.find(name)) return *own;
+    const std::map<std::string, double> values = named_sizes(sizes_, layer_);
+    const auto found = values.find(name);
+    if (found == values.end())
+        fail(ErrorKind::format, "the architecture ", architecture_.name, " names a size '", name,
+             "', which there is not");
+    if (found->second == std::floor(found->second)) return static_cast<std::int64_t>(found->second);
+    return found->second;
+}
+
+/// Replaces names of sizes: a text that is one by the value, one within a text by the number's
+/// text.
 Attrs Builder::options_of(const Step& step) const {
     Attrs options = step.options;
     for (const auto& [name, value] : step.options.items()) {
-        const std::string* text = std::get_if<std::string>(&value);
-        if (!text || !text->starts_with('$')) continue;
-        if (const Attr* own = own_.find(text->substr(1))) {
-            options.set(name, *own);
-            continue;
+        const std::string* given = std::get_if<std::string>(&value);
+        if (!given) continue;
+        std::string text = *given;
+        for (std::size_t at = text.find('$'); at != std::string::npos; at = text.find('$', at)) {
+            std::size_t end = at + 1;
+            while (end < text.size() && ascii::is_word(text[end])) ++end;
+            const Attr size = value_of(text.substr(at + 1, end - at - 1));
+            if (at == 0 && end == text.size()) {
+                options.set(name, size);
+                break;
+            }
+            const auto* whole = std::get_if<std::int64_t>(&size);
+            const auto* real = std::get_if<double>(&size);
+            text.replace(at, end - at, whole ? cat(*whole) : exact(real ? *real : 0));
+            options.set(name, text);
         }
-        const auto found = values_.find(*text);
-        if (found == values_.end())
-            fail(ErrorKind::format, "the architecture ", architecture_.name, " names a size '",
-                 *text, "', which there is not");
-        if (found->second == std::floor(found->second))
-            options.set(name, static_cast<std::int64_t>(found->second));
-        else
-            options.set(name, found->second);
     }
     return options;
 }
@@ -224,7 +249,10 @@ void Builder::add_step(const Step& step) {
     Attrs options = options_of(step);
     if (step.type == "Rotary") {
         if (sizes_.rotary < sizes_.head_size) options.set("rotary_dim", sizes_.rotary);
-        inputs.insert(inputs.end(), {std::string(cosines), std::string(sines)});
+        const bool own =
+            sizes_.windowed_rotary_base > 0 && sizes_.windows[static_cast<std::size_t>(layer_)] > 0;
+        const std::string part = own ? "windowed." : "";
+        inputs.insert(inputs.end(), {part + std::string(cosines), part + std::string(sines)});
         return add("RotaryEmbedding", std::move(inputs), define(step.output), std::move(options));
     }
     Names weights = weights_of(step);
@@ -260,13 +288,17 @@ NetDescription make_network(const Architecture& architecture, const ModelFile& f
     return Builder(architecture, file, sizes, step).build();
 }
 
-void fill_rotary_table(const ModelSizes& sizes, bool of_sines, std::int64_t positions,
-                       float* values) {
+namespace {
+
+/// Of `positions` rows, for angles that fall from pair to pair.
+void fill_rows(const ModelSizes& sizes, bool windowed, bool of_sines, std::int64_t positions,
+               float* values) {
     const std::int64_t pairs = sizes.rotary / 2;
+    const double base = windowed ? sizes.windowed_rotary_base : sizes.rotary_base;
     for (std::int64_t pair = 0; pair < pairs; ++pair) {
         const auto exponent = -2.0 * static_cast<double>(pair) / static_cast<double>(sizes.rotary);
-        double rate = std::pow(sizes.rotary_base, exponent) / sizes.rotary_scale;
-        if (!sizes.rotary_factors.empty())
+        double rate = std::pow(base, exponent) / (windowed ? 1 : sizes.rotary_scale);
+        if (!sizes.rotary_factors.empty() && !windowed)
             rate /= sizes.rotary_factors[static_cast<std::size_t>(pair)];
         for (std::int64_t position = 0; position < positions; ++position) {
             const double angle = static_cast<double>(position) * rate;
@@ -274,6 +306,15 @@ void fill_rotary_table(const ModelSizes& sizes, bool of_sines, std::int64_t posi
                 static_cast<float>(of_sines ? std::sin(angle) : std::cos(angle));
         }
     }
+}
+
+}  // namespace
+
+void fill_rotary_table(const ModelSizes& sizes, bool of_sines, std::int64_t rows, float* values) {
+    const std::int64_t positions = sizes.windowed_rotary_base > 0 ? rows / 2 : rows;
+    fill_rows(sizes, false, of_sines, positions, values);
+    if (positions < rows)
+        fill_rows(sizes, true, of_sines, positions, values + positions * (sizes.rotary / 2));
 }
 
 std::string keys_input(std::int64_t layer) {

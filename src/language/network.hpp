@@ -33,11 +33,11 @@ struct StepSizes {
 NetDescription make_network(const Architecture& architecture, const ModelFile& file,
                             const ModelSizes& sizes, const StepSizes& step);
 
-/// Tables of cosines and sines, [positions, rotary / 2], which are parameters of the network that
-/// no file has.
+/// Tables of cosines and sines, [rows, rotary / 2], which are parameters of the network that no
+/// file has. Rows are positions, and then those of layers with a window if these have a base of
+/// their own.
 inline constexpr std::string_view cosines = "rotary.cosines", sines = "rotary.sines";
-void fill_rotary_table(const ModelSizes& sizes, bool of_sines, std::int64_t positions,
-                       float* values);
+void fill_rotary_table(const ModelSizes& sizes, bool of_sines, std::int64_t rows, float* values);
 
 /// Names of the inputs that hold what layer `layer` remembers.
 std::string keys_input(std::int64_t layer);

@@ -8,6 +8,8 @@
 #include <iterator>
 
 #if DLPRIM_WITH_ICU
+#include <unicode/bytestream.h>
+#include <unicode/normalizer2.h>
 #include <unicode/uregex.h>
 #include <unicode/utext.h>
 #endif
@@ -19,22 +21,21 @@ namespace {
 /// Each expression cuts the pieces of those before it; what none of its matches covers is a piece,
 /// too. White space is Unicode's, which ICU's \s is not.
 struct Kind {
-    std::vector<std::string_view> names, patterns;
+    std::vector<std::string_view> names;
+    std::vector<std::string> patterns;
     bool whole_pieces = false;
 };
 
-constexpr std::string_view gpt2 =
+constexpr const char* gpt2 =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+)"
     R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
-constexpr std::string_view digit = R"(\p{N})";
-constexpr std::string_view llama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}*[\r\n]+)"
-    R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
-constexpr std::string_view qwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}*[\r\n]+)"
-    R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
+constexpr const char* digit = R"(\p{N})";
+constexpr const char* llama3 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+                               R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}*[\r\n]+)"
+                               R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
+constexpr const char* qwen2 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+                              R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}*[\r\n]+)"
+                              R"(|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
 
 const std::vector<Kind>& kinds() {
     static const std::vector<Kind> all{
@@ -59,6 +60,10 @@ const Kind& find_kind(const std::string& name) {
 
 }  // namespace
 
+std::string_view gpt2_pattern() {
+    return gpt2;
+}
+
 #if DLPRIM_WITH_ICU
 
 namespace {
@@ -73,11 +78,19 @@ struct Closer {
     void operator()(UText* text) const { utext_close(text); }
 };
 
+std::unique_ptr<UText, Closer> open_text(std::string_view text, UErrorCode& status) {
+    return std::unique_ptr<UText, Closer>(
+        utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &status));
+}
+
 std::unique_ptr<URegularExpression, Closer> compile(std::string_view pattern) {
-    const std::u16string wide(pattern.begin(), pattern.end());  // it is ASCII
     UErrorCode status = U_ZERO_ERROR;
+    const std::unique_ptr<UText, Closer> text = open_text(pattern, status);
     std::unique_ptr<URegularExpression, Closer> made(
-        uregex_open(wide.data(), static_cast<std::int32_t>(wide.size()), 0, nullptr, &status));
+        uregex_openUText(text.get(), 0, nullptr, &status));
+    // A model's file may have any expression. The limit is in steps of some thousand states.
+    constexpr std::int32_t most_steps = 20000;
+    uregex_setTimeLimit(made.get(), most_steps, &status);
     check(status, "compile the tokenizer's regular expression");
     return made;
 }
@@ -85,15 +98,14 @@ std::unique_ptr<URegularExpression, Closer> compile(std::string_view pattern) {
 }  // namespace
 
 struct Splitter::Impl {
-    const Kind& kind;
+    bool whole_pieces;
     std::vector<std::unique_ptr<URegularExpression, Closer>> expressions;
 
     /// Appends the matches in `piece` and what lies between them.
     static void cut(URegularExpression* expression, std::string_view piece,
                     std::vector<std::string_view>& to) {
         UErrorCode status = U_ZERO_ERROR;
-        const std::unique_ptr<UText, Closer> text(utext_openUTF8(
-            nullptr, piece.data(), static_cast<std::int64_t>(piece.size()), &status));
+        const std::unique_ptr<UText, Closer> text = open_text(piece, status);
         uregex_setUText(expression, text.get(), &status);
         std::size_t done = 0;
         const auto append = [&](std::size_t end) {
@@ -109,9 +121,21 @@ struct Splitter::Impl {
     }
 };
 
-Splitter::Splitter(const std::string& name) : impl_(new Impl{find_kind(name), {}}) {
-    for (const std::string_view pattern : impl_->kind.patterns)
-        impl_->expressions.push_back(compile(pattern));
+Splitter::Splitter(std::vector<std::string> patterns, bool whole_pieces)
+    : impl_(new Impl{whole_pieces, {}}) {
+    for (const std::string& pattern : patterns) impl_->expressions.push_back(compile(pattern));
+}
+
+std::string composed(std::string_view text) {
+    UErrorCode status = U_ZERO_ERROR;
+    const icu::Normalizer2* nfc = icu::Normalizer2::getNFCInstance(status);
+    check(status, "compose characters");
+    std::string made;
+    icu::StringByteSink<std::string> sink(&made);
+    nfc->normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())),
+                       sink, nullptr, status);
+    check(status, "compose characters");
+    return made;
 }
 
 std::vector<std::string_view> Splitter::split(std::string_view text) const {
@@ -126,28 +150,43 @@ std::vector<std::string_view> Splitter::split(std::string_view text) const {
 
 #else
 
-struct Splitter::Impl {
-    const Kind& kind;
-};
+namespace {
 
-Splitter::Splitter(const std::string& name) : impl_(new Impl{find_kind(name)}) {
+[[noreturn]] void fail_without_icu() {
     fail(ErrorKind::unsupported,
          "this library was built without ICU, by which byte-level tokenizers split text: build it "
          "with Debian's libicu-dev");
+}
+
+}  // namespace
+
+struct Splitter::Impl {
+    bool whole_pieces;
+};
+
+Splitter::Splitter(std::vector<std::string> patterns, bool whole_pieces)
+    : impl_(new Impl{whole_pieces}) {
+    if (!patterns.empty()) fail_without_icu();
 }
 
 std::vector<std::string_view> Splitter::split(std::string_view text) const {
     return {text};
 }
 
+std::string composed(std::string_view) {
+    fail_without_icu();
+}
+
 #endif
 
+Splitter::Splitter(const std::string& name)
+    : Splitter(find_kind(name).patterns, find_kind(name).whole_pieces) {}
 Splitter::~Splitter() = default;
 Splitter::Splitter(Splitter&&) noexcept = default;
 Splitter& Splitter::operator=(Splitter&&) noexcept = default;
 
 bool Splitter::takes_whole_pieces() const {
-    return impl_->kind.whole_pieces;
+    return impl_->whole_pieces;
 }
 
 }  // namespace dlprim::language

@@ -16,12 +16,16 @@ class Splitter {
     /// `name` as the key tokenizer.ggml.pre has it. Throws Error(unsupported) for a name that is
     /// not known, and where the library was built without ICU.
     explicit Splitter(const std::string& name);
+    /// By expressions in ICU's syntax, each of which cuts the pieces of those before it. Without
+    /// any a text is one piece, for which ICU is not needed. Throws Error(unsupported) for one that
+    /// ICU cannot compile.
+    Splitter(std::vector<std::string> patterns, bool whole_pieces);
     ~Splitter();
     Splitter(Splitter&&) noexcept;
     Splitter& operator=(Splitter&&) noexcept;
 
     /// The pieces of a text in UTF-8, in order, which together are the text. Not for several
-    /// threads at a time.
+    /// threads at a time. Throws Error(unsupported) where an expression takes too long.
     std::vector<std::string_view> split(std::string_view text) const;
     /// Whether a piece that is a token is not merged from its bytes.
     bool takes_whole_pieces() const;
@@ -30,5 +34,11 @@ class Splitter {
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
+
+/// The expression of GPT-2.
+std::string_view gpt2_pattern();
+
+/// The text in Unicode's form NFC. Throws Error(unsupported) without ICU.
+std::string composed(std::string_view text);
 
 }  // namespace dlprim::language

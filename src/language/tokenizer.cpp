@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Byte-level BPE: tables, merging, and special tokens.
+// BPE: tables, merging, and special tokens.
 #include "language/tokenizer.hpp"
 
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <queue>
 #include <tuple>
 
@@ -12,8 +13,7 @@ namespace dlprim::language {
 
 namespace {
 
-// Kinds of tokens in GGUF's tables.
-constexpr std::int64_t plain_token = 1, control_token = 3, user_defined_token = 4;
+constexpr std::size_t none = ~std::size_t{0};
 
 /// The length of the character of UTF-8 that the text begins with; 0 if it begins with none.
 std::size_t character(std::string_view text) {
@@ -88,40 +88,83 @@ std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
            static_cast<std::uint32_t>(right);
 }
 
-const std::string& splitter_of(const TokenizerTables& tables, const std::string& source) {
-    if (tables.model != "gpt2")
+bool is_byte_level(const TokenizerTables& tables, const std::string& source) {
+    if (tables.model != "gpt2" && tables.model != "llama")
         fail(ErrorKind::unsupported, "'", source, "' has a tokenizer of the kind '", tables.model,
-             "'; supported is byte-level BPE, 'gpt2'");
-    return tables.splitter;
+             "'; supported are byte-level BPE, 'gpt2', and BPE of SentencePiece, 'llama'");
+    return tables.model == "gpt2";
+}
+
+Splitter splitter_of(const TokenizerTables& tables) {
+    const bool named = tables.patterns.empty() && tables.model == "gpt2";
+    return named ? Splitter(tables.splitter) : Splitter(tables.patterns, tables.whole_pieces);
+}
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+    std::string made;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t next = std::min(text.find(from, at), text.size());
+        made += text.substr(at, next - at);
+        if (next < text.size()) made += to;
+        at = next + from.size();
+    }
+    return made;
+}
+
+/// The name of a byte where characters are symbols: "<0x0A>".
+std::string name_of_byte(unsigned byte) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    return cat("<0x", digits[byte / 16], digits[byte % 16], ">");
+}
+
+/// Characters that are white space by Unicode.
+constexpr std::string_view spaces[] = {
+    "\t",     "\n",     "\v",     "\f",     "\r",     " ",      "\u0085", "\u00a0", "\u1680",
+    "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
+    "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+
+/// The length of the white space that the text begins with, and ends with.
+std::size_t space_at_begin(std::string_view text) {
+    const std::size_t all = text.size();
+    const auto begins = [&](std::string_view space) { return text.starts_with(space); };
+    for (const auto* found = spaces; found != std::end(spaces);) {
+        found = std::find_if(std::begin(spaces), std::end(spaces), begins);
+        if (found != std::end(spaces)) text.remove_prefix(found->size());
+    }
+    return all - text.size();
+}
+std::size_t space_at_end(std::string_view text) {
+    const std::size_t all = text.size();
+    const auto ends = [&](std::string_view space) { return text.ends_with(space); };
+    for (const auto* found = spaces; found != std::end(spaces);) {
+        found = std::find_if(std::begin(spaces), std::end(spaces), ends);
+        if (found != std::end(spaces)) text.remove_suffix(found->size());
+    }
+    return all - text.size();
 }
 
 }  // namespace
 
 Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
                      const std::string& source)
-    : source_(source), splitter_(splitter_of(tables, source)) {
-    const std::vector<std::string>& names = tables.tokens;
+    : source_(source),
+      byte_level_(is_byte_level(tables, source)),
+      splitter_(splitter_of(tables)),
+      composed_(tables.composed),
+      space_(tables.space),
+      scores_(tables.scores),
+      strips_(tables.strips) {
     const auto damaged = [&](const auto&... what) {
         fail(ErrorKind::format, "the tokenizer of '", source, "' ", what...);
     };
-    if (std::ssize(names) != vocabulary)
-        damaged("has ", names.size(), " tokens, the model has ", vocabulary);
-    if (!tables.kinds.empty() && tables.kinds.size() != names.size())
-        damaged("has ", names.size(), " tokens and kinds of ", tables.kinds.size());
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::int64_t kind = tables.kinds.empty() ? plain_token : tables.kinds[i];
-        const auto number = static_cast<std::int32_t>(i);
-        const bool special = kind == control_token || kind == user_defined_token;
-        bytes_.push_back(special ? names[i] : bytes_of_name(names[i]));
-        if (special && !names[i].empty())
-            special_.emplace(names[i], number);
-        else
-            numbers_.emplace(names[i], number);
-    }
-    for (unsigned byte = 0; byte < 256; ++byte) {
-        const auto found = numbers_.find(byte_names()[byte]);
-        of_byte_[byte] = found == numbers_.end() ? -1 : found->second;
-    }
+    const std::size_t count = tables.tokens.size();
+    if (static_cast<std::int64_t>(count) != vocabulary)
+        damaged("has ", count, " tokens, the model has ", vocabulary);
+    if (!tables.kinds.empty() && tables.kinds.size() != count)
+        damaged("has ", count, " tokens and kinds of ", tables.kinds.size());
+    if (!scores_.empty() && scores_.size() != count)
+        damaged("has ", count, " tokens and scores of ", scores_.size());
+    add_tokens(tables);
     add_merges(tables.merges);
     const auto number = [&](std::int64_t token) {
         if (token < 0 || token >= vocabulary)
@@ -132,85 +175,185 @@ Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
     if (tables.begin && tables.add_begin) begin_ = number(*tables.begin);
 }
 
+void Tokenizer::add_tokens(const TokenizerTables& tables) {
+    of_byte_.fill(-1);
+    std::unordered_map<std::string, unsigned> bytes;
+    for (unsigned byte = 0; byte < 256; ++byte)
+        bytes.emplace(byte_level_ ? byte_names()[byte] : name_of_byte(byte), byte);
+    for (std::size_t i = 0; i < tables.tokens.size(); ++i) {
+        const std::string& name = tables.tokens[i];
+        const std::int64_t kind = tables.kinds.empty() ? token_kind::plain : tables.kinds[i];
+        const auto number = static_cast<std::int32_t>(i);
+        const auto byte = bytes.find(name);
+        if (kind == token_kind::unknown) unknown_ = number;
+        const bool special = kind == token_kind::control || kind == token_kind::user_defined ||
+                             (kind == token_kind::unknown && !byte_level_);
+        const bool is_byte =
+            byte != bytes.end() && !special && (byte_level_ || kind == token_kind::byte);
+        if (is_byte && of_byte_[byte->second] < 0) of_byte_[byte->second] = number;
+        if (special && !name.empty())
+            special_.emplace(name, number);
+        else if (byte_level_ || kind != token_kind::byte)
+            numbers_.emplace(name, number);
+        if (is_byte && !byte_level_)
+            bytes_.emplace_back(1, static_cast<char>(byte->second));
+        else if (special)
+            bytes_.push_back(name);
+        else
+            bytes_.push_back(byte_level_ ? bytes_of_name(name) : replaced(name, space_mark, " "));
+    }
+}
+
+std::int32_t Tokenizer::find(std::string_view name) const {
+    const auto found = numbers_.find(name);
+    return found == numbers_.end() ? -1 : found->second;
+}
+
 void Tokenizer::add_merges(const std::vector<std::string>& merges) {
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
         const std::string& text = merges[rank];
         const std::size_t space = text.find(' ', 1);
         const auto number = [&](const std::string& name) {
-            const auto found = numbers_.find(name);
-            if (found == numbers_.end())
+            const std::int32_t token = find(name);
+            if (token < 0)
                 fail(ErrorKind::format, "the tokenizer of '", source_, "' merges '", text,
                      "', and has no token '", name, "'");
-            return found->second;
+            return token;
         };
         if (space == std::string::npos)
             fail(ErrorKind::format, "the tokenizer of '", source_, "' has the merge '", text,
                  "', which is not of two tokens");
         const std::string left = text.substr(0, space), right = text.substr(space + 1);
         merges_.emplace(pair_of(number(left), number(right)),
-                        Merge{static_cast<std::int32_t>(rank), number(left + right)});
+                        Merge{static_cast<double>(rank), number(left + right)});
     }
 }
 
-void Tokenizer::merge(std::string_view piece, std::vector<std::int32_t>& tokens) const {
-    struct Symbol {
-        std::int32_t token;
-        std::size_t before, after;
-    };
-    constexpr std::size_t none = ~std::size_t{0};
+std::vector<Tokenizer::Symbol> Tokenizer::symbols_of(std::string_view piece) const {
     std::vector<Symbol> symbols;
-    for (const char c : piece) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (of_byte_[byte] < 0)
-            fail(ErrorKind::unsupported, "the tokenizer of '", source_, "' has no token for byte ",
-                 unsigned{byte}, " of the text");
-        symbols.push_back({of_byte_[byte], symbols.size() - 1, symbols.size() + 1});
+    const auto add = [&](std::size_t begin, std::size_t size, std::int32_t token) {
+        symbols.push_back({begin, size, token, symbols.size() - 1, symbols.size() + 1});
+    };
+    for (std::size_t at = 0; at < piece.size();) {
+        const std::size_t size = byte_level_ ? 1 : character(piece.substr(at));
+        const auto byte = static_cast<unsigned char>(piece[at]);
+        add(at, size, byte_level_ ? of_byte_[byte] : find(piece.substr(at, size)));
+        at += size;
     }
     symbols.back().after = none;
-
-    // The earliest merge of the table first, of equal ones the leftmost. An entry is out of date
-    // if one of its two tokens has changed.
-    using Entry = std::tuple<std::int32_t, std::size_t, std::uint64_t>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-    const auto offer = [&](std::size_t left) {
-        if (left == none || symbols[left].after == none) return;
-        const std::uint64_t pair = pair_of(symbols[left].token, symbols[symbols[left].after].token);
-        if (const auto found = merges_.find(pair); found != merges_.end())
-            queue.emplace(found->second.rank, left, pair);
-    };
-    for (std::size_t i = 0; i < symbols.size(); ++i) offer(i);
-    while (!queue.empty()) {
-        const auto [rank, at, pair] = queue.top();
-        queue.pop();
-        Symbol& left = symbols[at];
-        if (left.token < 0 || left.after == none ||
-            pair_of(left.token, symbols[left.after].token) != pair)
-            continue;
-        Symbol& right = symbols[left.after];
-        left.token = merges_.at(pair).token;
-        left.after = right.after;
-        right.token = -1;
-        if (left.after != none) symbols[left.after].before = at;
-        offer(left.before);
-        offer(at);
-    }
-    for (const Symbol& symbol : symbols)
-        if (symbol.token >= 0) tokens.push_back(symbol.token);
+    return symbols;
 }
 
-void Tokenizer::encode_plain(std::string_view text, std::vector<std::int32_t>& tokens) const {
-    if (text.empty()) return;
+std::optional<Tokenizer::Merge> Tokenizer::merge_of(std::string_view piece, const Symbol& left,
+                                                    const Symbol& right) const {
+    if (scores_.empty()) {
+        const auto found = merges_.find(pair_of(left.token, right.token));
+        if (found == merges_.end() || left.token < 0 || right.token < 0) return std::nullopt;
+        return found->second;
+    }
+    const std::int32_t token = find(piece.substr(left.begin, left.size + right.size));
+    if (token < 0) return std::nullopt;
+    return Merge{-scores_[static_cast<std::size_t>(token)], token};
+}
+
+/// The symbols of a piece, merged as far as they can be.
+class Tokenizer::Merger {
+  public:
+    Merger(const Tokenizer& tokenizer, std::string_view piece)
+        : tokenizer_(tokenizer), piece_(piece), symbols_(tokenizer.symbols_of(piece)) {
+        for (std::size_t i = 0; i < symbols_.size(); ++i) offer(i);
+        while (!queue_.empty()) {
+            const Entry next = queue_.top();
+            queue_.pop();
+            if (is_valid(next)) merge(next);
+        }
+    }
+    /// Those that are left, in order.
+    template <typename Use>
+    void each(const Use& use) const {
+        for (std::size_t at = 0; at != none; at = symbols_[at].after) use(symbols_[at]);
+    }
+
+  private:
+    /// Two neighbours, to be merged: the lowest rank first, of equal ones the leftmost.
+    struct Entry {
+        double rank;
+        std::size_t left, size;  ///< size of both, in bytes
+        std::int32_t token;
+        bool operator>(const Entry& other) const {
+            return std::pair(rank, left) > std::pair(other.rank, other.left);
+        }
+    };
+    void offer(std::size_t at) {
+        if (at == none || symbols_[at].after == none) return;
+        const Symbol &left = symbols_[at], &right = symbols_[left.after];
+        if (const auto merge = tokenizer_.merge_of(piece_, left, right))
+            queue_.push({merge->rank, at, left.size + right.size, merge->token});
+    }
+    /// Symbols only grow, so that a pair of the same size is the same pair.
+    bool is_valid(const Entry& entry) const {
+        const Symbol& left = symbols_[entry.left];
+        return left.size > 0 && left.after != none &&
+               left.size + symbols_[left.after].size == entry.size;
+    }
+    void merge(const Entry& entry) {
+        Symbol& left = symbols_[entry.left];
+        Symbol& right = symbols_[left.after];
+        left.token = entry.token;
+        left.size = entry.size;
+        left.after = right.after;
+        right.size = 0;
+        if (left.after != none) symbols_[left.after].before = entry.left;
+        offer(left.before);
+        offer(entry.left);
+    }
+
+    const Tokenizer& tokenizer_;
+    const std::string_view piece_;
+    std::vector<Symbol> symbols_;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+};
+
+/// Appends a symbol's token, or those of its bytes.
+void Tokenizer::append(std::string_view piece, const Symbol& symbol,
+                       std::vector<std::int32_t>& tokens) const {
+    if (symbol.token >= 0) return tokens.push_back(symbol.token);
+    const std::string_view text = piece.substr(symbol.begin, symbol.size);
+    const auto lacking = std::find_if(text.begin(), text.end(), [&](char c) {
+        return of_byte_[static_cast<unsigned char>(c)] < 0;
+    });
+    if (lacking == text.end()) {
+        for (const char c : text) tokens.push_back(of_byte_[static_cast<unsigned char>(c)]);
+    } else if (unknown_ >= 0) {
+        if (tokens.empty() || tokens.back() != unknown_) tokens.push_back(unknown_);
+    } else {
+        fail(ErrorKind::unsupported, "the tokenizer of '", source_, "' has no token for byte ",
+             unsigned{static_cast<unsigned char>(*lacking)}, " of the text");
+    }
+}
+
+void Tokenizer::encode_plain(std::string_view given, bool first,
+                             std::vector<std::int32_t>& tokens) const {
+    if (given.empty()) return;
+    using Space = TokenizerTables::Space;
+    std::string text = composed_ ? composed(given) : std::string(given);
+    const bool spaced = text.starts_with(' ') || (!byte_level_ && text.starts_with(space_mark));
+    if (space_ == Space::each || (space_ == Space::each_without && !spaced) ||
+        (space_ == Space::first_without && !spaced && first))
+        text.insert(0, 1, ' ');
+    if (!byte_level_) text = replaced(text, " ", space_mark);
     std::string name;
     for (const std::string_view piece : splitter_.split(text)) {
         if (splitter_.takes_whole_pieces()) {
-            name.clear();
-            for (const char c : piece) name += byte_names()[static_cast<unsigned char>(c)];
-            if (const auto found = numbers_.find(name); found != numbers_.end()) {
-                tokens.push_back(found->second);
+            name.assign(byte_level_ ? "" : piece);
+            for (const char c : piece)
+                if (byte_level_) name += byte_names()[static_cast<unsigned char>(c)];
+            if (const std::int32_t token = find(name); token >= 0) {
+                tokens.push_back(token);
                 continue;
             }
         }
-        merge(piece, tokens);
+        Merger(*this, piece).each([&](const Symbol& symbol) { append(piece, symbol, tokens); });
     }
 }
 
@@ -234,14 +377,20 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
             return std::tuple(a.at, b.name.size()) < std::tuple(b.at, a.name.size());
         });
         if (first->at >= done) {
-            encode_plain(text.substr(done, first->at - done), tokens);
+            const auto strip = strips_.find(first->token);
+            std::string_view before = text.substr(done, first->at - done);
+            if (strip != strips_.end() && strip->second.first)
+                before.remove_suffix(space_at_end(before));
+            encode_plain(before, done == 0, tokens);
             tokens.push_back(first->token);
             done = first->at + first->name.size();
+            if (strip != strips_.end() && strip->second.second)
+                done += space_at_begin(text.substr(done));
         }
         first->at = text.find(first->name, std::max(done, first->at + 1));
         if (first->at == std::string_view::npos) next.erase(first);
     }
-    encode_plain(text.substr(done), tokens);
+    encode_plain(text.substr(done), done == 0, tokens);
     return tokens;
 }
 

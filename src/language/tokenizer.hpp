@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Tokenizer: byte-level BPE (Sennrich et al. 2016; Radford et al. 2019) by the tables of a model's
-// file. Bytes of a piece of text are merged to tokens, the earliest merge of the table first.
+// Tokenizer: BPE (Sennrich et al. 2016) by the tables of a model's file. Symbols of a piece of text
+// are merged to tokens, the earliest merge of the table first. They are bytes (Radford et al.
+// 2019), or characters as SentencePiece has them (Kudo and Richardson 2018): spaces are a sign of
+// their own, and bytes stand for a character that is no token. Without a table of merges two
+// symbols merge where a token is the text of both, and the one with the highest score first.
 #pragma once
 
 #include "language/model_file.hpp"
@@ -8,10 +11,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace dlprim::language {
@@ -37,21 +43,50 @@ class Tokenizer {
 
   private:
     struct Merge {
-        std::int32_t rank, token;
+        double rank;  ///< the lowest first
+        std::int32_t token;
     };
+    /// Looks up string_view in a table of strings.
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const {
+            return std::hash<std::string_view>()(text);
+        }
+    };
+    /// A part of a piece of text; -1 is no token.
+    struct Symbol {
+        std::size_t begin, size;
+        std::int32_t token;
+        std::size_t before, after;
+    };
+    class Merger;
+
+    void add_tokens(const TokenizerTables& tables);
     void add_merges(const std::vector<std::string>& merges);
-    void encode_plain(std::string_view text, std::vector<std::int32_t>& tokens) const;
-    void merge(std::string_view piece, std::vector<std::int32_t>& tokens) const;
+    std::int32_t find(std::string_view name) const;
+    /// The text between special tokens; `first` if none is before it.
+    void encode_plain(std::string_view text, bool first, std::vector<std::int32_t>& tokens) const;
+    std::vector<Symbol> symbols_of(std::string_view piece) const;
+    std::optional<Merge> merge_of(std::string_view piece, const Symbol& left,
+                                  const Symbol& right) const;
+    void append(std::string_view piece, const Symbol& symbol,
+                std::vector<std::int32_t>& tokens) const;
 
     std::string source_;
+    bool byte_level_;
     Splitter splitter_;
-    std::vector<std::string> bytes_;                               ///< of each token
-    std::unordered_map<std::string, std::int32_t> numbers_;        ///< of the names of plain tokens
-    std::unordered_map<std::uint64_t, Merge> merges_;              ///< by the two tokens
+    bool composed_;
+    TokenizerTables::Space space_;
+    std::vector<std::string> bytes_;  ///< of each token
+    /// Of the names of plain tokens.
+    std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
+    std::unordered_map<std::uint64_t, Merge> merges_;  ///< by the two tokens
+    std::vector<double> scores_;
     std::array<std::int32_t, 256> of_byte_{};                      ///< -1: there is none
     std::map<std::string, std::int32_t, std::greater<>> special_;  ///< longer before their prefixes
+    std::map<std::int64_t, std::pair<bool, bool>> strips_;
     std::vector<std::int32_t> ends_;
-    std::int32_t begin_ = -1;
+    std::int32_t begin_ = -1, unknown_ = -1;
 };
 
 /// How many bytes at the end of the text begin a character of UTF-8 without ending it.

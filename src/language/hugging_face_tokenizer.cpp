@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// tokenizer.json and the files beside it.
+#include "language/hugging_face_tokenizer.hpp"
+
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "language/sentencepiece.hpp"
+#include "language/splitter.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace dlprim::language {
+
+namespace {
+
+bool is_true(const JsonView& object, std::string_view key, bool otherwise = false) {
+    const std::optional<JsonView> found = object.find_value(key);
+    return found ? found->boolean() : otherwise;
+}
+
+[[noreturn]] void not_supported(const JsonView& view, const std::string& what) {
+    try {
+        view.fail(what);
+    } catch (const Error& error) {  // the same sentence, which names the line
+        fail(ErrorKind::unsupported, error.what());
+    }
+}
+
+/// The regular expression in ICU's syntax. White space and word characters are Unicode's in both,
+/// and not the same ones.
+std::string translated(std::string_view expression) {
+    std::string made;
+    for (std::size_t i = 0; i < expression.size(); ++i) {
+        if (expression[i] != '\\' || i + 1 == expression.size()) {
+            made += expression[i];
+            continue;
+        }
+        const char kind = expression[++i];
+        if (kind == 's' || kind == 'S')
+            made += kind == 's' ? "\\p{White_Space}" : "\\P{White_Space}";
+        else
+            made.append({'\\', kind});
+    }
+    return made;
+}
+
+std::string escaped(std::string_view text) {
+    std::string made;
+    for (const char c : text) {
+        if (!ascii::is_word(c) && static_cast<unsigned char>(c) < 0x80) made += '\\';
+        made += c;
+    }
+    return made;
+}
+
+class TokenizerReader {
+  public:
+    TokenizerReader(const JsonView& root, std::int64_t vocabulary)
+        : root_(root), vocabulary_(vocabulary) {}
+
+    TokenizerTables read();
+
+  private:
+    void read_model(const JsonView& model);
+    void read_merges(const JsonView& merges);
+    void read_added(const JsonView& added);
+    void read_normalizer(const JsonView& step);
+    void read_splitter(const JsonView& step);
+    void read_split(const JsonView& step);
+    void read_template(const JsonView& step);
+    /// Calls `read` for a step, or for those of a Sequence, one after the other.
+    template <typename Read>
+    void each(const JsonView& step, const char* list, const Read& read) {
+        if (step.at("type").text() != "Sequence") return read(step);
+        for (const JsonView& one : step.at(list).array()) read(one);
+    }
+    std::size_t place(const JsonView& number) const {
+        if (number.integer() < 0 || number.integer() >= vocabulary_)
+            number.fail(
+                cat("is ", number.integer(), ", and the model has ", vocabulary_, " tokens"));
+        return static_cast<std::size_t>(number.integer());
+    }
+
+    const JsonView root_;
+    const std::int64_t vocabulary_;
+    bool byte_level_ = false, byte_fallback_ = false, spaces_marked_ = false;
+    TokenizerTables tables_;
+};
+
+void TokenizerReader::read_model(const JsonView& model) {
+    const std::optional<JsonView> type = model.find_value("type");
+    if (type && type->text() != "BPE")
+        not_supported(*type, cat("is '", type->text(), "'; supported is BPE"));
+    for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
+        if (const auto found = model.find_value(affix); found && !found->text().empty())
+            not_supported(*found, "is not empty, which is not supported");
+    byte_fallback_ = is_true(model, "byte_fallback");
+    tables_.whole_pieces = is_true(model, "ignore_merges");
+    const auto size = static_cast<std::size_t>(vocabulary_);
+    tables_.tokens.resize(size);
+    tables_.kinds.assign(size, token_kind::unused);
+    for (const auto& [name, number] : model.at("vocab").object()) {
+        const std::size_t at = place(number);
+        if (tables_.kinds[at] != token_kind::unused)
+            number.fail("is the number of another token, too");
+        tables_.tokens[at] = name;
+        const bool is_byte = name.size() == 6 && name.starts_with("<0x") && name.ends_with('>');
+        tables_.kinds[at] = byte_fallback_ && is_byte ? token_kind::byte : token_kind::plain;
+        if (const auto unk = model.find_value("unk_token"); unk && unk->text() == name)
+            tables_.kinds[at] = token_kind::unknown;
+    }
+    read_merges(model.at("merges"));
+}
+
+/// A merge is "left right" in older files and ["left", "right"] in newer ones.
+void TokenizerReader::read_merges(const JsonView& merges) {
+    for (const JsonView& merge : merges.array()) {
+        if (merge.is_text()) {
+            tables_.merges.push_back(merge.text());
+            continue;
+        }
+        const std::vector<JsonView> pair = merge.array();
+        if (pair.size() != 2) merge.fail("must be of two tokens");
+        if (pair[0].text().find(' ') != std::string::npos)
+            not_supported(merge, "has a space in a token, which is not supported");
+        tables_.merges.push_back(cat(pair[0].text(), " ", pair[1].text()));
+    }
+}
+
+void TokenizerReader::read_added(const JsonView& added) {
+    for (const JsonView& token : added.array()) {
+        const std::size_t at = place(token.at("id"));
+        const std::string& name = token.at("content").text();
+        if (!tables_.tokens[at].empty() && tables_.tokens[at] != name)
+            token.at("id").fail("is the number of another token, too");
+        if (is_true(token, "single_word"))
+            not_supported(token, "is found as a whole word only, which is not supported");
+        tables_.tokens[at] = name;
+        tables_.kinds[at] =
+            is_true(token, "special") ? token_kind::control : token_kind::user_defined;
+        const bool left = is_true(token, "lstrip"), right = is_true(token, "rstrip");
+        if (left || right) tables_.strips[static_cast<std::int64_t>(at)] = {left, right};
+    }
+}
+
+void TokenizerReader::read_normalizer(const JsonView& step) {
+    const std::string& type = step.at("type").text();
+    if (type == "NFC") {
+        tables_.composed = true;
+    } else if (type == "Prepend" && step.at("prepend").text() == space_mark && !spaces_marked_) {
+        tables_.space = TokenizerTables::Space::each;
+    } else if (type == "Replace" && step.at("content").text() == space_mark &&
+               step.at("pattern").find_value("String") &&
+               step.at("pattern").at("String").text() == " ") {
+        spaces_marked_ = true;
+    } else {
+        not_supported(step, cat("has the type ", type,
+                                ", with these options, which is not supported; supported are NFC, "
+                                "and spaces as SentencePiece marks them"));
+    }
+}
+
+void TokenizerReader::read_split(const JsonView& step) {
+    const JsonView pattern = step.at("pattern");
+    const std::optional<JsonView> text = pattern.find_value("String");
+    if (spaces_marked_ && text && text->text() == " ") return;  // there are none any more
+    const std::string& behavior = step.at("behavior").text();
+    const bool inverted = is_true(step, "invert");
+    // The expressions of models cover all text: then it does not matter what becomes of the rest.
+    if (behavior != "Isolated" && !(behavior == "Removed" && inverted))
+        not_supported(step.at("behavior"),
+                      cat("is ", behavior, ", which is not supported; supported is Isolated"));
+    tables_.patterns.push_back(text ? escaped(text->text())
+                                    : translated(pattern.at("Regex").text()));
+}
+
+void TokenizerReader::read_splitter(const JsonView& step) {
+    const std::string& type = step.at("type").text();
+    if (type == "ByteLevel") {
+        byte_level_ = true;
+        if (is_true(step, "add_prefix_space", true)) {
+            if (!tables_.patterns.empty())
+                not_supported(step, "puts spaces before pieces, which is not supported");
+            tables_.space = TokenizerTables::Space::each_without;
+        }
+        if (is_true(step, "use_regex", true))
+            tables_.patterns.push_back(std::string(gpt2_pattern()));
+    } else if (type == "Digits") {
+        tables_.patterns.emplace_back(is_true(step, "individual_digits") ? "\\p{N}" : "\\p{N}+");
+    } else if (type == "Split") {
+        read_split(step);
+    } else if (type == "Metaspace" && step.at("replacement").text() == space_mark) {
+        spaces_marked_ = true;
+        const std::optional<JsonView> scheme = step.find_value("prepend_scheme");
+        const std::string where = scheme ? scheme->text() : "always";
+        using Space = TokenizerTables::Space;
+        tables_.space = where == "always"  ? Space::each_without
+                        : where == "first" ? Space::first_without
+                                           : Space::none;
+        if (is_true(step, "split", true))
+            tables_.patterns.push_back(cat(space_mark, "[^", space_mark, "]*"));
+    } else {
+        not_supported(step, cat("has the type ", type,
+                                ", which is not supported; supported are "
+                                "ByteLevel, Digits, Split and Metaspace"));
+    }
+}
+
+/// What a text begins with.
+void TokenizerReader::read_template(const JsonView& step) {
+    if (step.at("type").text() != "TemplateProcessing") return;
+    const std::vector<JsonView> parts = step.at("single").array();
+    if (parts.empty()) return;
+    const std::optional<JsonView> special = parts[0].find_value("SpecialToken");
+    if (!special) return;
+    const JsonView token = step.at("special_tokens").at(special->at("id").text());
+    const std::vector<JsonView> numbers = token.at("ids").array();
+    if (numbers.size() != 1) token.fail("must have one number");
+    tables_.begin = static_cast<std::int64_t>(place(numbers[0]));
+    tables_.add_begin = true;
+}
+
+TokenizerTables TokenizerReader::read() {
+    read_model(root_.at("model"));
+    if (const auto added = root_.find_value("added_tokens")) read_added(*added);
+    if (const auto step = root_.find_value("normalizer"))
+        each(*step, "normalizers", [&](const JsonView& one) { read_normalizer(one); });
+    if (const auto step = root_.find_value("pre_tokenizer"))
+        each(*step, "pretokenizers", [&](const JsonView& one) { read_splitter(one); });
+    if (const auto step = root_.find_value("post_processor"))
+        each(*step, "processors", [&](const JsonView& one) { read_template(one); });
+    if (byte_level_ == spaces_marked_)
+        not_supported(root_.at("model"), "is neither byte-level BPE nor SentencePiece's");
+    tables_.model = byte_level_ ? "gpt2" : "llama";
+    return std::move(tables_);
+}
+
+}  // namespace
+
+TokenizerTables parse_tokenizer(std::string_view text, const std::string& source,
+                                std::int64_t vocabulary) {
+    const JsonDocument document(text, source, {.bytes = std::size_t{256} << 20});
+    return TokenizerReader(document.root(), vocabulary).read();
+}
+
+TokenizerTables read_tokenizer(const std::string& folder, const JsonView& config,
+                               std::int64_t vocabulary) {
+    const std::string path = folder + "/tokenizer.json", pieces = folder + "/tokenizer.model",
+                      how = folder + "/generation_config.json";
+    const auto exists = [](const std::string& file) {
+        std::error_code error;
+        return std::filesystem::exists(file, error);
+    };
+    TokenizerTables tables;
+    if (exists(path)) {
+        tables = parse_tokenizer(read_file(path), path, vocabulary);
+    } else if (exists(pieces)) {
+        tables = parse_sentencepiece(read_file(pieces), pieces);
+        const auto size = std::max(tables.tokens.size(), static_cast<std::size_t>(vocabulary));
+        tables.tokens.resize(size);
+        tables.scores.resize(size);
+        tables.kinds.resize(size, token_kind::unused);
+        if (const auto begin = config.find_value("bos_token_id")) tables.begin = begin->integer();
+        tables.add_begin = tables.begin.has_value();
+    } else {
+        fail(ErrorKind::not_found, "the folder '", folder,
+             "' has neither tokenizer.json nor tokenizer.model");
+    }
+    const auto add_ends = [&](const JsonView& object) {
+        const std::optional<JsonView> ends = object.find_value("eos_token_id");
+        if (!ends || !tables.ends.empty()) return;
+        if (!ends->is_array()) return tables.ends.push_back(ends->integer());
+        for (const JsonView& end : ends->array()) tables.ends.push_back(end.integer());
+    };
+    if (exists(how)) add_ends(JsonDocument(read_file(how), how).root());
+    add_ends(config);
+    return tables;
+}
+
+std::optional<std::string> read_chat_template(const std::string& folder) {
+    const std::string own = folder + "/chat_template.jinja",
+                      path = folder + "/tokenizer_config.json";
+    std::error_code error;
+    if (std::filesystem::exists(own, error)) return read_file(own);
+    if (!std::filesystem::exists(path, error)) return std::nullopt;
+    const JsonDocument document(read_file(path), path);
+    const std::optional<JsonView> found = document.root().find_value("chat_template");
+    if (!found) return std::nullopt;
+    if (found->is_text()) return found->text();
+    // Several, each with a name.
+    for (const JsonView& one : found->array())
+        if (one.at("name").text() == "default") return one.at("template").text();
+    return std::nullopt;
+}
+
+}  // namespace dlprim::language

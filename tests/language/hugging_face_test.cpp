@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Architectures beside Hugging Face's: logits of tiny models in folders, whose values follow from a
+// seed, are those that `transformers` computed (golden_models.py), however a text is cut.
+#include "language/session.hpp"
+#include "safetensors_writer.hpp"
+#include "support/catch.hpp"
+#include "support/folder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+using language::Session;
+
+namespace {
+
+nlohmann::json golden_models() {
+    std::ifstream file(DLPRIM_GOLDEN_MODELS, std::ios::binary);
+    return nlohmann::json::parse(file);
+}
+
+/// Writes the tensors from number `begin` on, up to `end`, as one file. Seeds are numbers from 1.
+void write_tensors(const Folder& folder, const std::string& name, const nlohmann::json& tensors,
+                   std::size_t begin, std::size_t end) {
+    nlohmann::json header;
+    std::string data;
+    std::uint32_t seed = 0;
+    for (const auto& [tensor, how] : tensors.items()) {
+        if (++seed <= begin || seed > end) continue;
+        std::size_t count = 1;
+        for (const std::size_t size : how[0]) count *= size;
+        const std::size_t first = data.size();
+        data += bytes_of(uniform_values(seed, count, how[1], how[2]));
+        header[tensor] = {
+            {"dtype", "F32"}, {"shape", how[0]}, {"data_offsets", {first, data.size()}}};
+    }
+    folder.write(name, safetensors(header.dump(), data));
+}
+
+/// The logits after each of `ends` tokens, read in the pieces between.
+std::vector<std::vector<float>> read(const Folder& folder, const std::vector<std::int32_t>& tokens,
+                                     const std::vector<std::size_t>& ends) {
+    const std::shared_ptr<const language::ModelFile> file =
+        language::open_model(folder.path().string());
+    Session session(Context("cpu"), file, file->sizes(), {60, 16, {}});
+    std::vector<std::vector<float>> logits;
+    std::size_t at = 0;
+    for (const std::size_t end : ends) {
+        logits.push_back(session.read(std::span(tokens).subspan(at, end - at)));
+        at = end;
+    }
+    return logits;
+}
+
+}  // namespace
+
+TEST_CASE("Logits are those of Hugging Face's transformers", "[hugging_face]") {
+    const nlohmann::json all = golden_models();
+    const auto tokens = all["tokens"].get<std::vector<std::int32_t>>();
+    const auto ends = all["ends"].get<std::vector<std::size_t>>();
+    for (const auto& [name, model] : all["models"].items()) {
+        INFO(name);
+        const Folder folder;
+        folder.write("config.json", model["config"].dump());
+        write_tensors(folder, "model.safetensors", model["tensors"], 0, 1000);
+        const auto logits = read(folder, tokens, ends);
+        for (std::size_t i = 0; i < ends.size(); ++i) {
+            const auto want = model["logits"][i].get<std::vector<double>>();
+            REQUIRE(logits[i].size() == want.size());
+            double scale = 0, error = 0;
+            for (std::size_t j = 0; j < want.size(); ++j) {
+                scale = std::max(scale, std::abs(want[j]));
+                error = std::max(error, std::abs(logits[i][j] - want[j]));
+            }
+            INFO(ends[i] << " tokens; the largest logit is " << scale << ", the error " << error);
+            CHECK(error <= 1e-5 * scale);
+        }
+    }
+}
+
+TEST_CASE("A model in several files is the same as in one", "[hugging_face]") {
+    const nlohmann::json all = golden_models();
+    const nlohmann::json& model = all["models"]["qwen3"];
+    const auto tokens = all["tokens"].get<std::vector<std::int32_t>>();
+    const Folder one, several;
+    one.write("config.json", model["config"].dump());
+    write_tensors(one, "model.safetensors", model["tensors"], 0, 1000);
+    several.write("config.json", model["config"].dump());
+    nlohmann::json map;
+    std::size_t seed = 0;
+    for (const auto& [tensor, how] : model["tensors"].items())
+        map[tensor] = seed++ < 9 ? "a.safetensors" : "b.safetensors";
+    write_tensors(several, "a.safetensors", model["tensors"], 0, 9);
+    write_tensors(several, "b.safetensors", model["tensors"], 9, 1000);
+    several.write("model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
+    CHECK(read(one, tokens, {20}) == read(several, tokens, {20}));
+}
