@@ -28,9 +28,10 @@ class Builder {
     void add(const std::string& type, Names inputs, const std::string& output, Attrs options = {},
              Names params = {});
     void add_inputs();
-    /// What all layers share: positions, their cosines and sines, and which positions are seen.
+    /// What all layers share: positions, their cosines and sines.
     void add_common();
     void add_rotary_tables();
+    std::string mask(std::int64_t window);
     void add_step(const Step& step);
     void add_heads(const Step& step);
     void add_attention(const Step& step);
@@ -133,14 +134,22 @@ void Builder::add_common() {
     add("Pointwise", {"past"}, "positions",
         {{"code", "y0 = x0 + index(0)"}, {"shape", Ints{count_}}, {"dtypes", Strings{"int"}}});
     if (sizes_.rotary > 0) add_rotary_tables();
-    // Columns are those that are remembered, of which `past` count, and then the new ones, of which
-    // row i sees those up to its own.
-    add("Pointwise", {"past"}, "seen",
-        {{"code", cat("c = index(1); y0 = (c < ", capacity_, " ? c < x0 : c - ", capacity_,
-                      " <= index(0)) ? 0.0 : -inf")},
+}
+
+/// The mask of a layer whose tokens see the `window` newest ones, or all if it is 0. Columns are
+/// those that are remembered, of which `past` count, and then the new ones, of which row i sees
+/// those up to its own.
+std::string Builder::mask(std::int64_t window) {
+    const std::string name = window > 0 ? cat("seen.", window) : "seen";
+    if (!shared_.insert(name).second) return name;
+    const std::int64_t least = window > 0 ? window : largest_size;  // more than there are tokens
+    add("Pointwise", {"past"}, name,
+        {{"code", cat("c = index(1); at = c < ", capacity_, " ? c - x0 : c - ", capacity_,
+                      "; y0 = (c < ", capacity_, " ? at < 0 : at <= index(0)) && at > index(0) - ",
+                      least, " ? 0.0 : -inf")},
          {"shape", Ints{count_, capacity_ + count_}},
          {"dtypes", Strings{"float"}}});
-    shared_.insert("seen");
+    return name;
 }
 
 Builder::Names Builder::weights_of(const Step& step) const {
@@ -212,9 +221,11 @@ void Builder::add_attention(const Step& step) {
     const auto own = [&](const char* name) { return prefix_ + "attention." + name; };
     const std::int64_t group = sizes_.heads / sizes_.key_heads, all = capacity_ + count_;
     const Ints rows{sizes_.key_heads, group * count_, -1};
-    const Attrs scores{{"transpose_b", true},
-                       {"alpha", 1 / std::sqrt(static_cast<double>(sizes_.head_size))}};
+    const Attrs options = options_of(step);
+    const Attrs scores{{"transpose_b", true}, {"alpha", options.number("scale")}};
     remembered_.insert(remembered_.end(), {k, v});
+    const double cap = options.has("soft_cap") ? options.number("soft_cap") : 0;
+    const std::string seen = mask(options.has("window") ? options.integer("window") : 0);
 
     add("Reshape", {q}, own("queries"), {{"dims", rows}});
     add("MatMul", {own("queries"), keys}, own("old_scores"), scores);
@@ -223,7 +234,13 @@ void Builder::add_attention(const Step& step) {
         {{"dim", std::int64_t{2}}});
     add("Reshape", {own("scores")}, own("split"),
         {{"dims", Ints{sizes_.key_heads, group, count_, all}}});
-    add("Elementwise", {own("split"), "seen"}, own("masked"));
+    std::string split = own("split");
+    if (cap > 0) {
+        split = own("capped");
+        add("Pointwise", {own("split")}, split,
+            {{"code", cat("y0 = ", exact(cap), " * tanh(x0 / ", exact(cap), ")")}});
+    }
+    add("Elementwise", {split, seen}, own("masked"));
     add("Softmax", {own("masked")}, own("split_weights"), {{"axis", std::int64_t{3}}});
     add("Reshape", {own("split_weights")}, own("weights"), {{"dims", rows}});
     const auto part = [&](const char* name, std::int64_t begin, std::int64_t end) {
