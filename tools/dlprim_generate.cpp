@@ -116,7 +116,8 @@ int main(int argc, char** argv) {
     Options options;
     GenerateOptions& how = options.generate;
     CLI::App app("Prints what a language model says after a prompt.", "dlprim_generate");
-    app.add_option("MODEL", options.model, "language model, GGUF")->required();
+    app.add_option("MODEL", options.model, "language model: GGUF, or a folder with config.json")
+        ->required();
     auto* prompt = app.add_option("PROMPT", options.prompt,
                                   "what the text begins with; without it standard input is read");
     app.add_option("--prompt-file", options.prompt_file, "a file that holds the prompt")

@@ -2,12 +2,14 @@
 // GGUF files: intact and damaged ones, and blocks beside the values of PyPI's `gguf` package.
 #include "formats/gguf/file.hpp"
 #include "gguf_writer.hpp"
+#include "language/model_file.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/folder.hpp"
 
 #include <bit>
 #include <cmath>
+#include <filesystem>
 
 using namespace dlprim;
 using testing::check_error;
@@ -116,6 +118,43 @@ TEST_CASE("A GGUF file that is cut short anywhere is an error", "[gguf]") {
     for (std::size_t size = 0; size < data_end - 32; ++size)
         check_error(ErrorKind::format, {},
                     [&] { GgufFile(folder.write("model.gguf", whole.substr(0, size))); });
+}
+
+TEST_CASE("A model in several GGUF files is one", "[gguf]") {
+    const Folder folder;
+    const auto part = [](std::uint32_t number, std::uint32_t count, std::uint32_t all,
+                         const std::string& tensor) {
+        GgufWriter writer;
+        writer.key("general.architecture", std::string("llama"))
+            .key("split.no", number)
+            .key("split.count", count)
+            .key("split.tensors.count", all)
+            .tensor(tensor, {2}, {1.0f + static_cast<float>(number), 7});
+        return writer.bytes();
+    };
+    const std::string first = folder.write("m-00001-of-00002.gguf", part(0, 2, 2, "a"));
+    const std::string second = folder.write("m-00002-of-00002.gguf", part(1, 2, 2, "b"));
+    {
+        const auto model = language::open_model(first);
+        std::vector<float> values(2);
+        model->read("b", values.data());
+        CHECK(values == std::vector<float>{2, 7});
+        CHECK(model->shape("a") == Shape{2});
+        CHECK(!model->shape("c"));
+    }
+    const auto refused = [&](const std::vector<std::string>& words, const std::string& path) {
+        check_error(ErrorKind::format, words, [&] { language::open_model(path); });
+    };
+    refused({"one of 2 parts", "-00001-of-00002.gguf"}, second);
+    folder.write("m-00002-of-00002.gguf", part(1, 2, 2, "a"));
+    refused({"'a'", "another part"}, first);
+    folder.write("m-00002-of-00002.gguf", part(0, 2, 2, "b"));
+    refused({"is not part 2 of 2"}, first);
+    folder.write("m-00002-of-00002.gguf", part(1, 2, 3, "b"));
+    refused({"has 2 tensors", "are 3"}, folder.write("m-00001-of-00002.gguf", part(0, 2, 3, "a")));
+    std::filesystem::remove(second);
+    check_error(ErrorKind::not_found, {"m-00002-of-00002.gguf"},
+                [&] { language::open_model(first); });
 }
 
 TEST_CASE("A GGUF file that changes is not read on", "[gguf]") {

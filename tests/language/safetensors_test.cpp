@@ -70,7 +70,7 @@ TEST_CASE("Damaged safetensors files are errors", "[safetensors]") {
     refused({"dtype", "does not have"}, of(tensor("a", "F33", "[2]", 0, 8)));
     refused({"dtype"}, of(R"("a": {"shape": [2], "data_offsets": [0, 8]})"));
     refused({"shape", "-2"}, of(tensor("a", "F32", "[-2]", 0, 8)));
-    refused({"shape", "overflow"}, of(tensor("a", "F32", "[4294967296, 4294967296]", 0, 8)));
+    refused({"shape", "2^60"}, of(tensor("a", "F32", "[4294967296, 4294967296]", 0, 8)));
     refused({"8 bytes for 3 elements of F32"}, of(tensor("a", "F32", "[3]", 0, 8)));
     refused({"ends at byte 12 of data that have 8"}, of(tensor("a", "F32", "[3]", 0, 12)));
     refused({"data_offsets", "two numbers"}, of(tensor("a", "F32", "[2]", 8, 0)));
