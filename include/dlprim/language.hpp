@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,21 +44,49 @@ struct LanguageModelOptions {
     std::function<void(std::string_view what, int done, int total)> progress = {};
 };
 
-/// How the next token is chosen. Temperature comes first, then top_k, then top_p, as in Hugging
-/// Face's generate().
+/// How the next token is chosen. The steps are Hugging Face's, in its order: repetition_penalty,
+/// temperature, top_k, top_p, min_p. docs/language.md says what llama.cpp does differently.
 struct GenerateOptions {
     std::int64_t length = 128;  ///< the most tokens that are made
-    /// By which logits are divided. 0: always the likeliest token, and the options below mean
-    /// nothing.
+    /// Of tokens that were read or made, positive logits are divided by it and negative ones
+    /// multiplied. 1: none is changed.
+    double repetition_penalty = 1;
+    std::int64_t repetition_window = 0;  ///< of the last so many tokens alone; 0: all
+    /// By which logits are divided. 0: always the likeliest token, and top_k, top_p, min_p and seed
+    /// mean nothing.
     double temperature = 0;
     std::int64_t top_k = 0;  ///< only the likeliest so many tokens; 0: all
     /// Only the likeliest tokens that together have at least this probability.
     double top_p = 1;
+    /// Only tokens at least this many times as likely as the likeliest one.
+    double min_p = 0;
     std::uint64_t seed = 1;  ///< with the same one, a text is the same again
     /// Texts that end generation. They are not part of the result.
     std::vector<std::string> stop = {};
     /// Whether special tokens in the prompt, such as <|im_start|>, are tokens and not text.
     bool special = true;
+    /// Whether tokens that the model remembers, and that the prompt begins with, are not read
+    /// again. Pieces of other sizes round differently, so that a text can then differ from the one
+    /// that is made of a whole prompt.
+    bool remember = false;
+    /// Whether results have the log-probabilities of tokens, and of how many of the likeliest ones
+    /// in their place. They are the model's: of its logits, before all steps above.
+    bool log_probabilities = false;
+    std::int64_t alternatives = 0;
+};
+
+struct TokenProbability {
+    std::int32_t token = -1;
+    double log_probability = 0;  ///< natural
+};
+
+/// What Generation::next() gives.
+struct GeneratedPiece {
+    /// None in the last piece of a text, which is what was kept back until it was sure.
+    std::optional<std::int32_t> token;
+    std::string text;  ///< in whole characters; empty where the next token decides
+    double log_probability = 0;
+    std::vector<TokenProbability> alternatives;  ///< the likeliest first
 };
 
 struct GenerateResult {
@@ -69,15 +98,62 @@ struct GenerateResult {
         caller,   ///< the function that gets the text returned false
     };
     std::string text;
-    std::vector<std::int32_t> tokens;  ///< without the token that ended it
+    std::vector<std::int32_t> tokens;                         ///< without the token that ended it
+    std::vector<double> log_probabilities;                    ///< of tokens, if asked for
+    std::vector<std::vector<TokenProbability>> alternatives;  ///< to tokens, if asked for
     End end = End::length;
     std::int64_t prompt_tokens = 0;
-    double prompt_seconds = 0;       ///< until the prompt was read
-    double first_token_seconds = 0;  ///< until the first token was known, from the call on
-    double seconds = 0;              ///< from the first token to the last
+    std::int64_t remembered_tokens = 0;  ///< of the prompt, which were not read again
+    double prompt_seconds = 0;           ///< until the prompt was read
+    double first_token_seconds = 0;      ///< until the first token was known, from the call on
+    double seconds = 0;                  ///< from the first token to the last
 };
 /// "length", "token", ...
 std::string_view name_of(GenerateResult::End end);
+
+struct ChatMessage {
+    std::string role;  ///< "system", "user", "assistant" or what the model's template knows besides
+    std::string content;
+};
+
+struct ChatOptions {
+    /// Whether the prompt ends where the assistant's answer begins.
+    bool answer = true;
+    /// A JSON object with further variables of the template, such as {"enable_thinking": false}.
+    std::string variables = {};
+};
+
+/// Device memory in bytes.
+struct LanguageModelMemory {
+    std::uint64_t weights = 0;
+    std::uint64_t per_token = 0;  ///< what is remembered of a token
+    std::uint64_t step = 0;       ///< what a step takes besides
+    std::uint64_t device = 0;     ///< what the device has
+    /// The most tokens that fit, of context_length(). While the room for tokens grows, both the
+    /// old and the new one are there, which this includes.
+    std::int64_t longest_context = 0;
+};
+
+/// A text in the making. It keeps its model alive. While the model reads something else, starts
+/// another text or forgets, this one ends: next() then throws Error(invalid_argument).
+class Generation {
+  public:
+    ~Generation();
+    Generation(Generation&&) noexcept;
+    Generation& operator=(Generation&&) noexcept;
+
+    /// Makes a token, and waits for the device. Returns nothing when the text has ended. Throws
+    /// Error(numeric) where logits are not numbers.
+    std::optional<GeneratedPiece> next();
+    /// The text so far, and its figures. After next() has returned nothing, all of it.
+    const GenerateResult& result() const;
+
+  private:
+    friend class LanguageModel;
+    class Impl;
+    explicit Generation(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
 
 class LanguageModel {
   public:
@@ -110,21 +186,46 @@ class LanguageModel {
     /// position().
     void forget(std::int64_t tokens = 0);
 
+    /// The log-probability of each token but the first, behind those before it. Forgets all, and
+    /// then reads one token after the other. Throws as read().
+    std::vector<double> log_probabilities(const std::vector<std::int32_t>& tokens);
+
+    /// Whether the file has a template for chats.
+    bool has_chat_template() const;
+    /// The prompt for a chat, as the template of the model's file writes it. Throws
+    /// Error(not_found) if there is none, Error(format) for a template with an error, which names
+    /// the line, and Error(invalid_argument) with its message for a chat that it does not take.
+    std::string chat_prompt(const std::vector<ChatMessage>& messages,
+                            const ChatOptions& options = {}) const;
+    /// The tokens of this prompt. Names of control tokens in messages, such as <|im_end|>, are
+    /// text, so that no message can end its turn and begin another.
+    std::vector<std::int32_t> encode_chat(const std::vector<ChatMessage>& messages,
+                                          const ChatOptions& options = {}) const;
+
+    /// Forgets all but what GenerateOptions::remember keeps, reads the prompt's tokens, and returns
+    /// the text that follows, of which next() makes a token at a time. Throws
+    /// Error(invalid_argument) for an empty prompt, one that does not fit into context_length(),
+    /// and options that make no sense, and Error(out_of_memory), which says how many tokens fit.
+    Generation start(const std::vector<std::int32_t>& prompt, const GenerateOptions& options = {});
+    /// The same in one call: `on_text` is called as by generate() below.
+    GenerateResult generate(const std::vector<std::int32_t>& prompt, const GenerateOptions& options,
+                            const std::function<bool(std::string_view text)>& on_text = {});
     /// Forgets all, reads the prompt, and chooses tokens until one of the ends above. `on_text`
     /// gets the text as it is made, in whole characters; if it returns false, generation ends. If
-    /// it throws, the exception arrives at the caller. Throws Error(invalid_argument) for an empty
-    /// prompt, one that does not fit into context_length(), and options that make no sense, and
-    /// Error(numeric) where logits are not numbers.
+    /// it throws, the exception arrives at the caller. Throws as start() and Generation::next().
     GenerateResult generate(std::string_view prompt, const GenerateOptions& options = {},
                             const std::function<bool(std::string_view text)>& on_text = {});
 
+    /// What the model takes, known before anything is read. Plans a step, without compiling.
+    LanguageModelMemory memory() const;
     /// Device memory: the most that a step so far takes, with weights and what is remembered.
     std::uint64_t peak_bytes() const;
 
   private:
+    friend class Generation;
     class Impl;
     Impl& impl() const;
-    std::unique_ptr<Impl> impl_;  ///< null when moved from
+    std::shared_ptr<Impl> impl_;  ///< null when moved from
 };
 
 }  // namespace dlprim

@@ -2,13 +2,19 @@
 // LanguageModel: file, tokenizer, session and sampler together.
 #include <dlprim/language.hpp>
 
+#include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "language/chat_template.hpp"
+#include "language/outgoing_text.hpp"
 #include "language/sampler.hpp"
 #include "language/session.hpp"
 #include "language/tokenizer.hpp"
+#include "runtime/access.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <utility>
 
 namespace dlprim {
 
@@ -38,120 +44,253 @@ language::SessionOptions session_options(const LanguageModelOptions& options,
     return how;
 }
 
-/// The text that was made, and how much of it the caller has. What may become a stop text, or is no
-/// whole character yet, is kept back.
-class Outgoing {
-  public:
-    Outgoing(const std::vector<std::string>& stop,
-             const std::function<bool(std::string_view)>& on_text)
-        : stop_(stop), on_text_(on_text) {}
+/// A character that Unicode has for no text. It cuts the names of control tokens in messages.
+constexpr std::string_view cut = "\uFDD0";
 
-    /// Appends bytes. Returns whether a stop text ended the text, which is cut off before it.
-    bool append(std::string_view bytes) {
-        std::size_t longest = 0;
-        for (const std::string& stop : stop_) longest = std::max(longest, stop.size());
-        const std::size_t from = text_.size() - std::min(text_.size(), longest);
-        text_ += bytes;
-        std::size_t end = std::string::npos;
-        for (const std::string& stop : stop_) end = std::min(end, text_.find(stop, from));
-        if (end == std::string::npos) return false;
-        text_.resize(std::max(end, given_));
-        return true;
-    }
-    /// Gives the caller what is sure; all of it if it is the `last`. Returns whether to go on.
-    bool give(bool last) {
-        std::size_t end = text_.size();
-        if (!last) end -= std::max(language::unfinished(text_), beginning_of_stop());
-        if (end <= given_) return true;
-        const std::string_view part = std::string_view(text_).substr(given_, end - given_);
-        given_ = end;
-        return !on_text_ || on_text_(part);
-    }
-    std::string text() && { return std::move(text_); }
+/// The length of the character that a text in UTF-8 begins with.
+std::size_t first_character(std::string_view text) {
+    std::size_t length = 1;
+    while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80)
+        ++length;
+    return length;
+}
 
-  private:
-    /// How many bytes at the end may be the first ones of a stop text.
-    std::size_t beginning_of_stop() const {
-        std::size_t most = 0;
-        for (const std::string& stop : stop_)
-            for (std::size_t count = std::min(stop.size() - 1, text_.size()); count > most; --count)
-                if (text_.ends_with(std::string_view(stop).substr(0, count))) most = count;
-        return most;
-    }
-
-    const std::vector<std::string>& stop_;
-    const std::function<bool(std::string_view)>& on_text_;
-    std::string text_;
-    std::size_t given_ = 0;
-};
+std::tm local_time() {
+    const std::time_t now = std::time(nullptr);
+    std::tm result{};
+    localtime_r(&now, &result);
+    return result;
+}
 
 }  // namespace
 
 class LanguageModel::Impl {
   public:
     Impl(const Context& device, const std::string& path, const LanguageModelOptions& options)
-        : file(language::open_model(path)),
-          sizes(file->sizes()),
-          tokenizer(file->tokenizer(), sizes.vocabulary, path),
-          how(session_options(options, sizes)),
-          session(device, file, sizes, how),
-          context(device) {}
+        : Impl(device, language::open_model(path), options) {}
 
-    GenerateResult generate(const std::vector<std::int32_t>& prompt, const GenerateOptions& options,
-                            const std::function<bool(std::string_view)>& on_text);
+    /// Reads tokens behind those that are remembered.
+    std::vector<float> read(std::span<const std::int32_t> tokens) {
+        try {
+            std::vector<float> logits = session.read(tokens);
+            remembered.insert(remembered.end(), tokens.begin(), tokens.end());
+            return logits;
+        } catch (...) {  // some of them may have been read
+            session.forget_from(std::ssize(remembered));
+            throw;
+        }
+    }
+    void forget(std::int64_t tokens) {
+        session.forget_from(tokens);
+        remembered.resize(static_cast<std::size_t>(tokens));
+    }
+    /// Forgets all tokens but those that the prompt begins with, and of these the last one if the
+    /// prompt has no other, since the logits behind it are wanted. Returns how many are kept.
+    std::int64_t forget_but(std::span<const std::int32_t> prompt) {
+        const auto most = std::min(remembered.size(), prompt.size() - 1);
+        std::size_t same = 0;
+        while (same < most && remembered[same] == prompt[same]) ++same;
+        forget(static_cast<std::int64_t>(same));
+        return static_cast<std::int64_t>(same);
+    }
+
+    LanguageModelMemory memory();
+    /// Throws Error(out_of_memory) if so many tokens do not fit.
+    void require_memory(std::int64_t tokens);
+    const language::ChatTemplate& chat_template();
+    /// The message, with the names of control tokens cut by a character that no text has.
+    std::string cut_names(std::string text) const;
 
     const std::shared_ptr<const ModelFile> file;
     const ModelSizes sizes;
+    const language::TokenizerTables tables;
     const Tokenizer tokenizer;
     const language::SessionOptions how;
     Session session;
     const Context context;
+    std::vector<std::int32_t> remembered;  ///< tokens that were read
+    std::uint64_t texts = 0;               ///< how often something else was begun to be read
+
+  private:
+    Impl(const Context& device, std::shared_ptr<const ModelFile> opened,
+         const LanguageModelOptions& options)
+        : file(std::move(opened)),
+          sizes(file->sizes()),
+          tables(file->tokenizer()),
+          tokenizer(tables, sizes.vocabulary, file->path()),
+          how(session_options(options, sizes)),
+          session(device, file, sizes, how),
+          context(device) {
+        constexpr std::int64_t control = 3;  // as GGUF has it
+        for (std::size_t i = 0; i < std::min(tables.kinds.size(), tables.tokens.size()); ++i)
+            if (tables.kinds[i] == control && tables.tokens[i].size() > 1)
+                control_names_.push_back(tables.tokens[i]);
+    }
+
+    std::vector<std::string> control_names_;
+    std::optional<language::ChatTemplate> chat_template_;
+    std::optional<LanguageModelMemory> memory_;
+    std::int64_t checked_tokens_ = 0;
 };
 
-GenerateResult LanguageModel::Impl::generate(const std::vector<std::int32_t>& prompt,
-                                             const GenerateOptions& options,
-                                             const std::function<bool(std::string_view)>& on_text) {
+LanguageModelMemory LanguageModel::Impl::memory() {
+    if (memory_) return *memory_;
+    LanguageModelMemory made;
+    for (const auto& [name, param] : Access::impl(session.net()).params())
+        made.weights += static_cast<std::uint64_t>(param.value.spec.shape.numel()) *
+                        size_of(param.value.spec.dtype);
+    made.per_token =
+        static_cast<std::uint64_t>(2 * sizes.layers * sizes.key_heads * sizes.head_size) *
+        sizeof(float);
+    const MemoryMap map = session.net().plan_memory();
+    const std::uint64_t peak = std::max(map.peak_bytes, map.setup_peak_bytes);
+    made.step = peak - std::min(peak, made.weights);
+    made.device = map.limit_bytes;
+    const std::uint64_t fixed = made.weights + made.step;
+    const std::uint64_t left = made.device - std::min(fixed, made.device);
+    made.longest_context =
+        std::min(how.context, static_cast<std::int64_t>(left / 3 * 2 / made.per_token));
+    memory_ = made;
+    return made;
+}
+
+void LanguageModel::Impl::require_memory(std::int64_t tokens) {
+    if (tokens <= checked_tokens_) return;
+    const LanguageModelMemory need = memory();
+    const auto mib = [](std::uint64_t bytes) { return cat(bytes >> 20, " MiB"); };
+    if (need.device > 0 && tokens > need.longest_context)
+        fail(ErrorKind::out_of_memory, "'", file->path(), "' takes ", mib(need.weights),
+             " of weights, and ", tokens, " tokens take ",
+             mib(static_cast<std::uint64_t>(tokens) * need.per_token), "; device ",
+             context.info().str(), " has ", mib(need.device), ", in which ",
+             need.longest_context > 0 ? cat("about ", need.longest_context, " tokens fit")
+                                      : std::string("the weights alone do not fit"));
+    checked_tokens_ = tokens;
+}
+
+const language::ChatTemplate& LanguageModel::Impl::chat_template() {
+    if (chat_template_) return *chat_template_;
+    const std::optional<std::string> text = file->chat_template();
+    if (!text)
+        fail(ErrorKind::not_found, "'", file->path(),
+             "' has no chat template: write the prompt as the model expects it");
+    const auto name = [&](const std::optional<std::int64_t>& token) {
+        return token && *token >= 0 && *token < std::ssize(tables.tokens)
+                   ? tables.tokens[static_cast<std::size_t>(*token)]
+                   : std::string();
+    };
+    std::optional<std::int64_t> end;
+    if (!tables.ends.empty()) end = tables.ends.front();
+    return chat_template_.emplace(*text, file->path(), name(tables.begin), name(end));
+}
+
+std::string LanguageModel::Impl::cut_names(std::string text) const {
+    for (const std::string& name : control_names_)
+        for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at))
+            text.insert(at + first_character(name), cut);
+    return text;
+}
+
+class Generation::Impl {
+  public:
     using End = GenerateResult::End;
-    const Clock::time_point start = Clock::now();
-    Sampler sampler(options);
-    Outgoing out(options.stop, on_text);
-    GenerateResult result;
-    result.prompt_tokens = std::ssize(prompt);
-    session.forget_from(0);
-    session.reserve(std::min(result.prompt_tokens + options.length, how.context));
-    std::vector<float> logits = session.read(prompt);
-    result.prompt_seconds = seconds_since(start);
-    Clock::time_point first = start;
-    while (std::ssize(result.tokens) < options.length) {
-        const std::int32_t token = sampler.choose(logits, result.tokens.size());
-        if (result.tokens.empty()) {
-            result.first_token_seconds = seconds_since(start);
-            first = Clock::now();
-        }
-        if (tokenizer.ends(token)) {
-            result.end = End::token;
-            break;
-        }
-        result.tokens.push_back(token);
-        if (out.append(tokenizer.bytes(token))) {
-            result.end = End::stop;
-            break;
-        }
-        if (!out.give(false)) {
-            result.end = End::caller;
-            break;
-        }
-        if (std::ssize(result.tokens) == options.length) break;
-        if (session.past() == how.context) {
-            result.end = End::context;
-            break;
-        }
-        logits = session.read(std::span(&token, 1));
+
+    Impl(std::shared_ptr<LanguageModel::Impl> model, const std::vector<std::int32_t>& prompt,
+         const GenerateOptions& options)
+        : model_(std::move(model)),
+          sampler_(options),
+          out_(options.stop),
+          length_(options.length),
+          start_(Clock::now()) {
+        const std::int64_t context = model_->how.context;
+        const std::int64_t all = std::min(std::ssize(prompt) + length_, context);
+        model_->require_memory(all);
+        text_ = ++model_->texts;
+        result_.prompt_tokens = std::ssize(prompt);
+        if (options.remember)
+            result_.remembered_tokens = model_->forget_but(prompt);
+        else
+            model_->forget(0);
+        model_->session.reserve(all);
+        logits_ = model_->read(
+            std::span(prompt).subspan(static_cast<std::size_t>(result_.remembered_tokens)));
+        result_.prompt_seconds = seconds_since(start_);
     }
-    result.seconds = seconds_since(first);
-    if (result.end != End::caller) out.give(true);
-    result.text = std::move(out).text();
-    return result;
+
+    std::optional<GeneratedPiece> next();
+    const GenerateResult& result() const { return result_; }
+    void end(End why) {
+        ended_ = true;
+        result_.end = why;
+        if (!result_.tokens.empty()) result_.seconds = seconds_since(first_);
+        result_.text = out_.text();
+    }
+
+  private:
+    /// The last piece, or nothing if no text was kept back.
+    std::optional<GeneratedPiece> last(End why) {
+        end(why);
+        GeneratedPiece piece;
+        piece.text = out_.take(true);
+        if (piece.text.empty()) return std::nullopt;
+        return piece;
+    }
+
+    std::shared_ptr<LanguageModel::Impl> model_;
+    language::Sampler sampler_;
+    language::OutgoingText out_;
+    std::int64_t length_;
+    Clock::time_point start_, first_ = start_;
+    std::uint64_t text_ = 0;
+    std::vector<float> logits_;  ///< of the next token; empty if its predecessor is not read yet
+    bool ended_ = false;
+    GenerateResult result_;
+};
+
+std::optional<GeneratedPiece> Generation::Impl::next() {
+    if (ended_) return std::nullopt;
+    require(model_->texts == text_,
+            "this text cannot go on: its model has begun to read something else");
+    std::vector<std::int32_t>& tokens = result_.tokens;
+    if (std::ssize(tokens) == length_) return last(End::length);
+    if (logits_.empty()) {
+        if (model_->session.past() == model_->how.context) return last(End::context);
+        logits_ = model_->read(std::span(tokens).last(1));
+    }
+    language::Sampler::Choice choice =
+        sampler_.choose(std::exchange(logits_, {}), model_->remembered, tokens.size());
+    if (tokens.empty()) {
+        result_.first_token_seconds = seconds_since(start_);
+        first_ = Clock::now();
+    }
+    if (model_->tokenizer.ends(choice.token)) return last(End::token);
+    tokens.push_back(choice.token);
+    GeneratedPiece piece{choice.token, {}, choice.log_probability, choice.alternatives};
+    if (sampler_.gives_log_probabilities()) {
+        result_.log_probabilities.push_back(choice.log_probability);
+        result_.alternatives.push_back(std::move(choice.alternatives));
+    }
+    const bool stopped = out_.append(model_->tokenizer.bytes(choice.token));
+    if (stopped) end(End::stop);
+    piece.text = out_.take(stopped);
+    result_.text = out_.text();
+    result_.seconds = seconds_since(first_);
+    return piece;
+}
+
+Generation::Generation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Generation::~Generation() = default;
+Generation::Generation(Generation&&) noexcept = default;
+Generation& Generation::operator=(Generation&&) noexcept = default;
+
+std::optional<GeneratedPiece> Generation::next() {
+    require(impl_ != nullptr, "this Generation was moved from");
+    return impl_->next();
+}
+
+const GenerateResult& Generation::result() const {
+    require(impl_ != nullptr, "this Generation was moved from");
+    return impl_->result();
 }
 
 std::string_view name_of(GenerateResult::End end) {
@@ -161,7 +300,7 @@ std::string_view name_of(GenerateResult::End end) {
 
 LanguageModel::LanguageModel(const Context& context, const std::string& path,
                              const LanguageModelOptions& options)
-    : impl_(std::make_unique<Impl>(context, path, options)) {}
+    : impl_(std::make_shared<Impl>(context, path, options)) {}
 LanguageModel::~LanguageModel() = default;
 LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
@@ -201,7 +340,8 @@ std::string LanguageModel::decode(const std::vector<std::int32_t>& tokens) const
 }
 
 std::vector<float> LanguageModel::read(const std::vector<std::int32_t>& tokens) {
-    return impl().session.read(tokens);
+    ++impl().texts;
+    return impl().read(tokens);
 }
 
 std::int64_t LanguageModel::position() const {
@@ -209,18 +349,80 @@ std::int64_t LanguageModel::position() const {
 }
 
 void LanguageModel::forget(std::int64_t tokens) {
-    impl().session.forget_from(tokens);
+    ++impl().texts;
+    impl().forget(tokens);
+}
+
+std::vector<double> LanguageModel::log_probabilities(const std::vector<std::int32_t>& tokens) {
+    require(!tokens.empty(), "there are no tokens whose probabilities could be told");
+    forget();
+    std::vector<double> result;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+        const std::int32_t next = tokens[i + 1];
+        require(next >= 0 && next < vocabulary(), "token ", next, " is none of the vocabulary of ",
+                vocabulary());
+        const std::vector<float> logits = impl().read(std::span(tokens).subspan(i, 1));
+        result.push_back(logits[static_cast<std::size_t>(next)] - language::log_sum(logits));
+    }
+    return result;
+}
+
+bool LanguageModel::has_chat_template() const {
+    return impl().file->chat_template().has_value();
+}
+
+std::string LanguageModel::chat_prompt(const std::vector<ChatMessage>& messages,
+                                       const ChatOptions& options) const {
+    return impl().chat_template().render(messages, options, local_time());
+}
+
+std::vector<std::int32_t> LanguageModel::encode_chat(const std::vector<ChatMessage>& messages,
+                                                     const ChatOptions& options) const {
+    std::vector<ChatMessage> cut_messages = messages;
+    for (ChatMessage& message : cut_messages)
+        message.content = impl().cut_names(std::move(message.content));
+    const std::string prompt = chat_prompt(cut_messages, options);
+    std::vector<std::int32_t> tokens;
+    for (std::size_t at = 0; at <= prompt.size();) {
+        const std::size_t end = std::min(prompt.find(cut, at), prompt.size());
+        const std::vector<std::int32_t> part =
+            impl().tokenizer.encode(std::string_view(prompt).substr(at, end - at));
+        tokens.insert(tokens.end(), part.begin(), part.end());
+        at = end + cut.size();
+    }
+    return tokens;
+}
+
+Generation LanguageModel::start(const std::vector<std::int32_t>& prompt,
+                                const GenerateOptions& options) {
+    require(options.length >= 1, "a text of ", options.length, " tokens was asked for");
+    for (const std::string& stop : options.stop) require(!stop.empty(), "a stop text is empty");
+    require(!prompt.empty(), "the prompt is empty");
+    require(std::ssize(prompt) <= context_length(), "the prompt has ", prompt.size(),
+            " tokens, and at most ", context_length(), " are remembered");
+    impl();  // throws if it was moved from
+    return Generation(std::make_unique<Generation::Impl>(impl_, prompt, options));
+}
+
+GenerateResult LanguageModel::generate(const std::vector<std::int32_t>& prompt,
+                                       const GenerateOptions& options,
+                                       const std::function<bool(std::string_view)>& on_text) {
+    Generation text = start(prompt, options);
+    while (const std::optional<GeneratedPiece> piece = text.next()) {
+        if (!on_text || piece->text.empty() || on_text(piece->text)) continue;
+        text.impl_->end(GenerateResult::End::caller);
+        break;
+    }
+    return text.result();
 }
 
 GenerateResult LanguageModel::generate(std::string_view prompt, const GenerateOptions& options,
-                                       const std::function<bool(std::string_view)>& on_text) {
-    require(options.length >= 1, "a text of ", options.length, " tokens was asked for");
-    for (const std::string& stop : options.stop) require(!stop.empty(), "a stop text is empty");
-    const std::vector<std::int32_t> tokens = encode(prompt, options.special);
-    require(!tokens.empty(), "the prompt is empty");
-    require(std::ssize(tokens) <= context_length(), "the prompt has ", tokens.size(),
-            " tokens, and at most ", context_length(), " are remembered");
-    return impl().generate(tokens, options, on_text);
+                                       const std::function<bool(std::string_view text)>& on_text) {
+    return generate(encode(prompt, options.special), options, on_text);
+}
+
+LanguageModelMemory LanguageModel::memory() const {
+    return impl().memory();
 }
 
 std::uint64_t LanguageModel::peak_bytes() const {

@@ -11,30 +11,95 @@
 
 namespace dlprim::language {
 
+namespace {
+
+/// Whether token a is likelier than token b, by their logits.
+struct Likelier {
+    std::span<const float> logits;
+    bool operator()(std::int32_t a, std::int32_t b) const {
+        const float left = logits[static_cast<std::size_t>(a)];
+        const float right = logits[static_cast<std::size_t>(b)];
+        return left > right || (left == right && a < b);
+    }
+};
+
+std::vector<TokenProbability> likeliest(std::span<const float> logits, std::int64_t count,
+                                        double sum) {
+    std::vector<std::int32_t> order(logits.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto end = order.begin() + std::min<std::int64_t>(count, std::ssize(order));
+    std::partial_sort(order.begin(), end, order.end(), Likelier{logits});
+    std::vector<TokenProbability> result;
+    for (auto token = order.begin(); token != end; ++token)
+        result.push_back({*token, logits[static_cast<std::size_t>(*token)] - sum});
+    return result;
+}
+
+}  // namespace
+
+double log_sum(std::span<const float> logits) {
+    const double best = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(logit - best);
+    return best + std::log(sum);
+}
+
 Sampler::Sampler(const GenerateOptions& options)
-    : temperature_(options.temperature),
+    : penalty_(options.repetition_penalty),
+      temperature_(options.temperature),
       top_p_(options.top_p),
+      min_p_(options.min_p),
+      window_(options.repetition_window),
       top_k_(options.top_k),
+      alternatives_(options.alternatives),
+      log_probabilities_(options.log_probabilities || options.alternatives > 0),
       seed_(options.seed) {
+    require(penalty_ > 0 && penalty_ <= 1e6, "a repetition penalty is above 0, not ", penalty_);
+    require(window_ >= 0, "the window of the repetition penalty is a number of tokens, or 0 for ",
+            "all, not ", window_);
     require(temperature_ >= 0 && temperature_ <= 1e6, "a temperature is 0 or more, not ",
             temperature_);
     require(top_p_ > 0 && top_p_ <= 1, "top_p is a probability above 0, not ", top_p_);
+    require(min_p_ >= 0 && min_p_ <= 1, "min_p is a number from 0 to 1, not ", min_p_);
     require(top_k_ >= 0, "top_k is a number of tokens, or 0 for all, not ", top_k_);
+    require(alternatives_ >= 0, "the number of alternatives is 0 or more, not ", alternatives_);
 }
 
-std::int32_t Sampler::choose(std::span<const float> logits, std::uint64_t step) {
+void Sampler::penalize(std::vector<float>& logits, std::span<const std::int32_t> before) const {
+    if (window_ > 0 && std::ssize(before) > window_)
+        before = before.last(static_cast<std::size_t>(window_));
+    std::vector<std::int32_t> tokens(before.begin(), before.end());
+    std::sort(tokens.begin(), tokens.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (const std::int32_t token : tokens) {
+        float& logit = logits[static_cast<std::size_t>(token)];
+        logit = static_cast<float>(logit > 0 ? logit / penalty_ : logit * penalty_);
+    }
+}
+
+Sampler::Choice Sampler::choose(std::vector<float> logits, std::span<const std::int32_t> before,
+                                std::uint64_t step) {
     if (std::any_of(logits.begin(), logits.end(), [](float value) { return std::isnan(value); }))
         fail(ErrorKind::numeric,
              "the model's logits are not numbers: its weights are damaged, or "
              "too large for the precision");
-    const auto likelier = [&](std::int32_t a, std::int32_t b) {
-        const float left = logits[static_cast<std::size_t>(a)];
-        const float right = logits[static_cast<std::size_t>(b)];
-        return left > right || (left == right && a < b);
-    };
+    Choice choice{};
+    const double sum = log_probabilities_ ? log_sum(logits) : 0;
+    if (alternatives_ > 0) choice.alternatives = likeliest(logits, alternatives_, sum);
+    std::vector<float> own;  // the model's logits, where they are still needed
+    if (log_probabilities_) own = logits;
+    if (penalty_ != 1) penalize(logits, before);
+    choice.token = choose_token(logits, step);
+    if (log_probabilities_)
+        choice.log_probability = own[static_cast<std::size_t>(choice.token)] - sum;
+    return choice;
+}
+
+std::int32_t Sampler::choose_token(std::span<const float> logits, std::uint64_t step) {
     if (temperature_ == 0)
         return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
                                          logits.begin());
+    const Likelier likelier{logits};
     order_.resize(logits.size());
     std::iota(order_.begin(), order_.end(), 0);
     if (top_k_ > 0 && top_k_ < std::ssize(order_)) {
@@ -50,7 +115,9 @@ std::int32_t Sampler::choose(std::span<const float> logits, std::uint64_t step) 
     const double all = std::accumulate(probabilities_.begin(), probabilities_.end(), 0.0);
     double sum = 0;
     std::size_t count = 0;
-    while (count < order_.size() && (count == 0 || sum < top_p_ * all))
+    // The likeliest token's entry is 1, so that min_p is compared with the entries themselves.
+    while (count < order_.size() &&
+           (count == 0 || (sum < top_p_ * all && probabilities_[count] >= min_p_)))
         sum += probabilities_[count++];
     // 53 random bits of the generator that all random numbers of the library are of.
     const auto words =

@@ -129,11 +129,9 @@ TEST_CASE("Text is cut before a character that is not whole", "[tokenizer]") {
 
 TEST_CASE("Greedy choice is the first of the largest logits", "[sampler]") {
     Sampler greedy({});
-    CHECK(greedy.choose(std::vector<float>{1, 3, 3, 2}, 0) == 1);
-    CHECK(greedy.choose(std::vector<float>{-INFINITY, -5}, 0) == 1);
-    check_error(ErrorKind::numeric, {"not numbers"}, [&] {
-        greedy.choose(std::vector<float>{1, NAN}, 0);
-    });
+    CHECK(greedy.choose({1, 3, 3, 2}, {}, 0).token == 1);
+    CHECK(greedy.choose({-INFINITY, -5}, {}, 0).token == 1);
+    check_error(ErrorKind::numeric, {"not numbers"}, [&] { greedy.choose({1, NAN}, {}, 0); });
 }
 
 TEST_CASE("Tokens are drawn with their probabilities", "[sampler]") {
@@ -143,7 +141,7 @@ TEST_CASE("Tokens are drawn with their probabilities", "[sampler]") {
         std::map<std::int32_t, double> counts;
         constexpr int draws = 20000;
         for (int i = 0; i < draws; ++i)
-            counts[sampler.choose(logits, static_cast<std::uint64_t>(i))] += 1.0 / draws;
+            counts[sampler.choose(logits, {}, static_cast<std::uint64_t>(i)).token] += 1.0 / draws;
         return counts;
     };
     // Against probabilities in double; 0.015 is over four deviations of a share.
@@ -165,6 +163,10 @@ TEST_CASE("Tokens are drawn with their probabilities", "[sampler]") {
     check({.temperature = 1, .top_p = 0.6}, {0, 0, 0, 1, 0});
     check({.temperature = 1, .top_p = 0.9}, {0, e, e * e, e * e * e, 0});
     check({.temperature = 1, .top_k = 1, .top_p = 1}, {0, 0, 0, 1, 0});
+    // The likeliest is e times as likely as the next one.
+    check({.temperature = 1, .min_p = 0.3}, {0, 0, e * e, e * e * e, 0});
+    check({.temperature = 2, .min_p = 0.3}, {0, std::sqrt(e), e, e * std::sqrt(e), 0});
+    check({.temperature = 1, .min_p = 1}, {0, 0, 0, 1, 0});
     CHECK(shares({.temperature = 1, .seed = 3}) == shares({.temperature = 1, .seed = 3}));
     CHECK(shares({.temperature = 1, .seed = 3}) != shares({.temperature = 1, .seed = 4}));
 }
@@ -172,6 +174,40 @@ TEST_CASE("Tokens are drawn with their probabilities", "[sampler]") {
 TEST_CASE("Options of drawing that make no sense are errors", "[sampler]") {
     for (const GenerateOptions& wrong :
          {GenerateOptions{.temperature = -1}, GenerateOptions{.temperature = NAN},
-          GenerateOptions{.top_k = -1}, GenerateOptions{.top_p = 0}, GenerateOptions{.top_p = 1.5}})
+          GenerateOptions{.top_k = -1}, GenerateOptions{.top_p = 0}, GenerateOptions{.top_p = 1.5},
+          GenerateOptions{.repetition_penalty = 0}, GenerateOptions{.repetition_window = -1},
+          GenerateOptions{.min_p = 1.1}, GenerateOptions{.min_p = NAN},
+          GenerateOptions{.alternatives = -1}})
         check_error(ErrorKind::invalid_argument, {}, [&] { Sampler{wrong}; });
+}
+
+TEST_CASE("A repetition penalty changes logits of tokens that were there", "[sampler]") {
+    const std::vector<float> logits{4, 3, -1, -2};
+    const std::vector<std::int32_t> before{2, 0, 0, 3};
+    const auto choose = [&](const GenerateOptions& options, const std::vector<std::int32_t>& read) {
+        return Sampler(options).choose(logits, read, 0).token;
+    };
+    CHECK(choose({.repetition_penalty = 1.2}, before) == 0);  // 3.33 once, not 2.78 twice
+    CHECK(choose({.repetition_penalty = 1.5}, before) == 1);
+    CHECK(choose({.repetition_penalty = 1.5, .repetition_window = 1}, before) == 0);
+    CHECK(choose({.repetition_penalty = 1.5, .repetition_window = 2}, before) == 1);
+    // A negative logit becomes smaller, too.
+    CHECK(Sampler({.repetition_penalty = 3}).choose({-1, -2}, before, 0).token == 1);
+}
+
+TEST_CASE("Log-probabilities are those of the model", "[sampler]") {
+    Sampler sampler({.repetition_penalty = 100,
+                     .temperature = 0.1,
+                     .log_probabilities = true,
+                     .alternatives = 2});
+    const std::vector<std::int32_t> before{3};
+    const Sampler::Choice choice = sampler.choose({0, 1, 2, 3}, before, 0);
+    const double sum = std::log(1 + std::exp(1.0) + std::exp(2.0) + std::exp(3.0));
+    CHECK(choice.token == 2);
+    CHECK(std::abs(choice.log_probability - (2 - sum)) < 1e-6);
+    REQUIRE(choice.alternatives.size() == 2);
+    CHECK(choice.alternatives[0].token == 3);
+    CHECK(std::abs(choice.alternatives[0].log_probability - (3 - sum)) < 1e-6);
+    CHECK(choice.alternatives[1].token == 2);
+    CHECK(Sampler({.alternatives = 9}).choose({0, 1}, {}, 0).alternatives.size() == 2);
 }
