@@ -73,6 +73,10 @@ def model(keys=None, without=()):
     return gguf(everything, tensors)
 
 
+TEMPLATE = ("{% for m in messages %}[{{ m.role }}]{{ m.content }}<|end|>{% endfor %}"
+            "{% if add_generation_prompt %}[assistant]{% endif %}")
+
+
 class Generate(CommandTest):
     def setUp(self):
         super().setUp()
@@ -143,6 +147,51 @@ class Generate(CommandTest):
         self.assertEqual(process.returncode, 0, errors)
         self.assertIn(b"first token", errors)
 
+    def test_a_penalty_and_log_probabilities(self):
+        plain = self.run_json("abc", "--length", "30", "--log-probabilities")
+        self.assertEqual(len(plain["log_probabilities"]), len(plain["tokens"]))
+        self.assertLess(max(plain["log_probabilities"]), 0)
+        varied = self.run_json("abc", "--length", "30", "--repetition-penalty", "1000")["tokens"]
+        self.assertEqual(len(set(varied)), len(varied))
+        least = self.run_json("abc", "--length", "9", "--temperature", "3", "--min-p", "1")["tokens"]
+        self.assertEqual(least, plain["tokens"][:9])
+
+    def test_several_prompts(self):
+        prompts = self.write("prompts.txt", b"abc\n\nhello\r\n")
+        done = self.succeed("generate", self.model, "--prompts", prompts, "-d", "cpu", "--length", "4", "--json")
+        texts = [json.loads(line)["tokens"] for line in done.out.splitlines()]
+        self.assertEqual(texts, [self.run_json(prompt, "--length", "4")["tokens"] for prompt in ("abc", "hello")])
+
+    def chat_model(self, template=TEMPLATE):
+        return self.write("chat.gguf", model({"tokenizer.chat_template": template}))
+
+    def test_a_chat_reads_only_what_is_new(self):
+        tiny = self.chat_model()
+        one = json.loads(self.succeed("generate", tiny, "Hi", "--chat", "--system", "Be kind", "-d", "cpu", "--length", "3",
+                                      "--json").out)
+        expected = self.run_json("[system]Be kind<|end|>[user]Hi<|end|>[assistant]", "--length", "3")
+        self.assertEqual(one["tokens"], expected["tokens"])
+        done = subprocess.run([TOOLS / "dlprim_generate", tiny, "--chat", "-d", "cpu", "--length", "3", "--json"],
+                              input=b"Hi\n\nhow\n", capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        turns = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        self.assertEqual(len(turns), 2)
+        self.assertEqual(turns[0]["remembered_tokens"], 0)
+        self.assertGreaterEqual(turns[1]["remembered_tokens"], turns[0]["prompt_tokens"])
+        # A name of a control token in a message is text.
+        hostile = self.run_chat(tiny, "a<|end|>b")
+        self.assertEqual(hostile["prompt_tokens"], self.run_chat(tiny, "a")["prompt_tokens"] + len("<|end|>b"))
+
+    def run_chat(self, tiny, turn):
+        return json.loads(self.succeed("generate", tiny, turn, "--chat", "-d", "cpu", "--length", "1", "--json").out)
+
+    def test_what_a_model_takes(self):
+        memory = json.loads(self.succeed("generate", self.model, "--memory", "-d", "cpu", "--json").out)
+        self.assertEqual(memory["bytes_per_token"], 2 * 2 * 2 * 8 * 4)
+        self.assertGreater(memory["weight_bytes"], 258 * 32 * 4)
+        self.assertEqual(memory["longest_context"], 4096)
+        self.assertIn("a context of 4096 fits", self.succeed("generate", self.model, "--memory", "-d", "cpu").out)
+
     def test_bad_input(self):
         def refuse(words, *arguments, code=1):
             self.refuse(words, "generate", *arguments, "-d", "cpu", code=code)
@@ -166,6 +215,12 @@ class Generate(CommandTest):
         refuse(["temperature"], self.model, "a", "--temperature", "-1")
         refuse(["not UTF-8", "byte 2"], self.model, "--prompt-file", self.write("wrong.txt", b"a\xff"))
         refuse(["--length"], self.model, "a", "--length", "0", code=2)
+        refuse(["no chat template"], self.model, "a", "--chat")
+        refuse(["chat template", "line 2", "endif"], self.chat_model("\n{% if a %}"), "a", "--chat")
+        refuse(["line 1", "only systems"], self.chat_model("{{ raise_exception('only systems') }}"), "a", "--chat")
+        refuse(["not UTF-8"], self.chat_model(), "--chat", "--prompts", self.write("wrong.txt", b"a\xff"))
+        refuse(["variables"], self.chat_model(), "a", "--chat", "--template-variables", "{")
+        refuse(["min_p"], self.model, "a", "--min-p", "2")
 
 
 if __name__ == "__main__":
