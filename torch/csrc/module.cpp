@@ -98,19 +98,6 @@ void manual_seed(int device, std::uint64_t seed) {
     own.set_current_seed(seed);
 }
 
-/// The seed and the step of the next call that draws random numbers, [1] each, for `count` calls
-/// with steps that count up.
-std::vector<at::Tensor> draw_keys(int device, int count) {
-    const auto [seed, step] = draw(std::nullopt, device);
-    for (int i = 1; i < count; ++i) draw(std::nullopt, device);
-    const at::TensorOptions options = at::TensorOptions(at::kLong).device(
-        at::kPrivateUse1, static_cast<c10::DeviceIndex>(device));
-    std::vector<at::Tensor> keys;
-    for (const std::uint64_t key : {seed, step})
-        keys.push_back(at::full({1}, static_cast<std::int64_t>(key), options));
-    return keys;
-}
-
 c10::intrusive_ptr<c10d::Backend> distributed_backend(const c10::intrusive_ptr<c10d::Backend>& gloo,
                                                       std::int64_t timeout_ms) {
     return c10::make_intrusive<OclBackend>(gloo, std::chrono::milliseconds(timeout_ms));
@@ -184,6 +171,11 @@ std::unique_ptr<Function> make_function(int device, const std::string& json, std
             .name = std::move(name), .constants = std::move(constants), .training = training});
 }
 
+void set_frame(Function& function, std::vector<std::size_t> places, int draws,
+               std::vector<at::Tensor> results) {
+    function.set_frame({std::move(places), draws, std::move(results)});
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
@@ -210,7 +202,6 @@ PYBIND11_MODULE(_C, m) {
     m.def("seed", [](int device) { return at::Generator(default_generator(device)).seed(); });
     m.def("rng_state", &rng_state);
     m.def("set_rng_state", &set_rng_state);
-    m.def("draw_keys", &draw_keys, no_gil);
     m.def("fallback_counts", &fallback_counts);
     m.def("reset_fallback_counts", &reset_fallback_counts);
     m.def("fallback_mode", &fallback_mode);
@@ -220,6 +211,7 @@ PYBIND11_MODULE(_C, m) {
     py::class_<Function>(m, "Function")
         .def(py::init(&make_function), no_gil, py::arg("device"), py::arg("json"), py::arg("name"),
              py::arg("constants"), py::arg("training"))
+        .def("set_frame", &set_frame, py::arg("places"), py::arg("draws"), py::arg("results"))
         .def("__call__", &Function::operator(), no_gil);
     m.def("row_programs", &row_programs);
 }

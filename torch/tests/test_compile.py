@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from dlprim_torch import _compile, _forms, _graph
+from dlprim_torch import _forms, _graph, _region
 
 
 @pytest.fixture(autouse=True)
@@ -376,6 +376,9 @@ class FailingCalls:
     def __init__(self, *arguments: Any) -> None:
         pass
 
+    def set_frame(self, **frame: Any) -> None:
+        pass
+
     def __call__(self, inputs: Any) -> Any:
         raise NotImplementedError("no engine on this device can run it")
 
@@ -389,7 +392,7 @@ def test_way_back(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(_forms.FORMS, "exp.default", lambda b: b.layer("Nonsense", [b.arguments(b.node)["self"]]))
     else:
         monkeypatch.setattr(
-            _compile, "_state", types.SimpleNamespace(module=lambda: types.SimpleNamespace(Function=FailingCalls))
+            _region, "_state", types.SimpleNamespace(module=lambda: types.SimpleNamespace(Function=FailingCalls))
         )
     compiled = torch.compile(lambda x: x.exp() - 1, backend="dlprim", fullgraph=True)
     x = torch.randn(3, 4)
@@ -407,7 +410,7 @@ def test_short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FailingCalls, "__call__", short)
     monkeypatch.setattr(
-        _compile, "_state", types.SimpleNamespace(module=lambda: types.SimpleNamespace(Function=FailingCalls))
+        _region, "_state", types.SimpleNamespace(module=lambda: types.SimpleNamespace(Function=FailingCalls))
     )
     with pytest.raises(torch.OutOfMemoryError):
         torch.compile(torch.exp, backend="dlprim")(torch.zeros(3, device="ocl"))

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from dlprim_torch import _compile
+from dlprim_torch import _regions
 
 WIDTH, HEADS, LENGTH = 32, 4, 12
 FUSED = "wide_vectors=0" in os.environ.get("DLPRIM_TRAITS", "")
@@ -97,12 +97,12 @@ def test_blocks(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) 
     x = torch.randn(3, LENGTH, WIDTH).to(dtype).ocl().requires_grad_()
     regions: list[set[str]] = []
 
-    class Counted(_compile.Region):
+    class Counted(_regions.Region):
         def __init__(self, module: torch.fx.GraphModule, *others: Any) -> None:
             super().__init__(module, *others)
             regions.append({str(node.target) for node in module.graph.nodes})
 
-    monkeypatch.setattr(_compile, "Region", Counted)
+    monkeypatch.setattr(_regions, "Region", Counted)
     found = []
     for call in (model, torch.compile(model, backend="dlprim", fullgraph=True)):
         torch.ocl.manual_seed(2**40 + 5)

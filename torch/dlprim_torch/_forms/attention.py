@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form, rounded, widened
 
 

@@ -6,69 +6,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form, spread
 
 
 @form("convolution.default")
-def convolution(
-    b: Builder,
-    input: Node,
-    weight: Node,
-    bias: Node | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> Any:
-    options = convolution_options(b, weight, stride, padding, dilation, transposed, output_padding, groups)
-    options["bias"] = bias is not None
-    return b.layer("TransposedConvolution" if transposed else "Convolution", [input], options, [weight, bias])
+def convolution(b: Builder, input: Node, weight: Node, bias: Node | None) -> Any:
+    kind, options = convolution_layer(b, weight)
+    return b.layer(kind, [input], {**options, "bias": bias is not None}, [weight, bias])
 
 
-def convolution_options(
-    b: Builder,
-    weight: Node,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> dict[str, Any]:
-    shape = b.sizes(weight)
-    count = len(shape) - 2
+def convolution_layer(b: Builder, weight: Node) -> tuple[str, dict[str, Any]]:
+    """The type and the options that an operator's arguments say, and those of its gradient."""
+    given, shape = b.arguments(b.node), b.sizes(weight)
+    transposed, groups = given["transposed"], given["groups"]
     options: dict[str, Any] = {
         "channels_out": shape[1] * groups if transposed else shape[0],
         "kernel": shape[2:],
-        "stride": spread(stride, count),
-        "pad": spread(padding, count),
-        "dilate": spread(dilation, count),
         "groups": groups,
     }
-    if transposed:
-        options["output_pad"] = spread(output_padding, count)
-    return options
+    names = {"stride": "stride", "padding": "pad", "dilation": "dilate", "output_padding": "output_pad"}
+    for argument, option in names.items():
+        if transposed or argument != "output_padding":
+            options[option] = spread(given[argument], len(shape) - 2)
+    return "TransposedConvolution" if transposed else "Convolution", options
 
 
 @form("convolution_backward.default")
-def convolution_backward(
-    b: Builder,
-    grad_output: Node,
-    input: Node,
-    weight: Node,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    output_mask: Sequence[bool],
-) -> Any:
-    options = convolution_options(b, weight, stride, padding, dilation, transposed, output_padding, groups)
-    kind = "TransposedConvolution" if transposed else "Convolution"
+def convolution_backward(b: Builder, grad_output: Node, input: Node, weight: Node, output_mask: Sequence[bool]) -> Any:
+    kind, options = convolution_layer(b, weight)
     made = b.gradients(kind, [input, weight], grad_output, output_mask[:2], {**options, "bias": False})
     axes = ",".join(str(d) for d in range(b.rank(input)) if d != 1)
     dtype = b.value(grad_output).dtype

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form
 
 # Images in other sizes: of "upsample_nearest2d" and so on the method of Resize.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form
 
 REDUCED = ("none", "mean", "sum")

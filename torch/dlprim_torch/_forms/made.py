@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder, is_open
+from .._builder import Builder
+from .._sizes import is_open
 from .table import form
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder, is_open, same_size
+from .._builder import Builder
+from .._sizes import is_open, same_size
 from .products import permutation
 from .table import Node, cast, form
 

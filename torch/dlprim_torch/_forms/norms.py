@@ -8,8 +8,18 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form, rounded, widened
+
+
+def with_statistics(
+    b: Builder, kind: str, x: Node, options: Any, weights: Sequence[Node | None], results: int = 3, **how: Any
+) -> list[Any]:
+    """The layer's result, and its statistics if somebody reads one."""
+    if not any(b.used(i) for i in range(1, results)):
+        return [b.layer(kind, [x], options, weights, **how), *[None] * (results - 1)]
+    made = b.layer(kind, [x], options | {"return_statistics": True}, weights, results, **how)
+    return list(made)
 
 
 @form(
@@ -49,10 +59,7 @@ def batch_norm_of_parameters(
         options["affine"] = False
     if not training:
         options["use_global_stats"] = True
-    if not b.used(1) and not b.used(2):
-        return [b.layer("BatchNorm", [x], options, weights, trained=True), None, None, None, None]
-    options["return_statistics"] = True
-    return [*b.layer("BatchNorm", [x], options, weights, results=3, trained=True), None, None]
+    return [*with_statistics(b, "BatchNorm", x, options, weights, trained=True), None, None]
 
 
 def batch_norm_of_training(
@@ -126,7 +133,7 @@ def instance_norm(
 ) -> Any:
     if not use_input_stats:
         raise b.no_form("with running statistics has no form in a network of dlprim")
-    return group_norm(b, input, weight, bias, b.sizes(input)[1], eps)
+    return group_norm(b, input, weight, bias, b.sizes(input)[1], eps)[0]
 
 
 @form("native_layer_norm.default")
@@ -140,10 +147,7 @@ def layer_norm(
         options["elementwise_affine"] = False
     elif bias is None:
         options["bias"] = False
-    wants = b.used(1) or b.used(2)
-    if wants:
-        options["return_statistics"] = True
-    return b.layer("LayerNorm", [input], options, [weight, bias], results=3 if wants else 1)
+    return with_statistics(b, "LayerNorm", input, options, [weight, bias])
 
 
 @form("_fused_rms_norm.default")
@@ -155,9 +159,7 @@ def rms_norm(b: Builder, input: Node, normalized_shape: Sequence[int], weight: N
     options: dict[str, Any] = {"normalized_shape": list(normalized_shape), "eps": least if eps is None else eps}
     if weight is None:
         options["elementwise_affine"] = False
-    if b.used(1):
-        options["return_statistics"] = True
-    return b.layer("RMSNorm", [input], options, [weight], results=2 if b.used(1) else 1)
+    return with_statistics(b, "RMSNorm", input, options, [weight], results=2)
 
 
 @form("native_group_norm.default")
@@ -167,18 +169,14 @@ def group_norm(b: Builder, input: Node, weight: Node | None, bias: Node | None, 
     options: dict[str, Any] = {"num_groups": group, "eps": eps}
     if weight is None:
         options["affine"] = False
-    wants = b.used(1) or b.used(2)
-    if wants:
-        options["return_statistics"] = True
-    return b.layer("GroupNorm", [input], options, [weight, bias], results=3 if wants else 1)
+    return with_statistics(b, "GroupNorm", input, options, [weight, bias])
 
 
-def gradients_of_norm(
-    b: Builder, kind: str, inputs: list[Node | str], weight: Node | None, options: dict[str, Any]
-) -> Any:
-    """Gradients of the input, the weight and the offset."""
-    weights = [] if weight is None else [weight]
-    return b.layer(kind, [*inputs, *weights], options, results=3 if weights else 1)
+def gradients_of_norm(b: Builder, kind: str, inputs: list[Node | str], weight: Node | None, options: Any) -> Any:
+    """Gradients of the input, the weight and the offset, which RMSNorm lacks."""
+    if weight is None:
+        return b.layer(kind, inputs, options)
+    return b.layer(kind, [*inputs, weight], options, results=2 if kind == "RMSNormBackward" else 3)
 
 
 @form("native_layer_norm_backward.default")
@@ -206,6 +204,5 @@ def group_norm_backward(
 def rms_norm_backward(
     b: Builder, grad_out: Node, input: Node, normalized_shape: Sequence[int], rstd: Node, weight: Node | None
 ) -> Any:
-    weights = [] if weight is None else [weight]
     options = {"dims": len(normalized_shape)}
-    return b.layer("RMSNormBackward", [grad_out, input, rstd, *weights], options, results=1 + len(weights))
+    return gradients_of_norm(b, "RMSNormBackward", [grad_out, input, rstd], weight, options)

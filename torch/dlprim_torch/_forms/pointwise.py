@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import FORMS, Form, Node, form
 
 # Functions of one tensor that layers can apply to their results: the operator, the activation, and its options by the

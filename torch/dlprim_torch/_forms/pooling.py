@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form, spread
 
 
@@ -28,47 +28,37 @@ def pooling(b: Builder, input: Node, options: dict[str, Any], results: int = 1) 
     return names if results > 1 else names[0]
 
 
+def window(b: Builder, mode: str) -> dict[str, Any]:
+    """The options that an operator's arguments say, and those of its gradient."""
+    given, count = b.arguments(b.node), pooled_dims(b)
+    options = {
+        "mode": mode,
+        "kernel": spread(given["kernel_size"], count),
+        "stride": spread(given["stride"] or given["kernel_size"], count),
+        "pad": spread(given["padding"], count),
+        "ceil_mode": given["ceil_mode"],
+    }
+    if mode == "max":
+        return options | {"dilate": spread(given["dilation"], count)}
+    divisor = given.get("divisor_override")
+    return (
+        options | {"count_include_pad": given["count_include_pad"]} | ({"divisor_override": divisor} if divisor else {})
+    )
+
+
+def with_positions(b: Builder, x: Node, options: dict[str, Any]) -> Any:
+    """Maxima, and where they were if somebody reads that."""
+    return pooling(b, x, options | {"positions": "image"}, 2) if b.used(1) else pooling(b, x, options)
+
+
 @form("max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
-def max_pool(
-    b: Builder,
-    self: Node,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> Any:
-    count = pooled_dims(b)
-    options: dict[str, Any] = {"mode": "max", "kernel": spread(kernel_size, count)}
-    options["stride"] = spread(stride or kernel_size, count)
-    options["pad"] = spread(padding, count)
-    options["dilate"] = spread(dilation, count)
-    options["ceil_mode"] = ceil_mode
-    if b.used(1):
-        options["positions"] = "image"
-    return pooling(b, self, options, 2 if b.used(1) else 1)
+def max_pool(b: Builder, self: Node) -> Any:
+    return with_positions(b, self, window(b, "max"))
 
 
 @form("avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default")
-def avg_pool(
-    b: Builder,
-    self: Node,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> Any:
-    count = pooled_dims(b)
-    options: dict[str, Any] = {"mode": "avg", "kernel": spread(kernel_size, count)}
-    options["stride"] = spread(stride or kernel_size, count)
-    options["pad"] = spread(padding, count)
-    options["ceil_mode"] = ceil_mode
-    options["count_include_pad"] = count_include_pad
-    divisor = b.arguments(b.node).get("divisor_override")
-    if divisor:
-        options["divisor_override"] = divisor
-    return pooling(b, self, options)
+def avg_pool(b: Builder, self: Node) -> Any:
+    return pooling(b, self, window(b, "avg"))
 
 
 @form(
@@ -86,69 +76,34 @@ def adaptive_pool(b: Builder, self: Node, output_size: Sequence[int]) -> Any:
 
 @form("adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
 def adaptive_max_pool(b: Builder, self: Node, output_size: Sequence[int]) -> Any:
-    options = {"mode": "max", "output": list(output_size)} | ({"positions": "image"} if b.used(1) else {})
-    return pooling(b, self, options, 2 if b.used(1) else 1)
+    return with_positions(b, self, {"mode": "max", "output": list(output_size)})
+
+
+def pooling_backward(b: Builder, dy: Node, x: Node, options: dict[str, Any], indices: Node | None = None) -> Any:
+    """The gradient of x, of which the sizes alone count. `indices`: where maxima were."""
+    if b.rank(x) != pooled_dims(b) + 2:
+        raise b.no_form("of an image without a batch has no form in a network of dlprim")
+    options["sizes"] = b.sizes(x)[2:]
+    if indices is None:
+        return b.layer("PoolingBackward", [dy], options)
+    return b.layer("PoolingBackward", [dy, indices], options | {"positions": "image"})
 
 
 @form("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
-def max_pool_backward(
-    b: Builder,
-    grad_output: Node,
-    self: Node,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    indices: Node,
-) -> Any:
-    options = window(b, self, kernel_size, stride, padding, ceil_mode)
-    options |= {"mode": "max", "dilate": spread(dilation, b.rank(self) - 2), "positions": "image"}
-    return b.layer("PoolingBackward", [grad_output, indices], options)
+def max_pool_backward(b: Builder, grad_output: Node, self: Node, indices: Node) -> Any:
+    return pooling_backward(b, grad_output, self, window(b, "max"), indices)
 
 
 @form("avg_pool2d_backward.default", "avg_pool3d_backward.default")
-def avg_pool_backward(
-    b: Builder,
-    grad_output: Node,
-    self: Node,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
-    options = window(b, self, kernel_size, stride, padding, ceil_mode)
-    options |= {"mode": "avg", "count_include_pad": count_include_pad}
-    if divisor_override is not None:
-        options["divisor_override"] = divisor_override
-    return b.layer("PoolingBackward", [grad_output], options)
+def avg_pool_backward(b: Builder, grad_output: Node, self: Node) -> Any:
+    return pooling_backward(b, grad_output, self, window(b, "avg"))
 
 
 @form("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
 def adaptive_avg_pool_backward(b: Builder, grad_output: Node, self: Node) -> Any:
-    options = {"mode": "avg", "output": b.sizes(grad_output)[2:], "sizes": b.sizes(self)[2:]}
-    return b.layer("PoolingBackward", [grad_output], options)
+    return pooling_backward(b, grad_output, self, {"mode": "avg", "output": b.sizes(grad_output)[2:]})
 
 
 @form("adaptive_max_pool2d_backward.default", "adaptive_max_pool3d_backward.default")
 def adaptive_max_pool_backward(b: Builder, grad_output: Node, self: Node, indices: Node) -> Any:
-    options = {"mode": "max", "output": b.sizes(grad_output)[2:], "sizes": b.sizes(self)[2:], "positions": "image"}
-    return b.layer("PoolingBackward", [grad_output, indices], options)
-
-
-def window(
-    b: Builder, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
-) -> dict[str, Any]:
-    """What poolings have in common."""
-    count = b.rank(x) - 2
-    if b.rank(b.node) != b.rank(x) or count < 2:
-        raise b.no_form("of an image without a batch has no form in a network of dlprim")
-    return {
-        "kernel": spread(kernel, count),
-        "stride": spread(stride or kernel, count),
-        "pad": spread(padding, count),
-        "ceil_mode": ceil_mode,
-        "sizes": b.sizes(x)[2:],
-    }
+    return pooling_backward(b, grad_output, self, {"mode": "max", "output": b.sizes(grad_output)[2:]}, indices)

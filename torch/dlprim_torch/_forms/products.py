@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder, is_open, same_size
+from .._builder import Builder
+from .._sizes import is_open, same_size
+from .._written import rows
 from .table import Node, form, only_floats
 
 
@@ -22,7 +24,7 @@ def linear(b: Builder, input: Node, weight: Node, bias: Node | None) -> Any:
             [x for x in (input, weight, bias) if x is not None],
             {"transpose_b": True, "bias": bias is not None},
         )
-    name, again = b.rows(input)
+    name, again = rows(b, input)
     options = {"outputs": outputs, "bias": bias is not None, "axis": -1}
     return again(b.layer("InnerProduct", [name], options, [weight, bias]), outputs)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
 from .table import Node, form
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
+from .._rows import row
 from .table import Node, cast, form
 
 
@@ -35,7 +36,7 @@ def mean_of_all(b: Builder, self: Node, dtype: torch.dtype | None) -> Any:
 
 @form("sum.default")
 def sum_of_all(b: Builder) -> Any:
-    return b.row("dim_IntList", dim=None, keepdim=False)
+    return row(b, "dim_IntList", dim=None, keepdim=False)
 
 
 @form("var.correction", "var_mean.correction")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._graph import Builder
+from .._builder import Builder
 
 Node = torch.fx.Node
 
