@@ -80,6 +80,13 @@ def is_initialized() -> bool:
     return any(_state.module().is_open(i) for i in range(device_count()))
 
 
+def __getattr__(name: str) -> bool:
+    """`_initialized`, by which torch.utils.checkpoint knows whether there are random numbers to draw again."""
+    if name != "_initialized":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return is_initialized()
+
+
 def init() -> None:
     """Opens the current device, which else happens at its first use."""
     _lazy_init()
