@@ -120,7 +120,7 @@ class BySizes:
         with _disable_current_modes(), own_traces(), torch.no_grad():
             mode = FakeTensorMode(allow_non_fake_inputs=True)
             fakes = [mode.from_tensor(x.detach()) for x in tensors]
-            made = make_fx(run)(*fakes)
+            made = make_fx(run, decompositions())(*fakes)
             for old, new in zip(results_of(self.module), results_of(made), strict=True):
                 if isinstance(new, Node) and old.meta.get("saved"):
                     new.meta["saved"] = True

@@ -151,8 +151,9 @@ def graph_of_program(program: torch.export.ExportedProgram) -> Network:
 
 
 def decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions of what has neither a form nor a row."""
+    """The decompositions of what has neither a form nor a row."""
     from . import _state
+    from ._composed import composed
     from ._forms import FORMS
 
     table = torch.export.default_decompositions()
@@ -165,6 +166,7 @@ def decompositions() -> dict[Any, Any]:
         full = f"{name}.{overload._overloadname}"
         if full in FORMS or full in rows or (overload._overloadname == "default" and name in bases):
             del table[overload]
+    table.update(composed())  # type: ignore[no-untyped-call]
     return table
 
 

@@ -108,6 +108,18 @@ def scatter(b: Builder, self: Node, dim: int, index: Node) -> Any:
     return b.layer("Scatter", [self, index, name], options)
 
 
+@form("index_reduce.default")
+def index_reduce(b: Builder, self: Node, dim: int, index: Node, source: Node, reduce: str, include_self: bool) -> Any:
+    options = {"mode": "rows", "dim": dim, "reduction": REDUCTIONS[reduce], "include_self": include_self}
+    return b.layer("Scatter", [self, index, source], options)
+
+
+@form("take.default")
+def take(b: Builder, self: Node, index: Node) -> Any:
+    row = b.reshape(self, b.sizes(self), [-1])
+    return b.layer("Gather", [row, index], {"mode": "rows", "dim": 0})
+
+
 @form("topk.default")
 def topk(b: Builder, self: Node, k: int, dim: int, largest: bool) -> Any:
     return b.layer("TopK", [self], {"k": k, "dim": dim, "largest": largest}, results=2)
