@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import unittest.mock
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,14 +33,15 @@ def network() -> torch.nn.Module:
     ).to("ocl")
 
 
-def train(model: torch.nn.Module, rank: int, size: int) -> list[Tensor]:
-    """Four steps on a rank's part of each batch."""
+def train(model: torch.nn.Module, rank: int, size: int, call: Callable[[Tensor], Tensor] | None = None) -> list[Tensor]:
+    """Four steps on a rank's part of each batch, by `call` where it stands for the model."""
+    call = model if call is None else call
     generator = torch.Generator().manual_seed(7)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for _ in range(4):
         images, labels = torch.randn(8, 1, 8, 8, generator=generator), torch.randint(10, (8,), generator=generator)
         own = slice(rank * 8 // size, (rank + 1) * 8 // size)
-        loss = torch.nn.functional.cross_entropy(model(images[own].to("ocl")), labels[own].to("ocl"))
+        loss = torch.nn.functional.cross_entropy(call(images[own].to("ocl")), labels[own].to("ocl"))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -69,6 +72,27 @@ def test_data_parallel(ranks: Ranks, bucket_mb: float, hook: bool) -> None:
     for rank in range(SIZE):
         for one, other in zip(results[rank][0], again[rank][0], strict=True):
             assert torch.equal(one, other)
+
+
+def compiled(bucket_mb: float) -> tuple[list[Tensor], dict[str, int]]:
+    """A rank's part of test_compiled."""
+    torch.compiler.reset()
+    torch.ocl.reset_fallbacks()
+    model = DistributedDataParallel(network(), bucket_cap_mb=bucket_mb)
+    with unittest.mock.patch("torch.distributed._DEFAULT_FIRST_BUCKET_BYTES", 1024):  # no bucket may be smaller
+        trained = train(model, distributed.get_rank(), SIZE, torch.compile(model))
+    return trained, torch.ocl.fallbacks()
+
+
+@pytest.mark.parametrize("bucket_mb", [25.0, 0.002])
+def test_compiled(ranks: Ranks, bucket_mb: float) -> None:
+    """Two ranks train a compiled model as they train an eager one. Dynamo cuts it where buckets end."""
+    for (made, fallbacks), (wanted, _) in zip(
+        ranks.call(compiled, bucket_mb), ranks.call(parallel, bucket_mb, False), strict=True
+    ):
+        assert fallbacks == {}
+        for one, other in zip(made, wanted, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
