@@ -44,10 +44,13 @@
 // Where weight k of a channel lies, from its first: a sum.
 #define WEIGHT(k) (h0 + (k) / KERNEL_W * h_step) * weight_w + w0 + (k) % KERNEL_W * w_step
 
+// Unrolled, the rows of a large kernel take so many registers that few work-groups share a compute unit.
 #ifdef QUADS
-#define FACTOR(k) vload4(0, own_factors + (k) * 4 * QUADS)
+#define FACTOR(k) own_factors[(k)*QUADS]
+#define EACH_ROW _Pragma("unroll 1")
 #else
 #define FACTOR(k) factors[k]
+#define EACH_ROW _Pragma("unroll")
 #endif
 
 // taps_h is 0 if no tap reaches the phase.
@@ -76,17 +79,17 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
     const int top = row * STRIDE_H - pad_h, left = ox0 * STRIDE_W - pad_w;
     x += x_offset + (ulong)image * x_h * x_w * channels + channel;
 #ifdef QUADS
-    local float factors[4 * QUADS * TAPS];
+    local float4 factors[QUADS * TAPS];
     weight += weight_offset;
     for (int i = id; i < 4 * QUADS * TAPS; i += 128) {
         const int k = i % TAPS, of = i / TAPS, from = QUAD_CHANNEL(quad0 + of / 4) + of % 4;
         float value = 0;
         if (from < channels && k / KERNEL_W < taps_h) value = weight[(ulong)from * weight_channel + WEIGHT(k)];
-        factors[k * 4 * QUADS + of] = value;
+        ((local float*)factors)[k * 4 * QUADS + of] = value;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (place >= (COUNT_T)count || quad >= quads) return;
-    local const float* const own_factors = factors + id % QUADS * 4;
+    local const float4* const own_factors = factors + id % QUADS;
 #else
     weight += weight_offset + (ulong)channel * weight_channel;
     float4 factors[TAPS];
@@ -102,7 +105,7 @@ kernel void depthwise_last(global const JOIN(STORED_TYPE_, X_KIND) * x, ulong x_
 #pragma unroll
     for (int e = 0; e < ROWS * OUTPUTS; ++e) sum[e] = (float4)(0.0f);
 #define CONVOLVE(LOAD)                                                                                       \
-    _Pragma("unroll") for (int r = 0; r < SPAN_H; ++r) {                                                     \
+    EACH_ROW for (int r = 0; r < SPAN_H; ++r) {                                                              \
         const int iy = top + r * DILATE_H, inside = (uint)iy < (uint)x_h;                                    \
         float4 v[SPAN_W];                                                                                    \
         _Pragma("unroll") for (int i = 0; i < SPAN_W; ++i) {                                                 \

@@ -277,11 +277,10 @@ class DepthwiseLastFilter : public ConvolutionEngine {
     static std::int64_t span(const Geometry& g, std::int64_t outputs) {
         return (outputs - 1) * g.sw + (g.kw - 1) * g.dw + 1;
     }
-    /// The number of rows of the kernel that a work-group sums, as many as registers have room for.
+    /// The number of rows of the kernel that a work-group sums: all, or of a large kernel one, so
+    /// that registers leave room for a second work-group.
     static std::int64_t band_of(const Geometry& g) {
-        return g.kh * g.kw <= taps_in_registers
-                   ? g.kh
-                   : std::max<std::int64_t>(1, taps_in_registers / g.kw);
+        return g.kh * g.kw <= taps_in_registers ? g.kh : 1;
     }
     /// The number of quads of channels that a work-group has side by side.
     static std::int64_t quads_of(const Geometry& g) {
