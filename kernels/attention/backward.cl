@@ -40,11 +40,6 @@ MULTIPLY_COLUMNS(add_keys, INNER, DEPTH)
 MULTIPLY_COLUMNS(add_values, INNER, FEATURES)
 #endif
 
-// What a score is taken relative to, in base 2: rows without positions have weights of 0.
-INLINE float base_of_row(float lse) {
-    return lse == -INFINITY ? INFINITY : lse * LOG2_E;
-}
-
 // p or ds as halves, and what undoes their scale by row.
 INLINE void split_rows(const float* x, uint halves[PLANES][INNER / 4], float* unscale) {
 #pragma unroll
@@ -87,15 +82,6 @@ INLINE void differentiate(float* s, float* dp, const Heads sizes, global const M
     }
 }
 
-// Rows of a result, `step` apart, times `factor`.
-#define PUT_ROWS(name, columns)                                                                                       \
-    INLINE void name(global C_T* to, long step, const float* made, int row, int rows, int width, float factor, int lane) { \
-        _Pragma("unroll") for (int i = 0; i < (columns) / 2; i += 2) {                                                \
-            const int at = row + (i & 2) * 4;                                                                         \
-            if (at < rows)                                                                                            \
-                put_pair(to + at * step, (i >> 2) * 8 + (lane & 3) * 2, width, made[i] * factor, made[i + 1] * factor); \
-        }                                                                                                             \
-    }
 PUT_ROWS(put_keys, DEPTH)
 #if OF_KEYS
 PUT_ROWS(put_values, FEATURES)
@@ -140,12 +126,6 @@ INLINE void fetch_own(uint to, const Side own, int first, int blocks, int id) {
     }
 }
 
-// Which tile of ROWS rows a work-group has, of `tiles` of a head. Of causal attention, those that take longest come first.
-INLINE int tile_at(int group, int heads, int tiles) {
-    if (!CAUSAL) return group % tiles;
-    return OF_KEYS ? group / heads : tiles - 1 - group / heads;
-}
-
 kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_backward(
     global const uchar* planes, ulong planes_offset, global const MASK_T* mask, ulong mask_offset, global const uint2* seed,
     ulong seed_offset, global const uint2* step, ulong step_offset, global const float* lse, ulong lse_offset,
@@ -157,10 +137,10 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ba
     local float columns[4 * INNER];  // lse and delta, of two stages
     const Heads sizes = given;
     const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
-    const int id = get_local_id(0), lane = id & 31, warp = id >> 5, group = get_group_id(0);
-    const int outer_rows = OF_KEYS ? sizes.positions : sizes.length, outer_tiles = (outer_rows + ROWS - 1) / ROWS;
-    const int head = CAUSAL ? group % sizes.heads : group / outer_tiles;
-    const int tile = tile_at(group, sizes.heads, outer_tiles), row0 = tile * ROWS;
+    const int id = get_local_id(0), lane = id & 31, warp = id >> 5;
+    const int outer_rows = OF_KEYS ? sizes.positions : sizes.length;
+    int head, row0;
+    tile_of_group(sizes, OF_KEYS, ROWS, get_group_id(0), &head, &row0);
     planes += planes_offset;
     mask += mask_offset + head_start(sizes, head, sizes.mask_0, sizes.mask_1, sizes.mask_2);
     lse += lse_offset + (long)head * sizes.length;

@@ -54,7 +54,7 @@ kernel __attribute__((reqd_work_group_size(TILE_ITEMS, 1, 1))) void attention_ma
     const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
     const int id = get_local_id(0), lane = id & 31, warp = id >> 5;
     int head, row0;
-    tile_of_group(sizes, ROWS, get_group_id(0), &head, &row0);
+    tile_of_group(sizes, 0, ROWS, get_group_id(0), &head, &row0);
     planes += planes_offset;
     // Strides of q, k and v count blocks.
     const long q_block = head_start(sizes, head, sizes.q_0, sizes.q_1, sizes.q_2) + row0 / BLOCK_ROWS;

@@ -49,7 +49,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
     const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
     const int id = get_local_id(0), column = id % COLUMNS, first = id / COLUMNS * RM;
     int head, row0;
-    tile_of_group(sizes, ROWS, get_group_id(0), &head, &row0);
+    tile_of_group(sizes, 0, ROWS, get_group_id(0), &head, &row0);
     q += q_offset + head_start(sizes, head, sizes.q_0, sizes.q_1, sizes.q_2);
     k += k_offset + head_start(sizes, head, sizes.k_0, sizes.k_1, sizes.k_2);
     v += v_offset + head_start(sizes, head, sizes.v_0, sizes.v_1, sizes.v_2);

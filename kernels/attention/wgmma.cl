@@ -38,58 +38,18 @@
 #endif
 // Tiles whose copies are on their way while others are in use.
 #define AHEAD_OF_USE (STAGES - IN_USE - DRIFT)
-#include "attention/softmax.clh"
-#include "matrix/copies.clh"
-#include "matrix/mbarrier.clh"
-#include "matrix/unit.clh"
-#include "matrix/warpgroup.clh"
-
 #define ITEMS (128 * GROUPS)
+#include "attention/panels.clh"
+#include "attention/softmax.clh"
+#include "matrix/mbarrier.clh"
+
 #define ROWS (64 * GROUPS)
-#define WIDE ((FEATURES + 31) / 32 * 32)
-#define PANELS(columns) (((columns) + 63) / 64)
-#define PANEL 8192  // bytes of 64 rows
-#define TILE(columns) (PANELS(columns) * PANEL)
+#define WIDE WIDE_OF(FEATURES)
 #define QUERIES_BYTES (PLANES * GROUPS * TILE(DEPTH))
 #define KEYS_BYTES (PLANES * TILE(DEPTH))
 #define STAGE_BYTES (KEYS_BYTES + PLANES * TILE(WIDE))
 #define SUMS (WIDE / 2)
 
-// An operand of rows of 16-bit elements: where this work-item's eight elements of the first row that it copies lie, elements from
-// row to row and to the next 64 rows, and how many rows and columns there are. What lies beyond counts as 0.
-typedef struct {
-    global const ushort* mine;
-    long row, block;
-    int rows, columns;
-} Source;
-INLINE Source source_of(global const uchar* x, long place, long row, long block, int rows, int columns, int id) {
-    Source source = {(global const ushort*)x + place + (id >> 3) * row + (id & 7) * 8, row, block, rows, columns};
-    return source;
-}
-// Rows that work-items copy at a time: eight chunks each, which are those of a panel.
-#define ROWS_AT_ONCE (ITEMS / 8)
-#define FOR_CHUNKS(columns)                                                           \
-    _Pragma("unroll") for (int row = 0; row < 64; row += ROWS_AT_ONCE)                \
-        if (64 % ROWS_AT_ONCE == 0 || (id >> 3) + row < 64)                           \
-            _Pragma("unroll") for (int p = 0; p < PANELS(columns); ++p)               \
-                if ((columns) % 64 == 0 || p * 64 + (id & 7) * 8 < (columns))
-
-// Starts the copy of the 64 rows from row0 on, a multiple of 64, to a tile of so many columns. Copies of a tile that is whole, as
-// most are, are little else than the instruction itself: the matrix unit waits for whoever counts addresses.
-#define COPY_TILE(name, tile_columns)                                                                               \
-    INLINE void name(uint to, const Source x, int row0, int id) {                                                   \
-        global const ushort* const from = x.mine + row0 / 64 * x.block;                                             \
-        const int left = x.rows - row0;                                                                             \
-        to += unit_at(id >> 3, id & 7);                                                                             \
-        if (left >= 64 && x.columns == (tile_columns)) {                                                            \
-            FOR_CHUNKS(tile_columns) COPY_16(to + p * PANEL + row * 128, from + (row * x.row + p * 64))              \
-        } else {                                                                                                    \
-            FOR_CHUNKS(tile_columns) {                                                                              \
-                const uint size = row + (id >> 3) < left && p * 64 + (id & 7) * 8 < x.columns ? 16 : 0;             \
-                COPY_16_OF(to + p * PANEL + row * 128, from + (row * x.row + p * 64), size)                         \
-            }                                                                                                       \
-        }                                                                                                           \
-    }
 COPY_TILE(copy_depth, DEPTH)
 COPY_TILE(copy_wide, WIDE)
 
@@ -105,15 +65,6 @@ INLINE void copy_stage(uint to, const Source k, const Source v, int key0, int id
     }
 }
 
-// Where step d of 16 columns begins in a tile whose columns are those of the sums.
-#define STEP(tile, d) (UNIT_ROWS((tile) + (d) / 4 * PANEL) + UNIT_STEP(32) * ((d) % 4))
-// Weights of 16 positions, the k-th of a tile, times their values in 32 or 64 columns of a panel; HOW is SET or ADD.
-#define VALUES(HOW, d, a, panel, k, columns)                                                    \
-    {                                                                                           \
-        const ulong values_ = UNIT_COLUMNS(panel) + UNIT_STEP(2048) * (k);                      \
-        if ((columns) == 32) UNIT_32_OF_##HOW(d, a, values_);                                   \
-        if ((columns) == 64) UNIT_64_OF_##HOW(d, a, values_);                                   \
-    }
 #if WIDE == 32
 #define WAIT_SUMS(d) UNIT_WAIT_16(d)
 #elif WIDE == 64
@@ -165,7 +116,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma(
     const Dropout dropout = dropout_of(seed + seed_offset, step + step_offset);
     const int id = get_local_id(0), lane = id & 31, warp = id >> 5, warpgroup = id >> 7;
     int head, row0;
-    tile_of_group(sizes, ROWS, get_group_id(0), &head, &row0);
+    tile_of_group(sizes, 0, ROWS, get_group_id(0), &head, &row0);
     const long q_at = head_start(sizes, head, sizes.q_0, sizes.q_1, sizes.q_2);
     const long k_at = head_start(sizes, head, sizes.k_0, sizes.k_1, sizes.k_2);
     const long v_at = head_start(sizes, head, sizes.v_0, sizes.v_1, sizes.v_2);

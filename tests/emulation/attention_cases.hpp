@@ -213,6 +213,18 @@ struct Lie {
     }
 };
 
+/// An operand as a kernel of 16 bits reads it. `x` is rounded to what it is.
+inline std::vector<ushort> stored(Floats& x, const Lie& lies, int kind) {
+    std::vector<ushort> bits;
+    for (float& v : x) v = float_of_kind(kind == 2 ? bfloat_of(v) : half_of(v), kind);
+    for (const float v : lies.placed(x))
+        bits.push_back(static_cast<ushort>(kind == 2 ? bfloat_of(v) : half_of(v)));
+    return bits;
+}
+inline const uchar* bytes(const std::vector<ushort>& x) {
+    return reinterpret_cast<const uchar*>(x.data());
+}
+
 template <class Heads>
 Heads heads_of(const Sizes& s, const Strides& strides, const Lie& y) {
     // The last digit counts the heads of a pair.

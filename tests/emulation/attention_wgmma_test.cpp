@@ -12,15 +12,6 @@ namespace forward {
 #include "attention/wgmma.inc"
 }
 
-/// Operands as the kernel reads them: 16 bits each. `x` is rounded to what they are.
-[[maybe_unused]] static std::vector<ushort> stored(Floats& x, const Lie& lies) {
-    for (float& v : x) v = float_of_kind(KIND == 2 ? bfloat_of(v) : half_of(v), KIND);
-    std::vector<ushort> bits;
-    for (const float v : lies.placed(x))
-        bits.push_back(static_cast<ushort>(KIND == 2 ? bfloat_of(v) : half_of(v)));
-    return bits;
-}
-
 /// The largest error of both results. in_rows: heads lie in rows of all operands.
 static double run(const Sizes& s, bool in_rows) {
     Data x = draw(s);
@@ -34,13 +25,10 @@ static double run(const Sizes& s, bool in_rows) {
         v_lies(in_rows, s.heads / 2, s.positions, features);
     Floats y(y_lies.size(), NAN), lse(at(s.heads, s.length, 0), NAN);
 #if KIND
-    const std::vector<ushort> q = stored(x.q, q_lies), k = stored(x.k, k_lies),
-                              v = stored(x.v, v_lies);
+    const std::vector<ushort> q = stored(x.q, q_lies, KIND), k = stored(x.k, k_lies, KIND),
+                              v = stored(x.v, v_lies, KIND);
     const Strides strides{2 * q_lies.head, q_lies.head, k_lies.head, v_lies.head,
                           q_lies.row,      k_lies.row,  v_lies.row};
-    const auto bytes = [](const std::vector<ushort>& x) {
-        return reinterpret_cast<const uchar*>(x.data());
-    };
 #define OPERANDS bytes(q), 0, bytes(k), 0, bytes(v), 0, 0, 0, 0, 0, 0
 #else
     const Places places(s);

@@ -264,6 +264,7 @@ inline uint warp_max(uint v) {
         any = 0;                                               \
         for (int i_ = 0; i_ < 32; ++i_) any |= all_[i_].v[0];  \
     }
+#define FIRST_LANE(y, x) y = static_cast<int>(exchanged(static_cast<uint>(x), 0));
 #define SHUFFLE_XOR(other, v, by) other = exchanged(v, local_id ^ (by));
 
 /// A device refuses an address that is not a multiple of the copy's size, even if less is read.
@@ -437,7 +438,11 @@ inline void multiply_registers_ahead(float* sums, const uint* a, ulong b, bool f
 #define UNIT_32_OF_SET(d, a, b) multiply_registers_ahead(d, a, b, true, 32, UNIT_KIND)
 #define UNIT_32_OF_ADD(d, a, b) multiply_registers_ahead(d, a, b, false, 32, UNIT_KIND)
 #define UNIT_WAIT_BUT_32(n, d) products_ahead.wait(n);
+#define UNIT_WAIT_BUT(n) products_ahead.wait(n);
 #define UNIT_WAIT_16(d) products_ahead.wait(0);
+#define UNIT_ZERO(x) x = 0;
+#define UNIT_HIDE(x) \
+    {}
 #define HALF_64(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 64, ta, tb, KIND)
 #define HALF_128(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 128, ta, tb, KIND)
 #define HALF_256(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 256, ta, tb, KIND)
@@ -496,7 +501,8 @@ inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kin
 #define MMA_ADD_2(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 2);
 
 // Stricter than a device's: nobody passes before all have arrived.
-#define MBARRIER_BEGIN(at, warps)
+#define MBARRIER_BEGIN(at, warps) \
+    {}
 #define MBARRIER_ARRIVE(at)
 #define MBARRIER_AWAIT(at, parity) barrier(CLK_LOCAL_MEM_FENCE);
 

@@ -215,6 +215,24 @@ std::vector<LayoutChoice> heads_layouts(const Problem& problem) {
     return {choice};
 }
 
+bool is_direct(const Problem& problem, const Heads& heads) {
+    const DType dtype = problem.inputs[0].dtype;
+    const bool rounds = dtype == DType::bf16 ? problem.precision == Precision::bf16
+                                             : problem.precision != Precision::fp32;
+    const auto reads = [&](std::size_t i, const Heads::Strides& strides, std::int64_t row,
+                           std::int64_t columns) {
+        const Operand& operand = problem.inputs[i];
+        return operand.dtype == dtype && columns % 8 == 0 && row % 8 == 0 &&
+               (!operand.layout.is_strided() || operand.layout.aligned) &&
+               std::all_of(strides.begin(), strides.end(),
+                           [](std::int64_t stride) { return stride % 8 == 0; });
+    };
+    return size_of(dtype) == 2 && rounds && reads(0, heads.q, heads.q_row, heads.depth) &&
+           reads(1, heads.k, heads.k_row, heads.depth) &&
+           reads(2, heads.v, heads.v_row, heads.features) &&
+           (problem.op != backward_type || reads(5, heads.y, heads.y_row, heads.features));
+}
+
 std::string heads_options(const Heads& heads) {
     return cat(define("MASK", static_cast<int>(heads.masks)),
                define("CAUSAL", heads.sight.causal ? 1 : 0),
@@ -255,6 +273,22 @@ KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
     call.scalar("q_row", heads.q_row).scalar("k_row", heads.k_row);
     call.scalar("v_row", heads.v_row).scalar("y_row", heads.y_row);
     return call.scalar("mask_row", heads.mask_row).scalar("mask_column", heads.mask_column);
+}
+
+KernelCall& bind_gradients(KernelCall& call, const Problem& problem, const Heads& heads,
+                           bool of_keys) {
+    const std::size_t element = size_of(problem.outputs[of_keys ? 1 : 0].dtype);
+    call.tensor("lse", 3).tensor("delta", 4);
+    call.tensor("d_keys", heads.results + (of_keys ? 1 : 0), element);
+    call.tensor("d_values", heads.results + 2, element);
+    const auto bind_rows = [&](const std::string& name, const Heads::Strides& strides,
+                               std::int64_t row) {
+        for (std::size_t i = 0; i < strides.size(); ++i) call.scalar(cat(name, "_", i), strides[i]);
+        call.scalar(name + "_row", row);
+    };
+    bind_rows("d_keys", of_keys ? heads.dk : heads.dq, of_keys ? heads.dk_row : heads.dq_row);
+    bind_rows("d_values", heads.dv, heads.dv_row);
+    return call.size("depth", heads.depth).scalar("scale", static_cast<float>(heads.scale));
 }
 
 }  // namespace dlprim::attention

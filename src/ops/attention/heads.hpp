@@ -76,17 +76,27 @@ Verdict check_heads(const Problem& problem, std::int64_t most_features, bool nar
 /// else plain.
 std::vector<LayoutChoice> heads_layouts(const Problem& problem);
 
+/// Whether kernels for matrix units can read q, k and v, and for gradients dy, where they lie: all
+/// of one type of 16 bits, to which the precision may round weights, with rows that begin at
+/// multiples of 16 bytes.
+bool is_direct(const Problem& problem, const Heads& heads);
+
 /// The compiler options of kernels/attention/heads.clh.
 std::string heads_options(const Heads& heads);
 /// Binds the parameters of kernels/attention/heads.clh: sizes, the mask and the strides of all
 /// operands.
 KernelCall& bind_heads(KernelCall& call, const Heads& heads);
+/// Binds what a kernel of the gradients of keys and values (of_keys), or of queries, reads of each
+/// query, and where these gradients lie.
+KernelCall& bind_gradients(KernelCall& call, const Problem& problem, const Heads& heads,
+                           bool of_keys);
 
 void add_host(EngineRegistry& engines);
 void add_host_backward(EngineRegistry& engines);
 void add_online(EngineRegistry& engines);
 void add_matrix(EngineRegistry& engines);
 void add_wgmma(EngineRegistry& engines);
+void add_wgmma_backward(EngineRegistry& engines);
 void add_matrix_backward(EngineRegistry& engines);
 
 }  // namespace dlprim::attention

@@ -86,22 +86,10 @@ class MatrixBackward : public PackedEngine {
                                define("OF_KEYS", of_keys ? 1 : 0), define("ROWS", rows),
                                define("INNER", inner_rows), storage_options({{'C', made}}))}),
             "attention_backward", group_range(tiles * heads.count, 2 * rows));
-        call.tensor("lse", 3).tensor("delta", 4);
-        call.tensor("d_keys", heads.results + (of_keys ? 1 : 0), size_of(made));
-        call.tensor("d_values", heads.results + 2, size_of(made));
-        const auto bind_rows = [&](const std::string& name, const Heads::Strides& strides,
-                                   std::int64_t row) {
-            for (std::size_t i = 0; i < strides.size(); ++i)
-                call.scalar(cat(name, "_", i), strides[i]);
-            call.scalar(name + "_row", row);
-        };
-        bind_rows("d_keys", of_keys ? heads.dk : heads.dq, of_keys ? heads.dk_row : heads.dq_row);
-        bind_rows("d_values", heads.dv, heads.dv_row);
+        bind_gradients(call, problem, heads, of_keys);
         packed.bind(call.tensor("planes", heads.workspace, 1), heads)
-            .size("depth", heads.depth)
             .scalar("dy_planes", packed.dy_planes)
-            .scalar("dy_factors", packed.dy_factors)
-            .scalar("scale", static_cast<float>(heads.scale));
+            .scalar("dy_factors", packed.dy_factors);
         return call;
     }
 };

@@ -157,6 +157,7 @@ void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(attention::make_backward());
     attention::add_wgmma(engines);
     attention::add_matrix(engines);
+    attention::add_wgmma_backward(engines);
     attention::add_matrix_backward(engines);
     attention::add_online(engines);
     attention::add_host(engines);

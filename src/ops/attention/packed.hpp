@@ -68,5 +68,8 @@ double unit_seconds(const Traits& device, const Problem& problem, double flops, 
 constexpr std::int64_t packed_features = 128;  ///< most of them
 constexpr std::int64_t block_rows = 64;        ///< of blocks, and of attention.matrix's work-groups
 constexpr std::int64_t tile_items = 128;       ///< work-items of these
+constexpr std::int64_t warpgroup_items = 128;
+constexpr std::int64_t panel_bytes =
+    8192;  ///< of 64 rows and columns (kernels/attention/panels.clh)
 
 }  // namespace dlprim::attention

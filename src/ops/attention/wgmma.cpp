@@ -17,26 +17,6 @@ namespace dlprim::attention {
 namespace {
 
 constexpr const char* wgmma_path = "attention/wgmma.cl";
-constexpr std::int64_t warpgroup_items = 128;
-constexpr std::int64_t panel_bytes = 8192;  // of 64 rows and columns
-
-/// Whether rows of the operand begin at multiples of 16 bytes.
-bool is_aligned(const Operand& operand, const Heads::Strides& strides, std::int64_t row) {
-    return (!operand.layout.is_strided() || operand.layout.aligned) && row % 8 == 0 &&
-           std::all_of(strides.begin(), strides.end(),
-                       [](std::int64_t stride) { return stride % 8 == 0; });
-}
-
-/// Whether the kernel reads q, k and v where they lie.
-bool is_direct(const Problem& problem, const Heads& heads) {
-    const DType dtype = problem.inputs[0].dtype;
-    const bool rounds = dtype == DType::bf16 ? problem.precision == Precision::bf16
-                                             : problem.precision != Precision::fp32;
-    return size_of(dtype) == 2 && rounds && heads.depth % 8 == 0 && heads.features % 8 == 0 &&
-           is_aligned(problem.inputs[0], heads.q, heads.q_row) &&
-           is_aligned(problem.inputs[1], heads.k, heads.k_row) &&
-           is_aligned(problem.inputs[2], heads.v, heads.v_row);
-}
 
 /// The tile of a work-group, and how many fit a compute unit.
 struct WarpgroupTile {
