@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace dlprim {
@@ -124,6 +125,13 @@ std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<ValueId>&
 
 bool writes(const EagerEntry& entry, std::size_t operand) {
     return std::find(entry.written.begin(), entry.written.end(), operand) != entry.written.end();
+}
+
+/// Whether no value is two outputs, which would have one layout.
+bool are_distinct(const Graph& graph) {
+    std::set<ValueId> values;
+    return std::all_of(graph.outputs.begin(), graph.outputs.end(),
+                       [&](const auto& output) { return values.insert(output.first).second; });
 }
 
 std::string output_name(std::size_t index) {
@@ -301,7 +309,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     options.engines = call.how.engines;
     options.check_engines = EngineChecks::kinds;
     options.report = false;
-    options.free_outputs = !has_out(call);
+    options.free_outputs = !has_out(call) || (call.function != nullptr && are_distinct(graph));
     for (std::size_t i = 0; i < values.size(); ++i)
         if (Layout layout = layout_of(operands[i]); !layout.is_plain() && !writes(*entry, i))
             options.input_layouts[values[i]] = std::move(layout);

@@ -160,7 +160,8 @@ class Chooser {
         for (const auto& [value, layout] : views_.layouts) layout_[index(value)] = layout;
         std::map<ValueId, int>& result_readers =
             options_.free_outputs ? free_readers_ : plain_readers_;
-        for (const auto& output : graph_.outputs) ++result_readers[output.first];
+        for (const auto& [value, name] : graph_.outputs)
+            ++(options_.output_layouts.count(name) > 0 ? plain_readers_ : result_readers)[value];
         for (const auto& gradient : graph_.gradients) ++result_readers[gradient.second];
         for (const auto& assignment : graph_.assignments) ++plain_readers_[assignment.source];
         for (std::size_t i = 0; i < count; ++i) settle(i);

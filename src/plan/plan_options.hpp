@@ -36,8 +36,8 @@ struct PlanOptions {
     /// gradient it is). They are plain, channels_last or strided.
     std::map<std::string, Layout> output_layouts;
     std::map<ValueId, Layout> gradient_layouts;
-    /// Whether outputs and gradients stay in the layout that their engine writes; see
-    /// External::layout.
+    /// Whether outputs and gradients for which no layout is wanted stay in the layout that their
+    /// engine writes; see External::layout.
     bool free_outputs = false;
     std::int64_t least_narrow = 4096;  ///< fewest elements of values stored in 16 bits
     double narrow_cost = 1;  ///< how slow its nodes may be then, relative to the estimate in float

@@ -172,8 +172,9 @@ std::unique_ptr<Function> make_function(int device, const std::string& json, std
 }
 
 void set_frame(Function& function, std::vector<std::size_t> places, int draws,
-               std::vector<at::Tensor> results) {
-    function.set_frame({std::move(places), draws, std::move(results)});
+               std::vector<at::Tensor> results,
+               std::vector<std::pair<std::size_t, std::size_t>> writes) {
+    function.set_frame({std::move(places), draws, std::move(results), std::move(writes)});
 }
 
 }  // namespace
@@ -211,7 +212,8 @@ PYBIND11_MODULE(_C, m) {
     py::class_<Function>(m, "Function")
         .def(py::init(&make_function), no_gil, py::arg("device"), py::arg("json"), py::arg("name"),
              py::arg("constants"), py::arg("training"))
-        .def("set_frame", &set_frame, py::arg("places"), py::arg("draws"), py::arg("results"))
+        .def("set_frame", &set_frame, py::arg("places"), py::arg("draws"), py::arg("results"),
+             py::arg("writes"))
         .def("__call__", &Function::operator(), no_gil);
     m.def("row_programs", &row_programs);
 }

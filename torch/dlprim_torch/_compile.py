@@ -40,6 +40,7 @@ def backend(
         inference_compiler=compile_inference,
         decompositions=decompositions(),
         partition_fn=forward_and_backward,
+        keep_inference_input_mutations=True,  # in graphs with gradients, too
     )
     with own_traces():
         return made(module, examples)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
@@ -150,8 +151,9 @@ def graph_of_program(program: torch.export.ExportedProgram) -> Network:
     return network
 
 
+@functools.cache
 def decompositions() -> dict[Any, Any]:
-    """The decompositions of what has neither a form nor a row."""
+    """The decompositions of what has neither a form nor a row. Nobody may change them."""
     from . import _state
     from ._composed import composed
     from ._forms import FORMS
@@ -167,7 +169,7 @@ def decompositions() -> dict[Any, Any]:
         if full in FORMS or full in rows or (overload._overloadname == "default" and name in bases):
             del table[overload]
     table.update(composed())  # type: ignore[no-untyped-call]
-    return table
+    return dict(table)
 
 
 def keep_dropout(program: torch.export.ExportedProgram) -> None:

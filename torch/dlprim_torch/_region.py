@@ -21,9 +21,12 @@ log = logging.getLogger(__name__)
 class Region(torch.nn.Module):
     """Operators that dlprim plans as a whole. They run eagerly where it cannot plan them, or their first call fails."""
 
-    def __init__(self, module: GraphModule, constants: Sequence[int], training: bool) -> None:
+    def __init__(
+        self, module: GraphModule, constants: Sequence[int], training: bool, writes: Sequence[tuple[int, int]]
+    ) -> None:
+        """`constants`: inputs that seldom change. `writes`: results, each with the input whose place it takes."""
         super().__init__()
-        self.module = module
+        self.module, self.writes = module, writes
         self.function: Any = None
         self.proven = False
         try:
@@ -51,6 +54,7 @@ class Region(torch.nn.Module):
             places=[i for i, name in enumerate(network.inputs) if name],
             draws=network.draws,
             results=[shown(node) for node in results_of(self.module)],
+            writes=self.writes,
         )
 
     def give_up(self, error: RuntimeError) -> None:
@@ -68,7 +72,7 @@ class Region(torch.nn.Module):
         if self.proven:
             return self.function(inputs)  # type: ignore[no-any-return]
         if self.function is None:
-            return tuple(self.module(*inputs))
+            return self.eagerly(inputs)
         before = _state.module().rng_state(self.device) if self.draws else None
         try:
             made = self.function(inputs)
@@ -76,9 +80,16 @@ class Region(torch.nn.Module):
             self.give_up(error)
             if before is not None:
                 _state.module().set_rng_state(self.device, before)
-            return tuple(self.module(*inputs))
+            return self.eagerly(inputs)
         self.proven = True
         return made  # type: ignore[no-any-return]
+
+    def eagerly(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """What forward() does, by eager calls."""
+        made = tuple(self.module(*inputs))
+        for result, place in self.writes:
+            inputs[place].copy_(made[result])
+        return made
 
 
 def shown(node: Node) -> torch.Tensor:

@@ -49,6 +49,7 @@ def in_regions(module: GraphModule, constants: set[Node], training: bool) -> Cal
     from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 
     names = {node.name for node in constants}
+    targets = put_writes_off(module)
     eager = show_results(module)
     lacking = without_form(module) | eager
     parts = partitions(module, lacking)
@@ -60,15 +61,74 @@ def in_regions(module: GraphModule, constants: set[Node], training: bool) -> Cal
         log.info("%s has no form in a network and runs eagerly", name)
         note_eager(name)
     fused = fuse_by_partitions(module, parts, prefix="region", always_return_tuple=True)
+    writes = written_by_regions(fused, targets)
     for name, child in list(fused.named_children()):
         if name.startswith("region") and isinstance(child, GraphModule):
             call = next(node for node in fused.graph.nodes if node.op == "call_module" and node.target == name)
             if not call.all_input_nodes:  # nothing tells the device: what is made of nothing is made eagerly
                 continue
             fixed = [i for i, node in enumerate(call.all_input_nodes) if node.name in names]
-            setattr(fused, name, Region(child, fixed, training))
+            setattr(fused, name, Region(child, fixed, training, writes.get(call, [])))
     fused.recompile()
     return fused
+
+
+def put_writes_off(module: GraphModule) -> list[str]:
+    """Makes what a graph writes to its inputs its last outputs, and returns the names of the inputs."""
+    graph = module.graph
+    output = next(node for node in graph.nodes if node.op == "output")
+    found = [
+        node
+        for node in graph.nodes
+        if node.target is torch.ops.aten.copy_.default
+        and node.args[0].op == "placeholder"
+        and node.users.keys() <= {output}
+    ]
+    targets, sources = ([node.args[i] for node in found] for i in (0, 1))
+    output.args = ([*output.args[0], *sources],)
+    for node, target in zip(found, targets, strict=True):
+        node.replace_all_uses_with(target)
+        graph.erase_node(node)
+    return [target.name for target in targets]
+
+
+def written_by_regions(fused: GraphModule, targets: Sequence[str]) -> dict[Node, list[tuple[int, int]]]:
+    """For each call of a region, its results that are made in an input's memory, each with the place of that input.
+
+    What no region can write so is copied at the end.
+    """
+    graph = fused.graph
+    output = next(node for node in graph.nodes if node.op == "output")
+    kept = len(output.args[0]) - len(targets)
+    sources = output.args[0][kept:]
+    output.args = (output.args[0][:kept],)
+    order = {node: i for i, node in enumerate(graph.nodes)}
+    writes: dict[Node, list[tuple[int, int]]] = {}
+    taken: dict[Node, Node] = {}
+    inputs = {node.name: node for node in graph.nodes if node.op == "placeholder"}
+    for target, source in zip((inputs[name] for name in targets), sources, strict=True):
+        call = source.args[0] if source.target is operator.getitem and source not in taken else None
+        if call is not None and call.op == "call_module" and can_write(target, source, call, order):
+            taken[source] = target
+            writes.setdefault(call, []).append((source.args[1], call.args.index(target)))
+            graph.erase_node(source)
+        else:
+            with graph.inserting_before(output):
+                graph.call_function(torch.ops.aten.copy_.default, (target, taken.get(source, source)))
+    return writes
+
+
+def can_write(target: Node, source: Node, call: Node, order: dict[Node, int]) -> bool:
+    """Whether a region's result may be made in the memory of an input, which the region reads as the last one."""
+    old, new = target.meta["val"], source.meta["val"]
+    return (
+        target in call.args
+        and not source.users
+        and all(order[user] <= order[call] or user.op == "output" for user in target.users)
+        and old.dtype == new.dtype
+        and old.shape == new.shape
+        and old.is_contiguous()
+    )
 
 
 def partitions(module: GraphModule, lacking: set[Node]) -> list[dict[Node, int | None]]:

@@ -19,6 +19,7 @@ from ._regions import is_drawn
 
 aten = torch.ops.aten
 
+NORM_BACKWARD = {aten.native_batch_norm_backward.default, aten.batch_norm_backward.default}
 ATTENTION_BACKWARD = aten._scaled_dot_product_fused_attention_overrideable_backward.default
 
 # What costs as much as a product of matrices, and which PyTorch's own list lacks; and norms that change what they read.
@@ -31,13 +32,11 @@ ONCE = {
 
 
 def forward_and_backward(joint: GraphModule, inputs: Any, **options: Any) -> Any:
-    """AOTAutograd's two graphs. Keys of attention that drops nothing are not saved between them."""
+    """AOTAutograd's two graphs."""
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     for node in list(joint.graph.nodes):
-        if node.target is ATTENTION_BACKWARD and node.args[12] == 0:
-            node.update_arg(14, node.args[1])  # the query, which nobody reads there
-            node.update_arg(15, node.args[1])
+        leave_unread(node)
         if is_drawn(node):
             keep_drawn(node)
         elif node.target in ONCE:
@@ -45,6 +44,19 @@ def forward_and_backward(joint: GraphModule, inputs: Any, **options: Any) -> Any
     # Joining equal expressions would join two calls of randn_like, and dlprim joins all others.
     with torch._functorch.config.patch(cse=False):
         return min_cut_rematerialization_partition(joint, inputs, **options)
+
+
+def leave_unread(node: Node) -> None:
+    """Takes from a gradient what it does not read, so that it is not saved.
+
+    These are the keys of attention that drops nothing, and the running statistics of a norm that uses its batch's.
+    """
+    if node.target is ATTENTION_BACKWARD and node.args[12] == 0:
+        node.update_arg(14, node.args[1])  # the query, since there has to be a tensor
+        node.update_arg(15, node.args[1])
+    if node.target in NORM_BACKWARD and node.args[7]:
+        node.update_arg(3, None)
+        node.update_arg(4, None)
 
 
 def keep_drawn(node: Node) -> None:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from dlprim_torch import _region, _regions
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +103,52 @@ def test_changed_parameter() -> None:
     layer.weight, layer.bias = nn.Parameter(torch.randn(6, 4).ocl()), nn.Parameter(torch.randn(6).ocl())
     model.step(x)
     assert model.graphs == 2
+
+
+class Average(nn.Module):
+    """A layer with a norm and a running average of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.layer = nn.BatchNorm1d(4), nn.Linear(4, 4)
+        self.register_buffer("average", torch.zeros(4))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.layer(self.norm(x))
+        self.average.lerp_(y.detach().mean(0), 0.5)
+        self.calls += 1
+        return torch.as_tensor(y + self.average)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("learns", [True, False])
+def test_changed_buffers(learns: bool, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers are written by the regions that compute them, or, where those cannot run, eagerly."""
+    regions: list[_region.Region] = []
+
+    class Counted(_region.Region):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            regions.append(self)
+            if fails:
+                self.give_up(RuntimeError("no engine"))
+
+    monkeypatch.setattr(_regions, "Region", Counted)
+    eager = Average().ocl()
+    model = copy.deepcopy(eager)
+    compiled = torch.compile(model, fullgraph=True)
+    with torch.set_grad_enabled(learns):
+        for _ in range(3):
+            x = torch.randn(5, 4).ocl()
+            y, wanted = compiled(x), eager(x)
+            torch.testing.assert_close(y.cpu(), wanted.cpu(), rtol=1e-5, atol=1e-5)
+            if learns:
+                y.sin().sum().backward()
+    for (name, made), buffer in zip(model.named_buffers(), eager.buffers(), strict=True):
+        torch.testing.assert_close(made.cpu(), buffer.cpu(), rtol=1e-5, atol=1e-6, msg=name)
+    assert sum(len(region.writes) for region in regions) == 5
+    assert bool(torch.ocl.fallbacks()) == fails
 
 
 def test_fullgraph() -> None:

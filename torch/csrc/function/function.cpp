@@ -52,12 +52,15 @@ std::vector<at::Tensor> Function::operator()(const std::vector<at::Tensor>& inpu
         views.push_back(view_of(input.device().is_cpu() ? input.to(device_) : input));
     }
     if (frame_.draws > 0)
-        for (const at::Tensor& key : draw_keys(device_, frame_.draws)) views.push_back(view_of(key));
-    const std::vector<dp::Tensor> made = translated([&] { return function_(views); });
-    std::vector<at::Tensor> results;
-    results.reserve(made.size());
+        for (const at::Tensor& key : draw_keys(device_, frame_.draws))
+            views.push_back(view_of(key));
+    std::vector<at::Tensor> results(frame_.results.size());
+    std::vector<dp::Tensor> out(frame_.writes.empty() ? 0 : results.size());
+    for (const auto& [result, place] : frame_.writes)
+        out.at(result) = view_of(results.at(result) = inputs.at(place));
+    const std::vector<dp::Tensor> made = translated([&] { return function_(views, 1, 0, out); });
     for (std::size_t i = 0; i < made.size(); ++i)
-        results.push_back(as_traced(made[i], frame_.results.at(i), device_));
+        if (!results[i].defined()) results[i] = as_traced(made[i], frame_.results[i], device_);
     return results;
 }
 

@@ -17,11 +17,13 @@ class Function {
     /// network's inputs, in their order. `draws`: how many eager calls would draw random numbers;
     /// where any would, the network's last two inputs are their seed and first step. `results`:
     /// tensors of the types, sizes and strides that results have; those that are contiguous stand
-    /// for strides that nobody sees.
+    /// for strides that nobody sees. `writes`: results that are written to tensors of the caller,
+    /// each with its place there.
     struct Frame {
         std::vector<std::size_t> places;
         int draws = 0;
         std::vector<at::Tensor> results;
+        std::vector<std::pair<std::size_t, std::size_t>> writes;
     };
     void set_frame(Frame frame) { frame_ = std::move(frame); }
 
