@@ -8,8 +8,9 @@
 set(DLPRIM_FOLDERS_APART collective/devices collective/exchange collective/hosts collective/processes ops/cast ops/conv2d/blocked
     ops/conv2d/matrix ops/conv2d/portable ops/embedding ops/matmul ops/scatter)
 
-# These files are included again for each kind of processor, by their own name.
-set(DLPRIM_FILES_APART engine/pointwise/host_vectors.cpp)
+# The first of these is included again for each kind of processor, by its own name. The others have names of their own for the types of
+# blocks, and compiler options of their own.
+set(DLPRIM_FILES_APART engine/pointwise/host_vectors.cpp base/blocks.cpp engine/host_blocks.cpp)
 
 #   dlprim_join_sources(TARGET FOLDER file...): the files of TARGET below FOLDER, in absolute paths.
 function(dlprim_join_sources target root)

@@ -97,6 +97,10 @@ using ConvolutionND = Convolution;
 using TransposedConvolution2D = TransposedConvolution;
 using TransposedConvolutionND = TransposedConvolution;
 
+/// What the option `blocks` of products and tables means.
+inline constexpr std::string_view blocks_meaning =
+    "GGUF's type of the blocks that the weight is stored in, see [below](#weights-in-blocks)";
+
 /// y = x W^T + b, of rows of features.
 struct InnerProduct {
     static constexpr std::string_view type = "InnerProduct", group = "product";
@@ -107,13 +111,15 @@ struct InnerProduct {
     bool bias = true;
     std::string activation = "identity";
     std::int64_t axis = 1;
+    std::string blocks = {};
     static constexpr auto fields() {
         return option_table(required<&InnerProduct::outputs>("features of the output").at_least(1),
                             option<&InnerProduct::inputs>("features of the input; -1: as it has"),
                             option<&InnerProduct::bias>("whether a bias is added"),
                             option<&InnerProduct::activation>("applied to the result"),
                             option<&InnerProduct::axis>(
-                                "the first dimension of the features; those before it are kept"));
+                                "the first dimension of the features; those before it are kept"),
+                            option<&InnerProduct::blocks>(blocks_meaning));
     }
 };
 
@@ -127,12 +133,14 @@ struct MatMul {
     bool transpose_a = false, transpose_b = false;
     double alpha = 1;
     bool bias = false;
+    std::string blocks = {};
     static constexpr auto fields() {
         return option_table(option<&MatMul::transpose_a>(
                                 "whether the first tensor's last two dimensions are swapped"),
                             option<&MatMul::transpose_b>("the same of the second"),
                             option<&MatMul::alpha>("factor of the product"),
-                            option<&MatMul::bias>("whether a third input is added to every row"));
+                            option<&MatMul::bias>("whether a third input is added to every row"),
+                            option<&MatMul::blocks>(blocks_meaning));
     }
 };
 
@@ -862,11 +870,13 @@ struct Embedding {
         "embedding_dim]";
     std::int64_t num_embeddings = 0, embedding_dim = 0;
     std::optional<std::int64_t> padding_idx = {};
+    std::string blocks = {};
     static constexpr auto fields() {
         return option_table(
             required<&Embedding::num_embeddings>("rows of the table").at_least(1),
             required<&Embedding::embedding_dim>("features of a row").at_least(1),
-            option<&Embedding::padding_idx>("a row that gets no gradient; -1 is the last"));
+            option<&Embedding::padding_idx>("a row that gets no gradient; -1 is the last"),
+            option<&Embedding::blocks>(blocks_meaning));
     }
 };
 

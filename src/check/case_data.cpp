@@ -46,14 +46,21 @@ CaseData make_case_data(const Case& one, unsigned seed) {
     const Operator& op = complete.op;
     CaseData data;
     data.attrs = complete.attrs;
-    for (const CaseTensor& input : one.inputs) data.inputs.push_back(filled(input, random));
+    const Attr* const blocks = data.attrs.find("blocks");
+    const auto fill = [&](const CaseTensor& tensor) {
+        if (blocks == nullptr || std::get<std::string>(*blocks).empty() ||
+            tensor.dtype != DType::u8)
+            return filled(tensor, random);
+        return filled_blocks(block_type(std::get<std::string>(*blocks)), tensor, random);
+    };
+    for (const CaseTensor& input : one.inputs) data.inputs.push_back(fill(input));
     const std::vector<ParamSpec> params = op.params(data.attrs, data.specs());
     for (std::size_t i = 0; i < params.size(); ++i) {
         CaseTensor tensor;
         if (i < one.params.size()) tensor = one.params[i];
         tensor.shape = params[i].spec.shape;
         tensor.dtype = params[i].spec.dtype;
-        data.params.push_back(filled(tensor, random));
+        data.params.push_back(fill(tensor));
     }
     return data;
 }

@@ -128,6 +128,19 @@ Bytes draw_floats(const Operand& operand, const std::vector<float>& numbers, std
     return data;
 }
 
+/// The type of the blocks that an operand holds, or nullptr.
+const GgufType* blocks_of(const Problem& problem, const Operand& operand) {
+    const Attr* const blocks = problem.attrs.find("blocks");
+    const auto* const text = blocks == nullptr ? nullptr : std::get_if<std::string>(blocks);
+    if (text == nullptr || text->empty() || operand.dtype != DType::u8) return nullptr;
+    return &block_type(*text);
+}
+
+Bytes draw_blocks(const GgufType& type, const Operand& operand, std::size_t start) {
+    std::mt19937 random(static_cast<unsigned>(start));
+    return random_blocks(type, static_cast<std::size_t>(operand.shape.numel()), random);
+}
+
 /// The edges of a type. Squares of the large and small numbers overflow and become zero, so that no
 /// result depends on whether a device keeps subnormal numbers.
 std::vector<double> float_edges(DType dtype) {
@@ -215,6 +228,8 @@ std::vector<Bytes> draw_inputs(const Problem& problem, const Draw& draw) {
             inputs.emplace_back();
         else if (range != ranges.end())
             inputs.push_back(draw_indices(operand, range->second, draw.turn));
+        else if (const GgufType* const type = blocks_of(problem, operand))
+            inputs.push_back(draw_blocks(*type, operand, start));
         else if (is_unknown(problem, operand))
             inputs.emplace_back(count * size_of(operand.dtype));
         else if (draw.numbers == Draw::Numbers::edges)

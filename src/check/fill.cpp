@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -47,6 +49,40 @@ double draw_value(const CaseTensor& tensor, std::mt19937& random) {
 double draw_normal(std::mt19937& random) {
     const double radius = std::sqrt(-2 * std::log(draw_unit(random)));
     return radius * std::cos(6.283185307179586 * draw_unit(random));
+}
+
+std::vector<std::byte> random_blocks(const GgufType& type, std::size_t bytes, std::mt19937& random,
+                                     double size) {
+    std::vector<std::byte> data(bytes);
+    for (std::byte& byte : data) byte = static_cast<std::byte>(random() & 255);
+    // The integers are up to 16 or 128, and blocks of 256 weights scale them by others of up to 64.
+    const double scale = type.elements == 1 ? size
+                                            : size / (type.bytes == 34     ? 64
+                                                      : type.elements > 32 ? 256
+                                                                           : 8);
+    const DType stored = type.scales > 0 ? DType::f16 : DType::bf16;
+    for (std::size_t block = 0; block + type.bytes <= bytes; block += type.bytes)
+        for (std::size_t i = 0; i < std::max<std::size_t>(type.scales, 1); ++i) {
+            const double value = draw_normal(random) * scale;
+            convert(&value, DType::f64, data.data() + block + type.scale_at + 2 * i, stored, 1);
+        }
+    return data;
+}
+
+HostArray filled_blocks(const GgufType& type, const CaseTensor& tensor, std::mt19937& random) {
+    // Halves: zeros, the least and the largest subnormal number, -1, the largest number, NaN.
+    constexpr std::uint16_t scales[] = {0, 0x8000, 1, 0x03ff, 0xbc00, 0x7bff, 0x7e00};
+    const auto row_bytes = static_cast<std::size_t>(tensor.shape[1]);
+    std::vector<std::byte> data =
+        random_blocks(type, row_bytes * static_cast<std::size_t>(tensor.shape[0]), random);
+    for (std::size_t at = 0; tensor.fill == "edges" && at < data.size(); at += type.bytes)
+        for (std::size_t i = 0; i < type.scales; ++i) {
+            const std::uint16_t bits = scales[(at / row_bytes + i) % std::size(scales)];
+            std::memcpy(data.data() + at + type.scale_at + 2 * i, &bits, sizeof bits);
+        }
+    HostArray array{tensor.shape, {}, tensor.dtype};
+    for (const std::byte byte : data) array.data.push_back(std::to_integer<int>(byte));
+    return array;
 }
 
 HostArray filled(const CaseTensor& tensor, std::mt19937& random) {

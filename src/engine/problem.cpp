@@ -14,12 +14,22 @@ void write_operand(TextWriter& out, const Operand& operand, bool with_layouts) {
     if (operand.constant) out << '!';
 }
 
+/// Without options that are not given, whose text is empty, so that a new option leaves the keys of
+/// databases as they are.
+Attrs given(const Attrs& attrs) {
+    Attrs all = attrs;
+    for (const auto& [name, value] : attrs.items())
+        if (const auto* text = std::get_if<std::string>(&value); text && text->empty())
+            all.erase(name);
+    return all;
+}
+
 }  // namespace
 
 std::string Problem::key(bool with_layouts) const {
     TextWriter out;
     out << op << (phase == Phase::training ? " training" : " inference")
-        << (by_itself && with_layouts ? " by itself" : "") << " {" << attrs.str() << "} (";
+        << (by_itself && with_layouts ? " by itself" : "") << " {" << given(attrs).str() << "} (";
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (i) out << ", ";
         write_operand(out, inputs[i], with_layouts);

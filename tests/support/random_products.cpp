@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Random problems: matrix products and operators that consist of them.
+#include "base/blocks.hpp"
 #include "support/random_draft.hpp"
 
 #include <algorithm>
@@ -7,6 +8,14 @@
 namespace dlprim::testing {
 
 namespace {
+
+/// Sets the option `blocks`, and returns a number of weights that fits.
+std::int64_t in_blocks(Draft& draft) {
+    const std::string blocks = draft.dice.of<std::string>(
+        {"f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"});
+    draft.options["blocks"] = blocks;
+    return block_size(block_type(blocks)).weights * draft.dice.pick(1, 3);
+}
 
 void matmul(Draft& draft) {
     Dice& dice = draft.dice;
@@ -88,7 +97,10 @@ Generators product_generators() {
              d.options = {{"outputs", d.dice.pick(1, 33)}};
              d.maybe("bias", d.dice.coin());
              d.maybe("activation", d.dice.of(activations()));
-             d.input(features(d.dice, d.dice.pick(1, 20)));
+             if (d.dice.pick(0, 3) == 0)
+                 d.input({d.dice.pick(1, 20), in_blocks(d)});
+             else
+                 d.input(features(d.dice, d.dice.pick(1, 20)));
          }},
         {"LinearCrossEntropy",
          [](D d) {
@@ -107,6 +119,7 @@ Generators product_generators() {
          [](D d) {
              const std::int64_t rows = d.dice.pick(1, 30);
              d.options = {{"num_embeddings", rows}, {"embedding_dim", d.dice.pick(1, 40)}};
+             if (d.dice.pick(0, 3) == 0) d.options["embedding_dim"] = in_blocks(d);
              d.maybe("padding_idx", d.dice.pick(0, rows - 1));
              d.labels(d.dice.dims(d.dice.pick(1, 3), 7), rows);
          }},

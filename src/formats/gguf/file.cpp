@@ -273,6 +273,11 @@ template std::vector<std::int64_t> GgufFile::value(const std::string&) const;
 template std::vector<double> GgufFile::value(const std::string&) const;
 template std::vector<std::string> GgufFile::value(const std::string&) const;
 
+void GgufFile::read_at(std::uint64_t position, std::byte* data, std::size_t bytes) const {
+    if (file_->read(position, data, bytes) != bytes || !file_->is_unchanged())
+        fail(ErrorKind::io, "'", path(), "' has changed since it was opened");
+}
+
 void GgufFile::read(const GgufTensor& tensor, float* values) const {
     const GgufType* type = find_gguf_type(tensor.type);
     if (!type) {
@@ -288,8 +293,7 @@ void GgufFile::read(const GgufTensor& tensor, float* values) const {
     while (blocks > 0) {
         const std::uint64_t count = std::min(blocks, blocks_at_once);
         const auto bytes = static_cast<std::size_t>(count) * type->bytes;
-        if (file_->read(position, buffer.data(), bytes) != bytes || !file_->is_unchanged())
-            fail(ErrorKind::io, "'", path(), "' has changed since it was opened");
+        read_at(position, buffer.data(), bytes);
         for (std::uint64_t i = 0; i < count; ++i, values += type->elements)
             type->unpack(buffer.data() + i * type->bytes, values);
         position += bytes;

@@ -13,11 +13,12 @@
 // the process.
 #pragma once
 
+#include "base/blocks.hpp"
 #include "base/input_file.hpp"
-#include "formats/gguf/blocks.hpp"
 
 #include <dlprim/shape.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -62,8 +63,15 @@ class GgufFile {
     /// for a type that cannot be unpacked (find_gguf_type()), which names those that can, and
     /// Error(io) if the file has changed.
     void read(const GgufTensor& tensor, float* values) const;
+    /// Reads `bytes` of a tensor's data as they are stored. Throws Error(io) if the file has
+    /// changed.
+    void read_stored(const GgufTensor& tensor, std::byte* data, std::size_t bytes) const {
+        read_at(tensor.position, data, bytes);
+    }
 
   private:
+    void read_at(std::uint64_t position, std::byte* data, std::size_t bytes) const;
+
     std::unique_ptr<const InputFile> file_;
     std::map<std::string, GgufValue> metadata_;
     std::map<std::string, GgufTensor> tensors_;

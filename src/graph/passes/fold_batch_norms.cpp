@@ -39,6 +39,7 @@ void fold_batch_norms(Graph& graph) {
         if (linear.inputs.size() != (bias ? 3u : 2u)) continue;
 
         const ValueId weight = linear.inputs[1];
+        if (!is_float(graph.spec(weight).dtype)) continue;  // it is stored in blocks
         const Shape& weight_shape = graph.shape(weight);
         std::vector<std::int64_t> per_output(static_cast<std::size_t>(weight_shape.rank()), 1);
         per_output[0] = weight_shape[0];

@@ -2,6 +2,7 @@
 // Embedding and EmbeddingBackward as operators, with Embedding's oracles.
 #include "base/text.hpp"
 #include "engine/element_types.hpp"
+#include "graph/block_oracle.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
@@ -31,18 +32,22 @@ class Forward : public DeclaredOperator<ops::Embedding> {
             init.zero = options.padding_idx * options.embedding_dim;
             init.zeros = options.embedding_dim;
         }
-        return {{{Shape{options.num_embeddings, options.embedding_dim}, DType::f32}, init}};
+        if (!options.blocks.empty())
+            return {{{options.table(), DType::u8}, Init::constant(0), false}};
+        return {{{options.table(), DType::f32}, init}};
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Options options = Options::read(attrs);
         require(inputs.size() == 2, "takes indices and a weight, got ", inputs.size(), " tensors");
-        const Shape wanted{options.num_embeddings, options.embedding_dim};
-        require(inputs[1].shape == wanted, "weight is ", inputs[1].shape, ", the options need ",
-                wanted);
+        const bool in_blocks = !options.blocks.empty();
+        require(inputs[1].shape == options.table(), "weight is ", inputs[1].shape,
+                ", the options need ", options.table());
+        require(!in_blocks || inputs[1].dtype == DType::u8, "blocks of ", options.blocks,
+                " need a weight of uint8, got ", name_of(inputs[1].dtype));
         std::vector<std::int64_t> dims = inputs[0].shape.to_vector();
         dims.push_back(options.embedding_dim);
-        return {{Shape(dims), inputs[1].dtype}};
+        return {{Shape(dims), in_blocks ? DType::f32 : inputs[1].dtype}};
     }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,
                                              std::span<const TensorSpec>) const override {
@@ -53,6 +58,7 @@ class Forward : public DeclaredOperator<ops::Embedding> {
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
         if (dy == no_value || !context.wanted[1]) return;
+        if (!Options::read(context.node.attrs).blocks.empty()) return;
         context.input_gradients[1] =
             context.graph.add1(backward_type, context.node.name + "/backward",
                                {context.node.inputs[0], dy}, context.node.attrs);
@@ -60,7 +66,8 @@ class Forward : public DeclaredOperator<ops::Embedding> {
 
     void oracle(OracleCall& call) const override {
         const Options options = Options::read(call.attrs);
-        const HostArray &indices = call.inputs[0], &weight = call.inputs[1];
+        const HostArray& indices = call.inputs[0];
+        const HostArray weight = unpacked_weights(options.blocks, call.inputs[1]);
         HostArray& y = call.outputs[0];
         std::vector<std::int64_t> dims = indices.shape.to_vector();
         dims.push_back(options.embedding_dim);
@@ -79,6 +86,7 @@ class Forward : public DeclaredOperator<ops::Embedding> {
         const Options options = Options::read(call.attrs);
         call.input_gradients.resize(2);
         call.input_gradients[0] = {call.inputs[0].shape, {}, call.inputs[0].dtype};
+        if (!options.blocks.empty()) return;  // blocks have no gradient
         HostArray& dw = call.input_gradients[1];
         dw.shape = call.inputs[1].shape;
         dw.data.assign(call.inputs[1].data.size(), 0);
@@ -137,6 +145,7 @@ void register_embedding(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(std::make_unique<embedding::Backward>());
     embedding::add_host_engines(engines);
     embedding::add_grouped_engine(engines);
+    embedding::add_block_engines(engines);
     embedding::add_reference_engines(engines);
 }
 

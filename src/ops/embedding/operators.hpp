@@ -13,12 +13,13 @@ namespace dlprim::embedding {
 constexpr const char* forward_type = "Embedding";
 constexpr const char* backward_type = "EmbeddingBackward";
 
-/// Supports float32 tables and any index type.
+/// Supports tables of float and double, and any index type.
 Verdict check(const Traits& device, const Problem& problem);
 
 // Each function registers the engines of one file.
 void add_host_engines(EngineRegistry& engines);       ///< host.cpp
 void add_grouped_engine(EngineRegistry& engines);     ///< grouped.cpp
+void add_block_engines(EngineRegistry& engines);      ///< blocks.cpp
 void add_reference_engines(EngineRegistry& engines);  ///< reference.cpp
 
 }  // namespace dlprim::embedding

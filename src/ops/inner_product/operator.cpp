@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // InnerProduct: [N, ...] -> [N, outputs], y = x W^T + bias with W [outputs, inputs]. The option
 // axis is the first dimension of the features; those before it are kept. It uses the engines of
-// MatMul, which are also registered under this type. Its gradients are MatMul nodes.
+// MatMul, which are also registered under this type. Its gradients are MatMul nodes. With the
+// option blocks, W is stored in blocks, which no solver changes.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "graph/block_oracle.hpp"
 #include "graph/declared_operator.hpp"
 #include "ops/inner_product/options.hpp"
 
@@ -30,6 +32,19 @@ double linear(const std::vector<HostArray>& in, const Options& options, const Si
     return sum;
 }
 
+/// A weight in blocks as floats: all rows of it as a table.
+ValueId unpacked(Graph& graph, const Node& node, const Options& options) {
+    const std::string at = node.name + "/weight";
+    const ValueId rows = graph.add1("Pointwise", at + "/rows", {},
+                                    {{"code", std::string("y0 = index(0)")},
+                                     {"shape", Ints{options.outputs}},
+                                     {"dtypes", Strings{"int"}}});
+    return graph.add1("Embedding", at, {rows, node.inputs[1]},
+                      {{"num_embeddings", options.outputs},
+                       {"embedding_dim", options.rows(graph.shape(node.inputs[0]))[1]},
+                       {"blocks", options.blocks}});
+}
+
 class Operator : public DeclaredOperator<ops::InnerProduct> {
   public:
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
@@ -42,9 +57,11 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
         require(options.inputs <= 0 || options.inputs == features, "input ", x, " has ", features,
                 " features, option inputs says ", options.inputs);
         const double bound = features > 0 ? 1 / std::sqrt(static_cast<double>(features)) : 0;
-        ParamSpec weight{{Shape{options.outputs, features}, inputs[0].dtype}, Init::uniform(bound)};
+        const auto [shape, dtype] = options.weight(features, inputs[0].dtype);
+        ParamSpec weight{{shape, dtype}, Init::uniform(bound)};
         weight.init.fan_in = features;
         weight.init.fan_out = options.outputs;
+        if (!options.blocks.empty()) weight = {{shape, dtype}, Init::constant(0), false};
         std::vector<ParamSpec> all{weight};
         if (options.bias)
             all.push_back({{Shape{options.outputs}, inputs[0].dtype}, Init::uniform(bound)});
@@ -63,6 +80,11 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
                 fail(ErrorKind::invalid_argument, i == 0 ? "weight" : "bias", " is ",
                      inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
                      options.outputs, " outputs need ", wanted[i].spec.shape.str());
+        if (!options.blocks.empty())
+            require(inputs[1].dtype == DType::u8 && inputs[0].dtype != DType::f64,
+                    "an input of float and a weight of uint8 are needed for blocks of ",
+                    options.blocks, ", got ", name_of(inputs[0].dtype), " and ",
+                    name_of(inputs[1].dtype));
         return {{options.output(inputs[0].shape), inputs[0].dtype}};
     }
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
@@ -76,9 +98,12 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
         Attrs attrs = node.attrs;
         attrs.set("activation", std::string("identity")).set("axis", std::int64_t{1});
         // An empty product is a MatMul, which knows what that is.
-        ValueId y = x.empty() ? graph.add1("MatMul", node.name, inputs,
-                                           {{"transpose_b", true}, {"bias", options.bias}})
-                              : graph.add1("InnerProduct", node.name, inputs, attrs);
+        ValueId y =
+            x.empty()
+                ? graph.add1(
+                      "MatMul", node.name, inputs,
+                      {{"transpose_b", true}, {"bias", options.bias}, {"blocks", options.blocks}})
+                : graph.add1("InnerProduct", node.name, inputs, attrs);
         if (options.has_activation())
             y = graph.add1("Activation", node.name + "/activation", {y},
                            Attrs{{"activation", options.activation}});
@@ -98,10 +123,11 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
         context.input_gradients.assign(node.inputs.size(), no_value);
         if (dy == no_value) return;
         if (context.wanted[0]) {
-            const ValueId dx = graph.add1("MatMul", name + "/backward_data", {dy, weight});
+            const ValueId w = options.blocks.empty() ? weight : unpacked(graph, node, options);
+            const ValueId dx = graph.add1("MatMul", name + "/backward_data", {dy, w});
             context.input_gradients[0] = graph.reshape(name + "/backward_data/shape", dx, x_shape);
         }
-        if (context.wanted[1]) {
+        if (context.wanted[1] && options.blocks.empty()) {
             const ValueId rows =
                 graph.reshape(name + "/rows", x, Shape{x_shape[0], weight_shape[1]});
             context.input_gradients[1] = graph.add1("MatMul", name + "/backward_filter", {dy, rows},
@@ -120,6 +146,7 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
     }
     void oracle(OracleCall& call) const override {
         const Options options = Options::read(call.attrs);
+        call.inputs[1] = unpacked_weights(options.blocks, call.inputs[1]);
         const Sizes s = sizes_of(options, call.inputs[0], call.inputs[1]);
         HostArray& y = call.outputs[0];
         y.shape = options.output(call.inputs[0].shape);
@@ -136,6 +163,7 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
     }
     void oracle_backward(OracleBackwardCall& call) const override {
         const Options options = Options::read(call.attrs);
+        call.inputs[1] = unpacked_weights(options.blocks, call.inputs[1]);
         const Sizes s = sizes_of(options, call.inputs[0], call.inputs[1]);
         call.input_gradients.resize(call.inputs.size());
         for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -158,6 +186,7 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
                         g * call.inputs[0].data[row * s.inputs + i];
                 }
             }
+        if (!options.blocks.empty()) call.input_gradients[1] = {};  // blocks have no gradient
     }
 };
 

@@ -2,6 +2,7 @@
 // Options of InnerProduct.
 #pragma once
 
+#include "base/blocks.hpp"
 #include "base/schema.hpp"
 #include "base/text.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace dlprim::inner_product {
 
@@ -32,6 +34,11 @@ struct Options : ops::InnerProduct {
         for (int d = 0; d < first_feature(x); ++d) sizes.push_back(x[d]);
         sizes.push_back(outputs);
         return Shape(sizes);
+    }
+    /// The weight for so many features: its type, and its shape in memory.
+    std::pair<Shape, DType> weight(std::int64_t features, DType input) const {
+        if (blocks.empty()) return {Shape{outputs, features}, input};
+        return {block_shape(block_type(blocks), outputs, features), DType::u8};
     }
     bool has_activation() const { return !activation.empty() && activation != "identity"; }
 };

@@ -63,6 +63,11 @@ void add_stored16_weights(EngineRegistry& engines, const std::string& op);
 void add_planes(EngineRegistry& engines, const std::string& op);
 void add_split(EngineRegistry& engines, const std::string& op);
 void add_gemv(EngineRegistry& engines, const std::string& op);
+/// For InnerProduct alone, with weights in blocks (blocks.hpp).
+void add_blocks_host(EngineRegistry& engines);
+void add_blocks(EngineRegistry& engines);
+void add_blocks_group(EngineRegistry& engines);
+void add_blocks_reference(EngineRegistry& engines);
 /// For MatMul alone: an InnerProduct is a single product.
 void add_small(EngineRegistry& engines);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // MatMul in plain loops over logical indices, in double.
 #include "base/schema.hpp"
+#include "graph/block_oracle.hpp"
 #include "ops/matmul/gemm.hpp"
 #include "ops/matmul/operator.hpp"
 
@@ -56,6 +57,7 @@ Steps steps_of(const MatMulShape& s, const ops::MatMul& options, const Shape& a,
 
 void Operator::oracle(OracleCall& call) const {
     const auto options = read<ops::MatMul>(call.attrs);
+    call.inputs[1] = unpacked_weights(options.blocks, call.inputs[1]);
     const HostArray &a = call.inputs[0], &b = call.inputs[1];
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     const Steps at = steps_of(s, options, a.shape, b.shape);
@@ -80,6 +82,7 @@ void Operator::oracle(OracleCall& call) const {
 
 void Operator::oracle_backward(OracleBackwardCall& call) const {
     const auto options = read<ops::MatMul>(call.attrs);
+    call.inputs[1] = unpacked_weights(options.blocks, call.inputs[1]);
     const HostArray &a = call.inputs[0], &b = call.inputs[1], &dy = call.output_gradients[0];
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     const Steps at = steps_of(s, options, a.shape, b.shape);

@@ -9,6 +9,10 @@ namespace dlprim {
 void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(matmul::make_operator());
     matmul::add_small(engines);
+    matmul::add_blocks_host(engines);
+    matmul::add_blocks(engines);
+    matmul::add_blocks_group(engines);
+    matmul::add_blocks_reference(engines);
     for (const char* op : {"MatMul", "InnerProduct"}) {
         matmul::add_host(engines, op);
         matmul::add_host_wide(engines, op);

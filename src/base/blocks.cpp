@@ -2,14 +2,13 @@
 // Unpacking of GGUF's blocks. Each function follows the order of products and sums of the `gguf`
 // package, whose values are rounded to float after each of them. So this file is compiled without
 // contracting them (src/CMakeLists.txt).
-#include "formats/gguf/blocks.hpp"
+#include "base/blocks.hpp"
 
 #include "base/text.hpp"
 
 #include <dlprim/dtype.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -160,17 +159,17 @@ void unpack_q6_k(const std::byte* block, float* values) {
 }
 
 constexpr GgufType types[] = {
-    {0, "F32", 1, 4, unpack_f32},
-    {1, "F16", 1, 2, unpack_f16},
-    {30, "BF16", 1, 2, unpack_bf16},
-    {8, "Q8_0", small_block, 34, unpack_q8_0},
-    {2, "Q4_0", small_block, 18, unpack_q4_0},
-    {3, "Q4_1", small_block, 20, unpack_q4_1},
-    {6, "Q5_0", small_block, 22, unpack_q5_0},
-    {7, "Q5_1", small_block, 24, unpack_q5_1},
-    {12, "Q4_K", large_block, 144, unpack_q4_k},
-    {13, "Q5_K", large_block, 176, unpack_q5_k},
-    {14, "Q6_K", large_block, 210, unpack_q6_k},
+    {0, "F32", "f32", 1, 4, unpack_f32},
+    {1, "F16", "f16", 1, 2, unpack_f16, 0, 1},
+    {30, "BF16", "bf16", 1, 2, unpack_bf16},
+    {8, "Q8_0", "q8_0", small_block, 34, unpack_q8_0, 0, 1},
+    {2, "Q4_0", "q4_0", small_block, 18, unpack_q4_0, 0, 1},
+    {3, "Q4_1", "q4_1", small_block, 20, unpack_q4_1, 0, 2},
+    {6, "Q5_0", "q5_0", small_block, 22, unpack_q5_0, 0, 1},
+    {7, "Q5_1", "q5_1", small_block, 24, unpack_q5_1, 0, 2},
+    {12, "Q4_K", "q4_k", large_block, 144, unpack_q4_k, 0, 2},
+    {13, "Q5_K", "q5_k", large_block, 176, unpack_q5_k, 0, 2},
+    {14, "Q6_K", "q6_k", large_block, 210, unpack_q6_k, 208, 1},
 };
 
 /// Types that are known and not unpacked, for messages.
@@ -194,6 +193,47 @@ const GgufType* find_gguf_type(std::uint32_t code) {
     const auto found = std::find_if(std::begin(types), std::end(types),
                                     [&](const GgufType& type) { return type.code == code; });
     return found == std::end(types) ? nullptr : found;
+}
+
+const GgufType& block_type(std::string_view option) {
+    std::vector<std::string> known;
+    for (const GgufType& type : types) {
+        if (type.bytes == sizeof(float)) continue;
+        if (type.option == option) return type;
+        known.emplace_back(type.option);
+    }
+    fail(ErrorKind::invalid_argument, "blocks '", option, "' is not one of ", join(known, ", "),
+         did_you_mean(std::string(option), known));
+}
+
+BlockSize block_size(const GgufType& type) {
+    const std::int64_t weights = std::max<std::int64_t>(type.elements, small_block);
+    return {weights, weights / type.elements * static_cast<std::int64_t>(type.bytes)};
+}
+
+Shape block_shape(const GgufType& type, std::int64_t rows, std::int64_t weights) {
+    const BlockSize size = block_size(type);
+    require(weights % size.weights == 0, "rows of ", weights,
+            " weights are no whole number of blocks of ", type.option, ", of ", size.weights,
+            " weights each");
+    return Shape{rows, weights / size.weights * size.bytes};
+}
+
+std::int64_t block_weights(const GgufType& type, std::int64_t row_bytes) {
+    const BlockSize size = block_size(type);
+    require(row_bytes % size.bytes == 0, "rows of ", row_bytes,
+            " bytes are no whole number of blocks of ", type.option, ", of ", size.bytes,
+            " bytes each");
+    return row_bytes / size.bytes * size.weights;
+}
+
+std::vector<float> unpack_blocks(const GgufType& type, std::span<const std::byte> blocks) {
+    const std::size_t count = blocks.size() / type.bytes;
+    std::vector<float> weights(count * static_cast<std::size_t>(type.elements));
+    for (std::size_t i = 0; i < count; ++i)
+        type.unpack(blocks.data() + i * type.bytes,
+                    weights.data() + i * static_cast<std::size_t>(type.elements));
+    return weights;
 }
 
 std::string gguf_type_name(std::uint32_t code) {
