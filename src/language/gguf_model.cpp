@@ -41,6 +41,17 @@ class GgufModel : public ModelFile {
         const Place& place = tensors_.at(weight);
         place.file->read(*place.tensor, values);
     }
+    std::string blocks(const std::string& weight) const override {
+        const GgufTensor& tensor = file_.tensors().at(weight);
+        const GgufType* type = find_gguf_type(tensor.type);
+        if (type == nullptr || type->bytes == sizeof(float) || tensor.shape.rank() != 2 ||
+            tensor.shape[1] % block_size(*type).weights != 0)
+            return {};
+        return std::string(type->option);
+    }
+    void read_blocks(const std::string& weight, std::byte* data, std::size_t bytes) const override {
+        file_.read_stored(file_.tensors().at(weight), data, bytes);
+    }
 
   private:
     std::string key(const std::string& name) const { return architecture() + "." + name; }

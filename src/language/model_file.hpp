@@ -7,6 +7,7 @@
 
 #include <dlprim/shape.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -90,6 +91,12 @@ class ModelFile {
     virtual std::optional<Shape> shape(const std::string& weight) const = 0;
     /// Unpacks a weight to floats; `values` has room for its elements.
     virtual void read(const std::string& weight, float* values) const = 0;
+    /// The type of blocks in which products and tables can read a matrix as it is stored
+    /// (base/blocks.hpp), or an empty text for what is to be unpacked.
+    virtual std::string blocks(const std::string& /*weight*/) const { return {}; }
+    /// Reads so many bytes of such a matrix.
+    virtual void read_blocks(const std::string& /*weight*/, std::byte* /*data*/,
+                             std::size_t /*bytes*/) const {}
 };
 
 /// Opens a model: a GGUF file, or a folder with config.json and safetensors files as Hugging Face's

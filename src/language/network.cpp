@@ -275,6 +275,8 @@ void Builder::add_step(const Step& step) {
     Names weights = weights_of(step);
     if (weights.empty() && !step.weights.empty()) return;  // all of them are optional
     if (step.type == "InnerProduct") options.set("bias", weights.size() > 1);
+    if (step.type == "InnerProduct" || step.type == "Embedding")
+        options.set("blocks", file_.blocks(weights.at(0)));
     add(step.type, std::move(inputs), define(step.output), std::move(options), std::move(weights));
 }
 

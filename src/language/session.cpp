@@ -3,6 +3,7 @@
 #include "language/session.hpp"
 
 #include "api/net_impl.hpp"
+#include "base/blocks.hpp"
 #include "base/text.hpp"
 #include "language/network.hpp"
 #include "runtime/access.hpp"
@@ -17,7 +18,8 @@ namespace {
 
 constexpr std::int64_t least_capacity = 256;
 
-/// Weights of a file, unpacked to the types of parameters whenever one is read.
+/// Weights of a file. Matrices that products read in blocks are read as they are stored, and others
+/// are unpacked to float, whenever one is needed.
 class ModelWeights : public ParamSource {
   public:
     ModelWeights(std::shared_ptr<const ModelFile> file, const ModelSizes& sizes)
@@ -26,14 +28,19 @@ class ModelWeights : public ParamSource {
     void check(const Value& parameter) const {
         if (is_table(parameter)) return;
         const Shape shape = file_->shape(parameter.name).value();
-        if (shape != parameter.spec.shape)
+        const std::string blocks = file_->blocks(parameter.name);
+        Shape wanted = parameter.spec.shape;
+        if (!blocks.empty())
+            wanted = Shape{wanted[0], block_weights(block_type(blocks), wanted[1])};
+        if (shape != wanted)
             fail(ErrorKind::format, "tensor '", parameter.name, "' of '", file_->path(),
-                 "' has shape ", shape.str(), ", by the model's sizes it has ",
-                 parameter.spec.shape.str());
+                 "' has shape ", shape.str(), ", by the model's sizes it has ", wanted.str());
     }
     void read(const Value& parameter, std::vector<std::byte>& data) override {
         const auto count = static_cast<std::size_t>(parameter.spec.shape.numel());
-        data.resize(count * sizeof(float));
+        data.resize(count * size_of(parameter.spec.dtype));
+        if (parameter.spec.dtype == DType::u8)
+            return file_->read_blocks(parameter.name, data.data(), data.size());
         auto* values = reinterpret_cast<float*>(data.data());
         if (is_table(parameter))
             fill_rotary_table(sizes_, parameter.name == sines, parameter.spec.shape[0], values);

@@ -58,11 +58,17 @@ TEST_CASE("Logits are those of a naive model, however a text is cut", "[session]
     qwen2.biases = true;
     qwen3.architecture = "qwen3";
     qwen3.head_norms = true;
-    for (const TinySizes& sizes : {TinySizes{}, llama, qwen2, qwen3}) {
+    TinySizes q4_1{.width = 32, .hidden = 64, .heads = 4, .head_size = 8}, q6_k, f16;
+    q4_1.blocks = "q4_1";
+    q6_k = {.width = 256, .hidden = 256, .heads = 8, .head_size = 32, .tied = false};
+    q6_k.blocks = "q6_k";
+    f16 = q4_1;
+    f16.blocks = "f16";
+    for (const TinySizes& sizes : {TinySizes{}, llama, qwen2, qwen3, q4_1, q6_k, f16}) {
         const TinyLlama model(sizes);
         const auto expected = model.logits(tokens);
         for (const Context& context : test_devices()) {
-            INFO(context.info().str() << ", " << sizes.architecture);
+            INFO(context.info().str() << ", " << sizes.architecture << ' ' << sizes.blocks);
             const auto session = open(context, folder, model.writer().bytes());
             // Pieces that end in padding, single tokens, and both in turn.
             std::size_t at = 0;

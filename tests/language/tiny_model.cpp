@@ -2,6 +2,9 @@
 // TinyLlama: the reference follows the definition, one loop for each sum.
 #include "tiny_model.hpp"
 
+#include "base/blocks.hpp"
+#include "check/fill.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -53,6 +56,13 @@ void TinyLlama::add(const std::string& name, std::vector<std::int64_t> shape, do
     for (const std::int64_t size : shape) count *= size;
     weight.sizes.assign(shape.rbegin(), shape.rend());
     std::mt19937 random(seed_++);
+    if (!sizes_.blocks.empty() && shape.size() == 2) {
+        const GgufType& type = block_type(sizes_.blocks);
+        const Shape bytes = block_shape(type, shape[0], shape[1]);
+        weight.blocks = random_blocks(type, at(bytes.numel()), random, deviation);
+        weight.values = unpack_blocks(type, weight.blocks);
+        return;
+    }
     std::normal_distribution<float> normal(static_cast<float>(mean), static_cast<float>(deviation));
     for (std::int64_t i = 0; i < count; ++i) weight.values.push_back(normal(random));
 }
@@ -73,7 +83,14 @@ GgufWriter TinyLlama::writer() const {
     writer.key(sizes_.architecture + ".attention.layer_norm_rms_epsilon",
                static_cast<float>(epsilon));
     writer.key(sizes_.architecture + ".rope.freq_base", static_cast<float>(rotary_base));
-    for (const auto& [name, weight] : weights_) writer.tensor(name, weight.sizes, weight.values);
+    for (const auto& [name, weight] : weights_) {
+        if (weight.blocks.empty())
+            writer.tensor(name, weight.sizes, weight.values);
+        else
+            writer.tensor(
+                name, weight.sizes, block_type(sizes_.blocks).code,
+                {reinterpret_cast<const char*>(weight.blocks.data()), weight.blocks.size()});
+    }
     return writer;
 }
 

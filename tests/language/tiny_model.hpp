@@ -5,6 +5,7 @@
 
 #include "gguf_writer.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,7 @@ struct TinySizes {
     bool tied = true, biases = false;
     std::string architecture = "llama";  ///< which turns neighbouring features, others two halves
     bool head_norms = false;             ///< queries and keys of each head are normalised
+    std::string blocks = {};             ///< the type in which matrices are stored; none: float
 };
 
 class TinyLlama {
@@ -33,6 +35,7 @@ class TinyLlama {
     struct Weight {
         std::vector<std::uint64_t> sizes;  ///< as GGUF has them
         std::vector<float> values;
+        std::vector<std::byte> blocks;  ///< as they are stored, unless as floats
     };
     using Rows = std::vector<std::vector<double>>;
     void add(const std::string& name, std::vector<std::int64_t> shape, double deviation,
