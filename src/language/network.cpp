@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -14,6 +15,9 @@ namespace dlprim::language {
 namespace {
 
 using Step = Architecture::Step;
+
+constexpr std::string_view cache_update = "CacheUpdate", cached_attention = "CachedAttention";
+constexpr std::array internal_types{cache_update, cached_attention};
 
 class Builder {
   public:
@@ -31,9 +35,9 @@ class Builder {
     /// What all layers share: positions, their cosines and sines.
     void add_common();
     void add_rotary_tables();
-    std::string mask(std::int64_t window);
     void add_step(const Step& step);
     void add_heads(const Step& step);
+    void add_rotary(const Step& step);
     void add_attention(const Step& step);
     /// A tensor's name in the whole network, by its name in this part.
     std::string full(const std::string& name) const {
@@ -42,6 +46,8 @@ class Builder {
     /// The tensor that the name stands for now, and a new one, which it stands for from now on.
     std::string current(const std::string& name) const;
     std::string define(const std::string& name);
+    /// current(), for an operator that reads the tensor: if it was to be turned, now it is.
+    std::string read(const std::string& name);
     /// The parameters of a step that the file has.
     Names weights_of(const Step& step) const;
     Attrs options_of(const Step& step) const;
@@ -50,14 +56,20 @@ class Builder {
     const Architecture& architecture_;
     const ModelFile& file_;
     const ModelSizes& sizes_;
-    const std::int64_t count_, capacity_, positions_;
+    const StepSizes step_;
     const Attrs& own_;  ///< what tells the model from others of the architecture
     std::string prefix_;
     std::set<std::string> shared_;         ///< tensors that have one name in all parts
     std::map<std::string, int> made_;      ///< how often an operator's name was used
     std::map<std::string, int> versions_;  ///< of tensors, by their full names
     std::int64_t layer_ = 0;
-    Names remembered_;
+    /// A tensor that is to be turned by positions, what the names of its rows of cosines and sines
+    /// begin with, and options of RotaryEmbedding.
+    struct Unturned {
+        std::string from, tables;
+        Attrs options;
+    };
+    std::map<std::string, Unturned> unturned_;  ///< attention turns them where it writes its caches
     NetDescription net_;
 };
 
@@ -66,9 +78,7 @@ Builder::Builder(const Architecture& architecture, const ModelFile& file, const 
     : architecture_(architecture),
       file_(file),
       sizes_(sizes),
-      count_(step.count),
-      capacity_(step.capacity),
-      positions_(step.positions),
+      step_(step),
       own_(architecture.models.at(file.architecture())) {
     net_.source = file.path();
 }
@@ -99,11 +109,13 @@ void Builder::add(const std::string& type, Names inputs, const std::string& outp
 }
 
 void Builder::add_inputs() {
-    const Shape remembered{sizes_.key_heads, capacity_, sizes_.head_size};
-    net_.inputs = {{"tokens", {count_}, DType::i32}, {"past", {1}}, {"last", {1}, DType::i32}};
+    const Shape cache{step_.caches, sizes_.key_heads, step_.capacity, sizes_.head_size};
+    net_.inputs = {{"tokens", {step_.batch * step_.count}, DType::i32},
+                   {"places", {step_.batch, 2}, DType::i32},
+                   {"last", {step_.batch}, DType::i32}};
     for (std::int64_t i = 0; i < sizes_.layers; ++i) {
-        net_.inputs.push_back({keys_input(i), remembered});
-        net_.inputs.push_back({values_input(i), remembered});
+        net_.inputs.push_back({keys_input(i), cache, step_.cached});
+        net_.inputs.push_back({values_input(i), cache, step_.cached});
     }
     for (const NetDescription::Input& input : net_.inputs) shared_.insert(input.name);
 }
@@ -114,42 +126,34 @@ void Builder::add_rotary_tables() {
     const bool two = sizes_.windowed_rotary_base > 0;
     if (two)
         add("Pointwise", {"positions"}, "windowed.positions",
-            {{"code", cat("y0 = x0 + ", positions_)}, {"dtypes", Strings{"int"}}});
+            {{"code", cat("y0 = x0 + ", step_.positions)}, {"dtypes", Strings{"int"}}});
     for (const std::string_view table : {cosines, sines}) {
         const std::string name(table);
         add("Parameter", {}, name + ".all",
-            {{"shape", Ints{(two ? 2 : 1) * positions_, sizes_.rotary / 2}},
+            {{"shape", Ints{(two ? 2 : 1) * step_.positions, sizes_.rotary / 2}},
              {"is_trainable", false}},
             {name});
         for (const std::string part : {"", "windowed."}) {
             if (!two && !part.empty()) continue;
-            add("Gather", {name + ".all", part + "positions"}, part + name,
+            add("Gather", {name + ".all", part + "positions"}, part + name + ".rows",
                 {{"dim", std::int64_t{0}}});
+            add("Reshape", {part + name + ".rows"}, part + name,
+                {{"dims", Ints{step_.batch, step_.count, 1, sizes_.rotary / 2}}});
             shared_.insert(part + name);
         }
     }
 }
 
 void Builder::add_common() {
-    add("Pointwise", {"past"}, "positions",
-        {{"code", "y0 = x0 + index(0)"}, {"shape", Ints{count_}}, {"dtypes", Strings{"int"}}});
+    add("Slice", {"places"}, "starts",
+        {{"dim", std::int64_t{1}}, {"begin", std::int64_t{1}}, {"end", std::int64_t{2}}});
+    add("Pointwise", {"starts"}, "positions.of_sequences",
+        {{"code", "y0 = x0 + index(1)"},
+         {"shape", Ints{step_.batch, step_.count}},
+         {"dtypes", Strings{"int"}}});
+    add("Reshape", {"positions.of_sequences"}, "positions", {{"dims", Ints{-1}}});
+    shared_.insert("positions");
     if (sizes_.rotary > 0) add_rotary_tables();
-}
-
-/// The mask of a layer whose tokens see the `window` newest ones, or all if it is 0. Columns are
-/// those that are remembered, of which `past` count, and then the new ones, of which row i sees
-/// those up to its own.
-std::string Builder::mask(std::int64_t window) {
-    const std::string name = window > 0 ? cat("seen.", window) : "seen";
-    if (!shared_.insert(name).second) return name;
-    const std::int64_t least = window > 0 ? window : largest_size;  // more than there are tokens
-    add("Pointwise", {"past"}, name,
-        {{"code", cat("c = index(1); at = c < ", capacity_, " ? c - x0 : c - ", capacity_,
-                      "; y0 = (c < ", capacity_, " ? at < 0 : at <= index(0)) && at > index(0) - ",
-                      least, " ? 0.0 : -inf")},
-         {"shape", Ints{count_, capacity_ + count_}},
-         {"dtypes", Strings{"float"}}});
-    return name;
 }
 
 Builder::Names Builder::weights_of(const Step& step) const {
@@ -203,77 +207,74 @@ Attrs Builder::options_of(const Step& step) const {
     return options;
 }
 
-/// [count, heads * features] -> [heads, count, features]
+/// [tokens, heads * features] -> [batch, count, heads, features]
 void Builder::add_heads(const Step& step) {
     const std::int64_t features = options_of(step).integer("features");
-    const std::string input = current(step.inputs.at(0)), output = define(step.output);
-    add("Reshape", {input}, output + ".split", {{"dims", Ints{0, -1, features}}});
-    add("Transpose", {output + ".split"}, output, {{"dims", Ints{1, 0, 2}}});
+    const std::string input = read(step.inputs.at(0));
+    add("Reshape", {input}, define(step.output),
+        {{"dims", Ints{step_.batch, step_.count, -1, features}}});
 }
 
-/// Softmax over the scores of what is remembered and of the new tokens together; each of the two
-/// has its own products, so that neither is copied. Query heads that share a head of keys are rows
-/// of one product.
+void Builder::add_rotary(const Step& step) {
+    const std::string from = read(step.inputs.at(0));
+    Attrs options = options_of(step);
+    if (sizes_.rotary < sizes_.head_size) options.set("rotary_dim", sizes_.rotary);
+    const bool own =
+        sizes_.windowed_rotary_base > 0 && sizes_.windows[static_cast<std::size_t>(layer_)] > 0;
+    unturned_[define(step.output)] = {from, own ? "windowed." : "", std::move(options)};
+}
+
+std::string Builder::read(const std::string& name) {
+    const std::string found = current(name);
+    if (auto turned = unturned_.extract(found)) {
+        Unturned& how = turned.mapped();
+        add("RotaryEmbedding", {how.from, cat(how.tables, cosines), cat(how.tables, sines)}, found,
+            std::move(how.options));
+    }
+    return found;
+}
+
+/// Writes the new keys and values into the layer's caches, of which queries then read what counts.
 void Builder::add_attention(const Step& step) {
-    const std::string q = current(step.inputs.at(0)), k = current(step.inputs.at(1)),
-                      v = current(step.inputs.at(2)), output = define(step.output);
     const std::string keys = keys_input(layer_), values = values_input(layer_);
     const auto own = [&](const char* name) { return prefix_ + "attention." + name; };
-    const std::int64_t group = sizes_.heads / sizes_.key_heads, all = capacity_ + count_;
-    const Ints rows{sizes_.key_heads, group * count_, -1};
-    const Attrs options = options_of(step);
-    const Attrs scores{{"transpose_b", true}, {"alpha", options.number("scale")}};
-    remembered_.insert(remembered_.end(), {k, v});
-    const double cap = options.has("soft_cap") ? options.number("soft_cap") : 0;
-    const std::string seen = mask(options.has("window") ? options.integer("window") : 0);
-
-    add("Reshape", {q}, own("queries"), {{"dims", rows}});
-    add("MatMul", {own("queries"), keys}, own("old_scores"), scores);
-    add("MatMul", {own("queries"), k}, own("new_scores"), scores);
-    add("Concat", {own("old_scores"), own("new_scores")}, own("scores"),
-        {{"dim", std::int64_t{2}}});
-    add("Reshape", {own("scores")}, own("split"),
-        {{"dims", Ints{sizes_.key_heads, group, count_, all}}});
-    std::string split = own("split");
-    if (cap > 0) {
-        split = own("capped");
-        add("Pointwise", {own("split")}, split,
-            {{"code", cat("y0 = ", exact(cap), " * tanh(x0 / ", exact(cap), ")")}});
+    const auto q = unturned_.find(current(step.inputs.at(0))),
+               k = unturned_.find(current(step.inputs.at(1)));
+    const bool turns = q != unturned_.end() && k != unturned_.end() && q->second.tables.empty() &&
+                       k->second.tables.empty() && q->second.options == k->second.options;
+    Names update{turns ? q->second.from : read(step.inputs[0]),
+                 turns ? k->second.from : read(step.inputs[1]),
+                 read(step.inputs.at(2)),
+                 keys,
+                 values,
+                 "places"};
+    Attrs how;
+    if (turns) {
+        update.insert(update.end(), {cat(cosines, ".all"), cat(sines, ".all")});
+        if (const Attr* interleaved = q->second.options.find("interleaved"))
+            how.set("interleaved", *interleaved);
     }
-    add("Elementwise", {split, seen}, own("masked"));
-    add("Softmax", {own("masked")}, own("split_weights"), {{"axis", std::int64_t{3}}});
-    add("Reshape", {own("split_weights")}, own("weights"), {{"dims", rows}});
-    const auto part = [&](const char* name, std::int64_t begin, std::int64_t end) {
-        add("Slice", {own("weights")}, own(name),
-            {{"dim", std::int64_t{2}}, {"begin", begin}, {"end", end}});
-    };
-    part("old_weights", 0, capacity_);
-    part("new_weights", capacity_, all);
-    add("MatMul", {own("old_weights"), values}, own("old_result"));
-    add("MatMul", {own("new_weights"), v}, own("new_result"));
-    add("Elementwise", {own("old_result"), own("new_result")}, own("result"));
-    add("Reshape", {own("result")}, own("heads"),
-        {{"dims", Ints{sizes_.heads, count_, sizes_.head_size}}});
-    add("Transpose", {own("heads")}, own("by_token"), {{"dims", Ints{1, 0, 2}}});
-    add("Reshape", {own("by_token")}, output, {{"dims", Ints{0, -1}}});
+    add(std::string(cache_update), std::move(update), own("queries"), how);
+    Attrs options = options_of(step);
+    Attrs seen;
+    for (const auto& [name, as] :
+         {std::pair("scale", "scale"), {"window", "window"}, {"soft_cap", "softcap"}})
+        if (options.has(name)) seen.set(as, *options.find(name));
+    add(std::string(cached_attention), {own("queries"), keys, values, "places"}, own("heads"),
+        std::move(seen));
+    add("Reshape", {own("heads")}, define(step.output),
+        {{"dims", Ints{step_.batch * step_.count, -1}}});
 }
 
 void Builder::add_step(const Step& step) {
     if (step.type == "Heads") return add_heads(step);
+    if (step.type == "Rotary") return add_rotary(step);
     if (step.type == "CachedAttention") return add_attention(step);
-    Names inputs;
-    for (const std::string& name : step.inputs) inputs.push_back(current(name));
-    Attrs options = options_of(step);
-    if (step.type == "Rotary") {
-        if (sizes_.rotary < sizes_.head_size) options.set("rotary_dim", sizes_.rotary);
-        const bool own =
-            sizes_.windowed_rotary_base > 0 && sizes_.windows[static_cast<std::size_t>(layer_)] > 0;
-        const std::string part = own ? "windowed." : "";
-        inputs.insert(inputs.end(), {part + std::string(cosines), part + std::string(sines)});
-        return add("RotaryEmbedding", std::move(inputs), define(step.output), std::move(options));
-    }
     Names weights = weights_of(step);
     if (weights.empty() && !step.weights.empty()) return;  // all of them are optional
+    Names inputs;
+    for (const std::string& name : step.inputs) inputs.push_back(read(name));
+    Attrs options = options_of(step);
     if (step.type == "InnerProduct") options.set("bias", weights.size() > 1);
     if (step.type == "InnerProduct" || step.type == "Embedding")
         options.set("blocks", file_.blocks(weights.at(0)));
@@ -293,10 +294,8 @@ NetDescription Builder::build() {
     }
     prefix_.clear();
     for (const Step& step : architecture_.after) add_step(step);
-    add("Concat", remembered_, "remember.rows", {{"dim", std::int64_t{0}}});
-    add("Reshape", {"remember.rows"}, "remember",
-        {{"dims", Ints{2 * sizes_.layers, sizes_.key_heads, count_, sizes_.head_size}}});
-    net_.outputs = {{.name = "logits", .plain = true}, {.name = "remember", .plain = true}};
+    net_.outputs = {{.name = "logits", .plain = true}};
+    net_.internal_types = internal_types;
     return std::move(net_);
 }
 

@@ -2,17 +2,17 @@
 // The network of a language model: one step that reads some tokens and remembers their keys and
 // values.
 //
-// What is remembered belongs to the caller, and the network is a function of it, so that nothing is
-// planned or compiled while text is made:
+// What is remembered belongs to the caller, in caches of which the step's tokens name one for each
+// sequence that it reads, and which it writes the new keys and values into (CacheUpdate,
+// ops/attention/cache.hpp). How much of them counts is data, so that nothing is planned or compiled
+// while text is made:
 //
-//   inputs   tokens   [count] int       the new tokens
-//            past     [1] float         how many tokens came before
-//            last     [1] int           the place among `tokens` whose logits are wanted
-//            keys.L, values.L [key heads, capacity, head size]    of layer L; rows from `past` on
-//                                       are not seen, but must be finite
-//   outputs  logits   [1, vocabulary]
-//            remember [2 layers, key heads, count, head size]     rows for the caller to write at
-//                                       `past`: keys and values of layer 0, of layer 1, ...
+//   inputs   tokens   [batch * count] int    the new tokens, `count` of each sequence
+//            places   [batch, 2] int         of each sequence its cache, and its first new token's
+//                                            position
+//            last     [batch] int            the places among `tokens` whose logits are wanted
+//            keys.L, values.L [caches, key heads, capacity, head size]    of layer L
+//   outputs  logits   [batch, vocabulary]
 #pragma once
 
 #include "graph/description.hpp"
@@ -25,8 +25,10 @@
 namespace dlprim::language {
 
 struct StepSizes {
-    std::int64_t count = 1, capacity = 0;
+    std::int64_t batch = 1, count = 1;
+    std::int64_t caches = 1, capacity = 0;
     std::int64_t positions = 0;  ///< there are none from here on
+    DType cached = DType::f32;   ///< type of the caches: f32 or f16
 };
 
 /// Throws Error(format) if the file lacks a weight.

@@ -360,7 +360,7 @@ std::vector<std::string> declared_names(std::string_view source) {
         if (i >= tokens.size()) break;
         const std::string_view token = tokens[i].text;
         if (token == ";" || token == "=" || token == "{") {
-            if (!candidate.empty()) names.emplace_back(candidate);
+            if (!candidate.empty() && candidate != "struct") names.emplace_back(candidate);
             candidate = {};
             int depth = 0;
             if (token == "=")  // the initialiser, up to its semicolon

@@ -36,7 +36,8 @@ std::unique_ptr<Session> open(const Context& context, const Folder& folder,
                                      language::SessionOptions{most, piece, {}});
 }
 
-void check_near(const std::vector<float>& got, const std::vector<double>& want) {
+void check_near(const std::vector<float>& got, const std::vector<double>& want,
+                double tolerance = 1e-5) {
     REQUIRE(got.size() == want.size());
     double scale = 0, error = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {
@@ -44,7 +45,7 @@ void check_near(const std::vector<float>& got, const std::vector<double>& want) 
         error = std::max(error, std::abs(got[i] - want[i]));
     }
     INFO("the largest logit is " << scale << ", the largest error " << error);
-    CHECK(error <= 1e-5 * scale);
+    CHECK(error <= tolerance * scale);
 }
 
 }  // namespace
@@ -99,6 +100,69 @@ TEST_CASE("What is remembered outgrows its first capacity", "[session]") {
                 [&] { session->read(std::span(tokens).first(1)); });
     session->forget_from(0);
     check_near(session->read(std::span(tokens).first(1)), expected[0]);
+}
+
+TEST_CASE("Sequences are read beside each other", "[session]") {
+    const Folder folder;
+    const std::vector<std::int32_t> tokens = random_tokens(120, 300);
+    const TinyLlama model(TinySizes{});
+    const auto expected = model.logits(tokens);
+    // Sequence s has the tokens from 10 s on.
+    const auto rest = [&](std::size_t s) {
+        return std::vector<std::int32_t>(tokens.begin() + static_cast<std::ptrdiff_t>(10 * s),
+                                         tokens.end());
+    };
+    std::vector<std::vector<std::vector<double>>> wanted;
+    for (std::size_t s = 0; s < 3; ++s) wanted.push_back(model.logits(rest(s)));
+    for (const Context& context : test_devices()) {
+        INFO(context.info().str());
+        const std::shared_ptr<const language::ModelFile> file =
+            language::open_model(folder.write("tiny.gguf", model.writer().bytes()));
+        Session session(context, file, file->sizes(), {600, 16, {}, 3});
+        for (const std::size_t s : {2, 0, 1}) {
+            const std::vector<std::int32_t> own = rest(s);
+            const std::size_t count = 5 + 20 * s;
+            check_near(session.read(std::span(own).first(count), static_cast<int>(s)),
+                       wanted[s][count - 1]);
+        }
+        for (const std::vector<std::int64_t>& group :
+             std::vector<std::vector<std::int64_t>>{{0, 1, 2}, {2, 0}, {1}, {2, 1, 0}}) {
+            std::vector<Session::Next> next;
+            for (const std::int64_t s : group)
+                next.push_back({s, rest(static_cast<std::size_t>(
+                                       s))[static_cast<std::size_t>(session.past(s))]});
+            const std::vector<float> logits = session.read_next(next);
+            REQUIRE(logits.size() == 300 * group.size());
+            for (std::size_t i = 0; i < group.size(); ++i) {
+                const auto first = logits.begin() + static_cast<std::ptrdiff_t>(300 * i);
+                check_near({first, first + 300},
+                           wanted[static_cast<std::size_t>(group[i])]
+                                 [static_cast<std::size_t>(session.past(group[i]) - 1)]);
+            }
+        }
+        session.share(0, 2, 4);
+        CHECK(session.past(2) == 4);
+        check_near(session.read(std::span(tokens).subspan(4, 1), 2), expected[4]);
+        check_error(ErrorKind::invalid_argument, {"sequence 3", "3"}, [&] { session.past(3); });
+        const std::vector<Session::Next> twice{{1, 5}, {1, 6}};
+        check_error(ErrorKind::invalid_argument, {"sequence 1", "twice"},
+                    [&] { session.read_next(twice); });
+    }
+}
+
+TEST_CASE("Keys and values may be remembered in 16 bits", "[session]") {
+    const Folder folder;
+    const std::vector<std::int32_t> tokens = random_tokens(60, 300);
+    const TinyLlama model(TinySizes{});
+    const auto expected = model.logits(tokens);
+    for (const Context& context : test_devices()) {
+        INFO(context.info().str());
+        const std::shared_ptr<const language::ModelFile> file =
+            language::open_model(folder.write("tiny.gguf", model.writer().bytes()));
+        Session session(context, file, file->sizes(), {600, 16, {}, 1, true});
+        session.read(std::span(tokens).first(40));
+        check_near(session.read(std::span(tokens).subspan(40, 1)), expected[40], 3e-3);
+    }
 }
 
 TEST_CASE("What was read after a token that is forgotten does not matter", "[session]") {

@@ -139,6 +139,7 @@ TEST_CASE("types of parameters and names that a text declares are read from it")
     const char* const text = R"(
         #define VEC JOIN(float, 4)
         typedef JOIN(float, 4) vec;
+        typedef struct { vec a; } Pair;
         constant float table[2] = {1.0f, 2.0f};
         inline JOIN(float, 4) twice(vec v) { int inner = 0; { inner++; } return v + v; }
         int declared(int hidden);
@@ -146,7 +147,7 @@ TEST_CASE("types of parameters and names that a text declares are read from it")
             local int shared[4]; // barrier
         })";
     CHECK(declared_names(text) ==
-          std::vector<std::string>{"vec", "table", "twice", "declared", "run"});
+          std::vector<std::string>{"vec", "Pair", "table", "twice", "declared", "run"});
     const std::vector<KernelParameter> parameters = kernel_signature(text, "run");
     REQUIRE(parameters.size() == 3);
     CHECK(parameters[0].type == "global const float *");

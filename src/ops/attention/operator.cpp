@@ -7,6 +7,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "ops/attention/cache.hpp"
 #include "ops/attention/heads.hpp"
 #include "ops/attention/options.hpp"
 
@@ -155,6 +156,8 @@ void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(std::make_unique<attention::Operator>());
     operators.add(attention::make_forward());
     operators.add(attention::make_backward());
+    operators.add(attention::make_cache_update());
+    operators.add(attention::make_cached());
     attention::add_wgmma(engines);
     attention::add_matrix(engines);
     attention::add_wgmma_backward(engines);
@@ -162,6 +165,10 @@ void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     attention::add_online(engines);
     attention::add_host(engines);
     attention::add_host_backward(engines);
+    attention::add_cache_update(engines);
+    attention::add_cached_split(engines);
+    attention::add_cached_rows(engines);
+    attention::add_cached_host(engines);
 }
 
 }  // namespace dlprim

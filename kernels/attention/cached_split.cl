@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// attention.cached_split: attention of few queries over long caches on GPUs (Dao et al., "Flash-Decoding", 2023). The positions
+// of a head are divided among work-groups (cached.clh), whose results attention_cached_join combines, so that a single query
+// keeps all compute units busy. What bounds it is the reading of keys and values, once for all rows of a block:
+//
+//     work-item    feature 0..3   4..7   8..11   12..15      K_LANES work-items read a key, four features each, so that
+//     position 0        0           1      2       3         neighbours read neighbouring memory; K_SLOTS positions at once,
+//     position 1        4           5      6       7         four times for a tile. Values likewise by V_LANES and V_SLOTS.
+//
+// Products of a row and a key are partial sums of the work-items that have read the key. They go through local memory, where
+// other work-items add them up. Each slot of values has a maximum, a sum and a result of its own (online softmax) for the
+// positions that it has seen, and slots are combined at the end, in their order.
+//
+// Define   meaning               example
+// ITEMS    work-items            128
+//
+// Local memory: 4 * (max(TILE * ROWS * (K_LANES + 1), V_SLOTS * ROWS * (FEATURES + 2)) + TILE * ROWS) bytes.
+#define K_LANES ((DEPTH + 3) / 4)
+#define V_LANES ((FEATURES + 3) / 4)
+#define K_SLOTS (ITEMS / K_LANES)
+#define V_SLOTS (ITEMS / V_LANES)
+#define K_TURNS 4
+#define TILE (K_SLOTS * K_TURNS)
+#define V_TURNS ((TILE + V_SLOTS - 1) / V_SLOTS)
+#include "attention/cached.clh"
+
+#define K_STEP (K_LANES + 1)
+#define PRODUCTS_SIZE (TILE * ROWS * K_STEP)
+#define SLOTS_SIZE (V_SLOTS * ROWS * (FEATURES + 2))
+
+// Features [4 lane, 4 lane + 4) of a row of `features`, with zeros beyond the last.
+INLINE float4 load_features(global const A_T* row, int lane, int features) {
+    float x[4];
+    for (int i = 0; i < 4; ++i) x[i] = 4 * lane + i < features ? A_AT(row, 4 * lane + i) : 0.0f;
+    return vload4(0, x);
+}
+#if A_STORED == 1
+#define LOAD_4(p) vload_half4(0, p)
+#else
+#define LOAD_4(p) vload4(0, p)
+#endif
+INLINE float4 load_key(global const A_T* row, int lane) {
+#if DEPTH % 4 == 0
+    return LOAD_4(row + 4 * lane);
+#else
+    return load_features(row, lane, DEPTH);
+#endif
+}
+INLINE float4 load_value(global const A_T* row, int lane) {
+#if FEATURES % 4 == 0
+    return LOAD_4(row + 4 * lane);
+#else
+    return load_features(row, lane, FEATURES);
+#endif
+}
+
+// Adds up the partial products of rows and positions of the tile at `position`, and applies the soft cap and what is not seen.
+INLINE void add_products(const Block b, local const float* products, local float* scores, int position, int window,
+                         float softcap) {
+    for (int at = get_local_id(0); at < TILE * ROWS; at += ITEMS) {
+        const int r = at % ROWS, p = position + at / ROWS, own = position_of(b, r);
+        float s = 0;
+        for (int lane = 0; lane < K_LANES; ++lane) s += products[at * K_STEP + lane];
+        if (SOFTCAP) s = softcap * tanh(s / softcap);
+        scores[at] = p < b.end && p <= own && p >= first_seen(own, window) ? s : -INFINITY;
+    }
+}
+
+// Combines the slots' results for each row, and writes them.
+INLINE void write_rows(const Block b, local const float* slots, int length, int heads, global float* y, global float* made) {
+    for (int at = get_local_id(0); at < ROWS * FEATURES; at += ITEMS) {
+        const int r = at / FEATURES, e = at % FEATURES;
+        if (b.row0 + r >= b.rows) return;
+        float most = -INFINITY, sum = 0, weights = 0;
+        for (int s = 0; s < V_SLOTS; ++s) most = fmax(most, slots[(s * ROWS + r) * (FEATURES + 2)]);
+        const float base = base_of(most);
+        for (int s = 0; s < V_SLOTS; ++s) {
+            local const float* const of = slots + (s * ROWS + r) * (FEATURES + 2);
+            const float factor = exp2(of[0] - base);
+            weights = mad(factor, of[1], weights);
+            sum = mad(factor, of[2 + e], sum);
+        }
+        const long row = row_of(b, length, heads, r);
+#if PARTS > 1
+        global float* const to = made + (row * PARTS + b.part) * (FEATURES + 2);
+        to[2 + e] = sum;
+        if (e == 0) {
+            to[0] = most;
+            to[1] = weights;
+        }
+#else
+        y[row * FEATURES + e] = weights == 0 ? 0.0f : sum / weights;
+#endif
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_cached_split(
+    global const float* q, ulong q_offset, global const A_T* keys, ulong keys_offset, global const A_T* values,
+    ulong values_offset, global const int* places, ulong places_offset, global float* y, ulong y_offset, global float* made,
+    ulong made_offset, int length, int heads, int key_heads, int caches, int capacity, int window, int blocks, float scale,
+    float softcap) {
+    local float shared[PRODUCTS_SIZE > SLOTS_SIZE ? PRODUCTS_SIZE : SLOTS_SIZE], scores[TILE * ROWS];
+    const Block b = block_of(get_group_id(0), places + places_offset, length, heads, key_heads, caches, capacity, window, blocks);
+    keys += keys_offset + head_in_cache(b, key_heads, capacity, DEPTH);
+    values += values_offset + head_in_cache(b, key_heads, capacity, FEATURES);
+    const int id = get_local_id(0);
+    const int k_lane = id % K_LANES, k_slot = id / K_LANES, v_lane = id % V_LANES, v_slot = id / V_LANES;
+    float4 queries[ROWS], results[ROWS];
+    float most[ROWS], sums[ROWS];
+    for (int r = 0; r < ROWS; ++r) {
+        global const float* const row = q + q_offset + row_of(b, length, heads, r) * DEPTH;
+        float x[4];
+        for (int i = 0; i < 4; ++i) x[i] = 4 * k_lane + i < DEPTH ? row[4 * k_lane + i] * scale : 0.0f;
+        queries[r] = vload4(0, x);
+        results[r] = (float4)(0.0f);
+        most[r] = -INFINITY;
+        sums[r] = 0;
+    }
+    for (int position = b.begin; position < b.end; position += TILE) {
+        // Values are asked for together with the keys. What is beyond the end is the last position again.
+        float4 value[V_TURNS];
+        for (int t = 0; t < V_TURNS; ++t)
+            value[t] = load_value(values + (long)min(position + t * V_SLOTS + v_slot, b.end - 1) * FEATURES, v_lane);
+        if (k_slot < K_SLOTS)
+            for (int t = 0; t < K_TURNS; ++t) {
+                const int at = t * K_SLOTS + k_slot;
+                const float4 key = load_key(keys + (long)min(position + at, b.end - 1) * DEPTH, k_lane);
+                for (int r = 0; r < ROWS; ++r) shared[(at * ROWS + r) * K_STEP + k_lane] = dot(queries[r], key);
+            }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        add_products(b, shared, scores, position, window, softcap);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int r = 0; r < ROWS; ++r) {
+            float weights[V_TURNS], largest = most[r];
+            for (int t = 0; t < V_TURNS; ++t) {
+                const int at = t * V_SLOTS + v_slot;
+                weights[t] = v_slot < V_SLOTS && at < TILE ? scores[at * ROWS + r] : -INFINITY;
+                largest = fmax(largest, weights[t]);
+            }
+            const float base = base_of(largest), shrink = exp2(most[r] - base);
+            most[r] = largest;
+            sums[r] *= shrink;
+            results[r] *= shrink;
+            for (int t = 0; t < V_TURNS; ++t) {
+                const float weight = exp2(weights[t] - base);
+                sums[r] += weight;
+                results[r] = mad((float4)(weight), value[t], results[r]);
+            }
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);  // nobody reads products any more
+    if (v_slot < V_SLOTS)
+        for (int r = 0; r < ROWS; ++r) {
+            local float* const to = shared + (v_slot * ROWS + r) * (FEATURES + 2);
+            if (v_lane == 0) {
+                to[0] = most[r];
+                to[1] = sums[r];
+            }
+            float x[4];
+            vstore4(results[r], 0, x);
+            for (int i = 0; i < 4; ++i)
+                if (4 * v_lane + i < FEATURES) to[2 + 4 * v_lane + i] = x[i];
+        }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    write_rows(b, shared, length, heads, y + y_offset, made + made_offset);
+}
