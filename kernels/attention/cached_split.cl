@@ -54,6 +54,10 @@ INLINE float4 load_value(global const A_T* row, int lane) {
 #endif
 }
 
+INLINE float product(float4 a, float4 b) {
+    return mad(a.x, b.x, mad(a.y, b.y, mad(a.z, b.z, a.w * b.w)));
+}
+
 // Adds up the partial products of rows and positions of the tile at `position`, and applies the soft cap and what is not seen.
 INLINE void add_products(const Block b, local const float* products, local float* scores, int position, int window,
                          float softcap) {
@@ -125,7 +129,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_cached_
             for (int t = 0; t < K_TURNS; ++t) {
                 const int at = t * K_SLOTS + k_slot;
                 const float4 key = load_key(keys + (long)min(position + at, b.end - 1) * DEPTH, k_lane);
-                for (int r = 0; r < ROWS; ++r) shared[(at * ROWS + r) * K_STEP + k_lane] = dot(queries[r], key);
+                for (int r = 0; r < ROWS; ++r) shared[(at * ROWS + r) * K_STEP + k_lane] = product(queries[r], key);
             }
         barrier(CLK_LOCAL_MEM_FENCE);
         add_products(b, shared, scores, position, window, softcap);

@@ -33,48 +33,92 @@ bool is_packing(const Step& step) {
     return step.type == "Pack";
 }
 
+/// Whether it computes one result of an inference without temporary memory, in about the time of a
+/// launch, as products of a row with a matrix do.
+bool is_short(const Step& step, double launch_seconds) {
+    return step.engine != nullptr && step.problem && step.flops > 0 && !is_packing(step) &&
+           step.problem->phase == Phase::inference && step.problem->outputs.size() == 1 &&
+           step.operands.size() == step.problem->inputs.size() + 1 &&
+           step.bound_seconds < 10 * launch_seconds;
+}
+
+/// What is known of the plan beside its steps.
+struct Surroundings {
+    double launch_seconds;
+    std::span<const External> externals;
+
+    /// Whether the caller may bind other memory for every run, so that a table would be uploaded
+    /// each time. Parameters stay where they are.
+    bool moves(const Place& place) const {
+        return place.kind == Place::Kind::external &&
+               externals[static_cast<std::size_t>(place.index)].kind != External::Kind::parameter;
+    }
+};
+
 /// Whether the step may run at once with other ones that follow it in the plan, if they follow().
-/// It has one operand that it reads and another one to which it writes. Neither is bound by the
-/// caller, who may bind other memory for every run, so that the table would be uploaded each time.
-bool may_begin(const Step& step) {
-    if (!step.launch || step.operands.size() != 2 || step.operands[0] == step.operands[1])
-        return false;
+/// It is short, or it has one operand that it reads and another one to which it writes.
+bool may_begin(const Step& step, const Surroundings& around) {
+    if (!step.launch) return false;
     for (const Place& place : step.operands)
-        if (place.kind == Place::Kind::external) return false;
+        if (around.moves(place)) return false;
+    if (is_short(step, around.launch_seconds)) return true;
+    if (step.operands.size() != 2 || step.operands[0] == step.operands[1]) return false;
     // The memory of scratch may be that of another packing's result from the next step on.
     if (is_packing(step)) return step.operands[0].kind != Place::Kind::slab;
     return step.flops == 0;
 }
 
-/// Whether both write to the same bytes. This can be if nobody reads what one of them writes.
-bool overlap(const Step& a, const Step& b) {
-    for (const auto& [to, bytes] : a.written)
-        for (const auto& [other, other_bytes] : b.written)
+using Bytes = std::pair<Place, std::uint64_t>;
+
+/// What a short step reads. Others read what lasts, or the same value as the steps around them.
+std::vector<Bytes> read_by(const Step& step) {
+    std::vector<Bytes> read;
+    if (step.flops == 0 || is_packing(step)) return read;
+    for (std::size_t i = 0; i < step.problem->inputs.size(); ++i) {
+        const Operand& operand = step.problem->inputs[i];
+        read.emplace_back(step.operands[i],
+                          storage_bytes(operand.shape, operand.dtype, operand.layout));
+    }
+    return read;
+}
+
+bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
+    for (const auto& [to, bytes] : some)
+        for (const auto& [other, other_bytes] : others)
             if (to.kind == other.kind && to.index == other.index &&
                 to.offset < other.offset + other_bytes && other.offset < to.offset + bytes)
                 return true;
     return false;
 }
 
-/// Whether `step` does not depend on `first`, nor on steps between them that also follow it. All of
-/// them pack values that last, or all copy from the same value: this is not free before the last of
-/// them has run.
-bool follows(const Step& first, const Step& step) {
-    if (!may_begin(step) || step.type != first.type || step.part != first.part) return false;
+/// Whether one writes what the other one writes or reads. Both may write to the same bytes if
+/// nobody reads what one of them writes.
+bool depend(const Step& a, const Step& b) {
+    return overlap(a.written, b.written) || overlap(a.written, read_by(b)) ||
+           overlap(b.written, read_by(a));
+}
+
+/// Whether `step` may run at once with `first` if they do not depend() on each other. All of
+/// them pack values that last, or all read the same value first: this is not free before the last
+/// of them has run.
+bool follows(const Step& first, const Step& step, const Surroundings& around) {
+    if (!may_begin(step, around) || step.type != first.type || step.part != first.part)
+        return false;
     return is_packing(step) ||
            (step.operands[0] == first.operands[0] && step.engine == first.engine);
 }
 
 /// The end of the steps from `begin` on that may run in any order.
-std::size_t end_of_run(const std::vector<BuiltStep>& steps, std::size_t begin) {
+std::size_t end_of_run(const std::vector<BuiltStep>& steps, std::size_t begin,
+                       const Surroundings& around) {
     std::size_t end = begin + 1;
-    if (!may_begin(steps[begin].step)) return end;
+    if (!may_begin(steps[begin].step, around)) return end;
     const auto is_free = [&](const Step& step) {
         for (std::size_t i = begin; i < end; ++i)
-            if (overlap(steps[i].step, step)) return false;
+            if (depend(steps[i].step, step)) return false;
         return true;
     };
-    while (end < steps.size() && follows(steps[begin].step, steps[end].step) &&
+    while (end < steps.size() && follows(steps[begin].step, steps[end].step, around) &&
            is_free(steps[end].step))
         ++end;
     return end;
@@ -85,7 +129,7 @@ std::string join_key(const Step& step) {
     std::string key;
     for (const KernelCall& call : step.launch->calls()) {
         const std::optional<std::string> own = TableLaunch::key(call);
-        if (!own || !is_copy(call) || (!key.empty() && key != *own)) return {};
+        if (!own || !(step.flops > 0 || is_copy(call)) || (!key.empty() && key != *own)) return {};
         key = *own;
     }
     return key;
@@ -105,6 +149,7 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
         step.operands.insert(step.operands.end(), member->operands.begin(), member->operands.end());
         step.written.insert(step.written.end(), member->written.begin(), member->written.end());
         step.bytes += member->bytes;
+        step.flops += member->flops;
         step.bound_seconds += member->bound_seconds;
         if (is_packing(step)) continue;
         if (member != members[0]) step.fused.push_back(member->name);
@@ -157,10 +202,12 @@ bool gather_packings(const Graph& graph, Schedule& schedule, std::uint64_t most_
     return gathered;
 }
 
-void join_steps(ContextImpl& context, std::vector<BuiltStep>& steps) {
+void join_steps(ContextImpl& context, std::vector<BuiltStep>& steps,
+                std::span<const External> externals) {
     std::vector<BuiltStep> result;
+    const Surroundings around{context.traits().launch_us * 1e-6, externals};
     for (std::size_t begin = 0; begin < steps.size();) {
-        const std::size_t end = end_of_run(steps, begin);
+        const std::size_t end = end_of_run(steps, begin, around);
         if (end == begin + 1) {
             result.push_back(std::move(steps[begin++]));
             continue;

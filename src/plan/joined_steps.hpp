@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Steps that share a launch, on GPUs, where many small launches cost more than their work.
 //
-// Two kinds of steps that follow each other are joined if they are calls of one kernel:
+// Three kinds of steps that follow each other are joined if they are calls of one kernel:
 //  - Packings of weights. Weights that a solver changes are packed again in every step. Since
 //    parameters change only at the end of a step, all packings of one part can run together at its
 //    start. The schedule moves them there first (gather_packings).
 //  - Copies of parts of one value, such as the gradient of Concat.
+//  - Short products of one value, such as those of one token for queries, keys and values.
 // docs/engines/joined_launches.md has a picture.
 #pragma once
 
@@ -38,6 +39,7 @@ struct BuiltStep {
 };
 
 /// Joins steps wherever the order of the plan allows it.
-void join_steps(ContextImpl& context, std::vector<BuiltStep>& steps);
+void join_steps(ContextImpl& context, std::vector<BuiltStep>& steps,
+                std::span<const External> externals);
 
 }  // namespace dlprim

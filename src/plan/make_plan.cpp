@@ -97,7 +97,7 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
         if (is_new) its->second = noted.programs();
         (i < schedule.setup ? setup : run).push_back({std::move(step), its->second});
     }
-    if (joins_steps(device)) join_steps(device, run);
+    if (joins_steps(device)) join_steps(device, run, plan.externals);
     std::vector<PendingPrograms> programs;  // by step, of setup first
     for (const auto& [built, steps] : {std::pair(&setup, &plan.setup), {&run, &plan.steps}})
         for (BuiltStep& each : *built) {

@@ -302,6 +302,36 @@ TEST_CASE("the gradient of Concat is a launch for each kernel that it needs, wit
     }
 }
 
+TEST_CASE("short products of one value share a launch, with the same bits") {
+    std::string network = R"({"inputs": [{"name": "data", "shape": [2, 40]}],
+      "outputs": ["all"], "operators": [
+        {"name": "x", "type": "Softmax", "inputs": ["data"], "outputs": ["x"]},)";
+    for (const char* const name : {"q", "k", "v"})
+        network += cat(R"({"name": ")", name, R"(", "type": "InnerProduct", "inputs": ["x"],
+          "outputs": [")",
+                       name, R"("], "options": {"outputs": )", name[0] == 'q' ? 24 : 8, "}},");
+    network += R"({"name": "all", "type": "Concat", "inputs": ["q", "v", "k"], "outputs": ["all"],
+                   "options": {"dim": 1}}]})";
+    ON_EVERY_DEVICE(device) {
+        if (device.traits().host) continue;
+        NetOptions options;
+        options.engines = simple_engines();
+        const auto run = [&](const Context& context) {
+            Net net = make_net(context, network, options);
+            set_floats(net, "data", random_floats(2 * 40, 1));
+            net.forward();
+            std::vector<std::string> products;
+            for (const NodeReport& report : net.nodes())
+                if (report.type == "InnerProduct") products.push_back(report.name);
+            return std::pair(net.output("all").to_floats(), products);
+        };
+        const auto joined = run(gpu_from(device)), apart = run(with_steps_apart(device));
+        CHECK(joined.first == apart.first);
+        CHECK(joined.second == std::vector<std::string>{"q"});
+        CHECK(apart.second.size() == 3);
+    }
+}
+
 TEST_CASE("a launch of joined packings that does not build is replaced by one for each") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
