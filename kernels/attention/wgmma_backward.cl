@@ -149,35 +149,10 @@ INLINE void differentiate(const float* p, const float* dp, uint* ds, uint droppe
     }
 }
 
-// s[32] = the product of the own 64 rows and those of a tile over all columns.
-#define MULTIPLY(s, own, tile, columns)                                       \
-    {                                                                         \
-        UNIT_64_SET(s, STEP(own, 0), STEP(tile, 0));                          \
-        _Pragma("unroll") for (int d = 1; d < (columns) / 16; ++d)            \
-            UNIT_64_ADD(s, STEP(own, d), STEP(tile, d));                      \
-    }
 // Where tile `number` of the other side is in local memory.
 #define KEYS_OF(number) (own_at + OWN_BYTES + (number) % KEY_STAGES * KEYS_BYTES)
 #define VALUES_OF(number) (own_at + VALUES_AT + (number) % VALUE_STAGES * VALUES_BYTES)
 #define COLUMNS_OF(number) ((number) % VALUE_STAGES * 2 * INNER)
-#define MAKE_SCORES(number) MULTIPLY(s, own_keys, KEYS_OF(number), DEPTH)
-#define MAKE_DP(number) MULTIPLY(dp, own_values, VALUES_OF(number), FEATURES)
-// made[columns / 2] += registers of 64 rows and columns times the 64 rows of a tile of so many columns.
-#define ADD_ROWS(made, a, tile, columns)                                                                                   \
-    {                                                                                                                      \
-        _Pragma("unroll") for (int k = 0; k < INNER / 16; ++k) {                                                           \
-            VALUES(ADD, made, (a + 4 * k), (tile), k, (columns) < 64 ? (columns) : 64)                                     \
-            if ((columns) > 64) VALUES(ADD, (made + 32), (a + 4 * k), (tile) + PANEL, k, (columns)-64)                     \
-        }                                                                                                                  \
-    }
-#define ADD_KEYS(number) ADD_ROWS(made_keys, ds, KEYS_OF(number), KEY_COLUMNS)
-#if OF_KEYS
-#define ADD_VALUES(number) ADD_ROWS(made_values, weights, VALUES_OF(number), VALUE_COLUMNS)
-#else
-#define ADD_VALUES(number)
-#endif
-#define WAIT_SUMS(made, columns) _Pragma("unroll") for (int i = 0; i < (columns) / 2; i += 16) UNIT_WAIT_16((made + i))
-
 // A warp announces its part of the next tile of the other side, and waits for the others' parts of tile `number`. Then it starts the
 // copy of that which is AHEAD_OF_USE further.
 #define MEET(number)                                                                                             \
@@ -195,17 +170,6 @@ INLINE void differentiate(const float* p, const float* dp, uint* ds, uint droppe
                        inner_values, lse, delta, sizes.length, begin + (number)*INNER, id);                      \
         COPY_COMMIT                                                                                              \
     }
-#if OF_KEYS
-#define BASES_OF(number) (columns + COLUMNS_OF(number))
-#define DELTAS_OF(number) (columns + COLUMNS_OF(number) + INNER)
-#else
-#define BASES_OF(number) bases
-#define DELTAS_OF(number) deltas
-#endif
-#define WEIGH(number)                                                                                              \
-    weigh(p, s, weights, &dropped, sizes, mask, row, begin + (number)*INNER, BASES_OF(number), score_factor, dropout, \
-          head, lane);
-#define DIFFERENTIATE(number) differentiate(p, dp, ds, dropped, DELTAS_OF(number), dp_factor, lane);
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma_backward(
     global const uchar* q, ulong q_offset, global const uchar* k, ulong k_offset, global const uchar* v, ulong v_offset,
@@ -280,52 +244,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_wgmma_b
     const int tiles_there = max(end - begin + INNER - 1, 0) / INNER, own_tiles = max(own_end - begin + INNER - 1, 0) / INNER;
     int number = 0;  // of the tile of the other side
     for (; number < tiles_there && begin + number * INNER < own_begin; ++number) MEET(number)
-    if (number < own_tiles) {
-        float s[INNER / 2], p[INNER / 2], dp[INNER / 2];
-        uint weights[INNER / 4], ds[INNER / 4], dropped = 0;
-        MEET(number)
-        UNIT_BEGIN
-        MAKE_SCORES(number)
-        UNIT_COMMIT
-        MAKE_DP(number)
-        UNIT_COMMIT
-        UNIT_WAIT_BUT_32(1, s)
-        WEIGH(number)
-        UNIT_WAIT_32(dp)
-        for (; number + 1 < own_tiles; ++number) {
-            UNIT_BEGIN
-            ADD_VALUES(number)
-#if VALUE_STAGES == 5
-            MEET(number + 1)
-            DIFFERENTIATE(number)
-#else
-            UNIT_COMMIT
-            DIFFERENTIATE(number)
-            UNIT_WAIT_BUT(0)  // nothing reads these values any more
-            MEET(number + 1)
-#endif
-            UNIT_BEGIN
-            MAKE_SCORES(number + 1)
-            UNIT_COMMIT
-            ADD_KEYS(number)
-            MAKE_DP(number + 1)
-            UNIT_COMMIT
-            UNIT_WAIT_BUT_32(1, s)
-            WEIGH(number + 1)
-            UNIT_WAIT_32(dp)
-        }
-        UNIT_BEGIN
-        ADD_VALUES(number)
-        DIFFERENTIATE(number)
-        UNIT_BEGIN
-        ADD_KEYS(number)
-        UNIT_COMMIT
-        WAIT_SUMS(made_keys, KEY_COLUMNS)
-#if OF_KEYS
-        WAIT_SUMS(made_values, VALUE_COLUMNS)
-#endif
-        ++number;
-    }
+#include "attention/wgmma_gradients.clh"
     for (; number < tiles_there; ++number) MEET(number)
     COPY_WAIT_BUT(0)  // rows may see nothing at all
     put_keys(d_keys + d_keys_offset + head_start(sizes, head, d_keys_0, d_keys_1, d_keys_2), d_keys_row, made_keys, row, own_rows,
