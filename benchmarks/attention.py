@@ -8,8 +8,8 @@
 A size is batch, heads, positions, features. The two take turns, --rounds times; the table has medians in ms, the ratio of
 PyTorch's time to ours, and the engine that the planner chose. --errors compares one head's results, and PyTorch's, with
 attention in double: the root mean square of the difference over that of the result. That needs h5py and dlprim_run, which
-is looked for beside dlprim_benchmark. --training times forward and backward, of parameters q, k and v behind a mean squared
-error, whose own nodes count too.
+is looked for beside dlprim_benchmark. --training times forward and backward, of parameters q, k and v in the precision's type, in
+front of a mean squared error, whose own nodes do not count.
 """
 
 from __future__ import annotations
@@ -54,25 +54,31 @@ def network(shape: list[int], causal: bool, training: bool, precision: str) -> d
             "outputs": ["y"],
             "operators": [attention],
         }
+
+    def cast(source: str, to: str, dtype: str) -> dict[str, Any]:
+        return {"name": f"cast_{to}", "type": "Cast", "inputs": [source], "outputs": [to], "options": {"dtype": dtype}}
+
     parameters = [
-        {"name": f"of_{name}", "type": "Parameter", "inputs": [], "outputs": [name], "options": {"shape": shape}}
+        {"name": f"of_{name}", "type": "Parameter", "inputs": [], "outputs": [f"{name}0"], "options": {"shape": shape}}
         for name in names
     ]
-    loss = {"name": "loss", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}
+    casts = [cast(f"{name}0", name, TORCH_TYPES[precision]) for name in names]
+    loss = {"name": "loss", "type": "MSELoss", "inputs": ["y0", "target"], "outputs": ["loss"]}
     return {
         "inputs": [{"name": "target", "shape": shape}],
         "outputs": ["loss"],
-        "operators": [*parameters, attention, loss],
+        "operators": [*parameters, *casts, attention, cast("y", "y0", "float32"), loss],
     }
 
 
 def dlprim_ms(arguments: argparse.Namespace, net: pathlib.Path, batch: int, precision: str) -> tuple[float, str]:
-    """The time of a batch's launches, as CUDA's events take PyTorch's, and the engines of its nodes."""
+    """The time of the launches of attention's nodes, as CUDA's events take PyTorch's, and the engines of these nodes."""
     more = ["-t", "--precision", precision, *(["-b"] if arguments.training else [])]
     more += ["--engine", f"Attention={arguments.engine}"] if arguments.engine else []
     record = common.dlprim_result(arguments.command, arguments.device, net, batch, False, 20, 5, more)
-    engines = dict.fromkeys(node["engine"] for node in record.get("nodes", []))
-    return sum(node["ms"] for node in record["nodes"]), " ".join(filter(None, engines))
+    nodes = [node for node in record["nodes"] if node["name"].startswith("attention")]
+    engines = dict.fromkeys(node["engine"] for node in nodes)
+    return sum(node["ms"] for node in nodes), " ".join(filter(None, engines))
 
 
 def torch_ms(shape: list[int], causal: bool, precision: str, training: bool) -> float:
