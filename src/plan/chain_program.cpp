@@ -16,9 +16,8 @@ namespace dlprim {
 
 namespace {
 
-// Devices allow at least 1024 bytes of parameters. Steps are counted in eights, so that one buffer
-// more is seldom another program.
-constexpr std::size_t most_memories = 96, memories_step = 8;
+// Memories are counted in eights, so that one buffer more is seldom another program.
+constexpr std::size_t memories_step = 8;
 // How often a work-item polls before it gives up. With bound threads, 2 ms: by then an interrupted
 // thread runs again. With shared cores, 0.1 ms: the work-item that it waits for may be waiting for
 // its core.
@@ -29,7 +28,8 @@ std::size_t memories_of(std::span<const Step> steps) {
     for (const Step& step : steps)
         for (const Place& place : step.operands)
             if (place.kind != Place::Kind::none) memories.emplace(place.kind, place.index);
-    require(memories.size() <= most_memories, "a chain of ", memories.size(), " buffers");
+    require(memories.size() <= ChainProgram::most_memories, "a chain of ", memories.size(),
+            " buffers");
     const std::size_t steps_of_memories = (memories.size() + memories_step - 1) / memories_step;
     return std::max<std::size_t>(1, steps_of_memories) * memories_step;
 }

@@ -21,6 +21,8 @@ class ChainProgram {
   public:
     /// Calls by kernel_key(), one for each kernel.
     using Kernels = std::map<std::string, const KernelCall*>;
+    /// So many cl_mems can be parameters of a launch: devices allow at least 1024 bytes of them.
+    static constexpr std::size_t most_memories = 96;
 
     /// The program for these steps, whose calls can be functions (engine/kernel_function.hpp).
     /// Plans of a device whose chains have the same kernels share it. Under BuildsLater it is
