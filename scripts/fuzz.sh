@@ -3,7 +3,7 @@
 # Builds the fuzzing programs with clang, AddressSanitizer and UBSan, and runs them side by side. Fails on any finding.
 #   scripts/fuzz.sh [--minutes N] [NAME...]     e.g. --minutes 60, or --minutes 5 csv npy
 # NAME is the part of tests/fuzz/NAME_fuzz.cpp; without one: json config csv idx hdf5 npy image gguf safetensors
-# tokenizer. Default: 60 minutes.
+# tokenizer jinja. Default: 60 minutes.
 # Each may take 1 GiB. Corpora, logs and what was found stay in DLPRIM_FUZZ_DIR (/tmp/dlprim-fuzz), from where the next
 # run goes on. DLPRIM_FUZZ_PRIORITY=idle runs them when the machine has nothing else to do. DLPRIM_FUZZ_OPTIONS are more of
 # libFuzzer's options, e.g. -timeout=600 where the programs may be stopped for minutes.
@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#names[@]} -gt 0 ] || names=(json config csv idx hdf5 npy image gguf safetensors tokenizer)
+[ ${#names[@]} -gt 0 ] || names=(json config csv idx hdf5 npy image gguf safetensors tokenizer jinja)
 folder=${DLPRIM_FUZZ_DIR:-/tmp/dlprim-fuzz}
 priority=()
 [ "${DLPRIM_FUZZ_PRIORITY:-}" != idle ] || priority=(chrt --idle 0)

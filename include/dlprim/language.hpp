@@ -12,7 +12,8 @@
 // read. It holds the file open, from which weights are read again for other sizes of a step.
 //
 // Threads: one thread at a time, for all nets and models of a context together
-// (dlprim/context.hpp).
+// (dlprim/context.hpp). Besides the thread that makes a text, one other may call encode(),
+// encode_chat(), chat_prompt(), decode() and what tells facts of the file.
 //
 // Waiting: reading and generating wait for the device. The first step of each size plans and
 // compiles, which can take minutes where no cache has the kernels.

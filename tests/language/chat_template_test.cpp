@@ -51,11 +51,14 @@ TEST_CASE("Templates write what Python's jinja2 writes", "[chat_template]") {
     std::ifstream file(other != nullptr ? other : DLPRIM_GOLDEN_CHATS, std::ios::binary);
     const auto golden = nlohmann::ordered_json::parse(file);
     for (const auto& one : golden["cases"]) {
-        INFO(one["name"].get<std::string>());
+        // A template of a file by its name, a snippet as it is.
+        const auto name = one["template"].get<std::string>();
+        const std::string source = golden["templates"].value(name, name);
+        INFO(name << ", " << one["conversation"].get<std::string>());
         const auto& variables = golden["conversations"][one["conversation"].get<std::string>()];
         std::string text, error;
         try {
-            text = render(one["template"], variables.dump());
+            text = render(source, variables.dump());
         } catch (const Error& thrown) {
             error = thrown.what();
         }
