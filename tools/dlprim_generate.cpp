@@ -191,6 +191,12 @@ std::optional<std::string> read_turn(bool terminal) {
     return text;
 }
 
+/// The text in UTF-8: bytes of an answer that are no characters are replaced.
+std::string whole_characters(const std::string& text) {
+    using nlohmann::json;
+    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
 /// Turns are lines of standard input. What was said before stays remembered, so that a turn reads
 /// only what is new.
 void chat(LanguageModel& model, Options& options) {
@@ -210,7 +216,7 @@ void chat(LanguageModel& model, Options& options) {
             print_json(model, result);
         else
             std::puts("");
-        messages.push_back({"assistant", result.text});
+        messages.push_back({"assistant", whole_characters(result.text)});
         if (std::ferror(stdout) != 0) return;
         if (result.end == GenerateResult::End::context)
             throw Error(ErrorKind::invalid_argument,

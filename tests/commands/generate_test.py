@@ -4,77 +4,11 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 import time
 
-import numpy as np
 from commands import DEVICES, TOOLS, CommandTest, call, main
-
-SIZES = {"block_count": 2, "embedding_length": 32, "feed_forward_length": 48, "context_length": 4096,
-         "attention.head_count": 4, "attention.head_count_kv": 2}
-
-
-def text(value):
-    return struct.pack("<Q", len(value.encode())) + value.encode()
-
-
-def value(item):
-    """The type's code and the bytes of a value of the metadata."""
-    if isinstance(item, str):
-        return 8, text(item)
-    if isinstance(item, float):
-        return 6, struct.pack("<f", item)
-    if isinstance(item, int):
-        return 4, struct.pack("<I", item)
-    items = [value(one) for one in item]
-    return 9, struct.pack("<IQ", items[0][0] if items else 8, len(items)) + b"".join(data for _, data in items)
-
-
-def gguf(keys, tensors):
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
-    for name, item in keys.items():
-        kind, data = value(item)
-        head += text(name) + struct.pack("<I", kind) + data
-    body = b""
-    for name, array in tensors.items():
-        head += text(name) + struct.pack(f"<I{array.ndim}QIQ", array.ndim, *reversed(array.shape), 0, len(body))
-        body += array.astype("<f4").tobytes()
-        body += bytes(-len(body) % 32)
-    return head + bytes(-len(head) % 32) + body
-
-
-def byte_names():
-    """GPT-2's names of the 256 bytes."""
-    names, following = [], 256
-    for byte in range(256):
-        printable = 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174
-        names.append(chr(byte if printable else following))
-        following += not printable
-    return names
-
-
-def model(keys=None, without=()):
-    random = np.random.default_rng(5)
-    width, hidden = SIZES["embedding_length"], SIZES["feed_forward_length"]
-    tokens = byte_names() + ["<|end|>", "he"]
-    shapes = {"token_embd": (len(tokens), width), "output_norm": (width,)}
-    for i in range(SIZES["block_count"]):
-        shapes |= {f"blk.{i}.{name}": shape for name, shape in {
-            "attn_norm": (width,), "attn_q": (width, width), "attn_k": (width // 2, width),
-            "attn_v": (width // 2, width), "attn_output": (width, width), "ffn_norm": (width,),
-            "ffn_gate": (hidden, width), "ffn_up": (hidden, width), "ffn_down": (width, hidden)}.items()}
-    tensors = {f"{name}.weight": random.normal(0, 1, shape) if len(shape) > 1 else np.ones(shape)
-               for name, shape in shapes.items() if name not in without}
-    everything = {"general.architecture": "llama"} | {f"llama.{name}": size for name, size in SIZES.items()} | {
-        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": tokens,
-        "tokenizer.ggml.token_type": [1] * 256 + [3, 1], "tokenizer.ggml.merges": ["h e"],
-        "tokenizer.ggml.eos_token_id": 256} | (keys or {})
-    return gguf(everything, tensors)
-
-
-TEMPLATE = ("{% for m in messages %}[{{ m.role }}]{{ m.content }}<|end|>{% endfor %}"
-            "{% if add_generation_prompt %}[assistant]{% endif %}")
+from tiny_language_model import TEMPLATE, byte_names, model
 
 
 class Generate(CommandTest):
