@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// dlprim_convert: writes an ONNX model, or a program of torch.export, as a network in JSON and its
-// weights in HDF5. The latter is a graph in front of PyTorch's decompositions, so that Python and
-// the package dlprim_torch make the network of it.
+// dlprim_convert: writes an ONNX model, a program of torch.export or a language model as a network
+// in JSON and its weights in HDF5, or a language model as GGUF. A program of torch.export is a
+// graph in front of PyTorch's decompositions, so that Python and the package dlprim_torch make the
+// network of it.
 #include "common.hpp"
+
+#include <dlprim/language_convert.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 using namespace dlprim;
 
@@ -35,35 +39,78 @@ namespace {
                                             std::strerror(errno));
 }
 
+struct Options {
+    std::string model, net, weights;
+    bool half = false;
+    NetOptions how;
+    LanguageStep step;
+};
+
+[[noreturn]] void wrong(const std::string& sentence) {
+    throw Error(ErrorKind::invalid_argument, sentence);
+}
+
+/// A model in a GGUF file or a folder.
+void convert_language(const Options& options) {
+    if (options.how.batch > 0 || !options.how.input_shapes.empty())
+        wrong(
+            "-B and --shape are for ONNX models; --tokens and --remembered are for language "
+            "models");
+    if (options.weights.empty()) return convert_to_gguf(options.model, options.net, options.half);
+    if (options.half)
+        wrong("--half is for GGUF files; the precision of a network is chosen when it runs");
+    convert_language_model(options.model, options.net, options.weights, options.step);
+}
+
+void convert(const Options& options) {
+    const std::string& model = options.model;
+    const bool language = model.ends_with(".gguf") || std::filesystem::is_directory(model);
+    const bool gguf = options.net.ends_with(".gguf");
+    if (gguf && !language)
+        wrong("only a language model, a GGUF file or a folder, can be written as '" + options.net +
+              "'");
+    if (gguf != options.weights.empty())
+        wrong(gguf ? "a GGUF file has the weights: give no WEIGHTS"
+                   : "WEIGHTS, where the weights go, is missing");
+    if (options.net == options.weights)
+        wrong("NET and WEIGHTS name the same file '" + options.net + "'");
+    if (language) return convert_language(options);
+    if (model.ends_with(".pt2")) {
+        if (options.how.batch > 0 || !options.how.input_shapes.empty())
+            wrong(
+                "-B and --shape are for ONNX models; a program of torch.export leaves open what it "
+                "was exported with");
+        convert_by_python(model, options.net, options.weights);
+    }
+    ONNXModel(model).convert(options.net, options.weights, options.how);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string model, net, weights;
-    NetOptions how;
+    Options options;
     CLI::App app(
-        "Writes an ONNX model, or a program of torch.export, as a network in JSON and its weights "
-        "in "
-        "HDF5.",
+        "Writes an ONNX model, a program of torch.export or a language model as a network in JSON "
+        "and its weights in HDF5, or a language model as GGUF.",
         "dlprim_convert");
-    app.add_option("MODEL", model,
-                   "model: ONNX, or .pt2 of torch.export, for which Python is asked")
+    app.add_option(
+           "MODEL", options.model,
+           "model: ONNX; .pt2 of torch.export, for which Python is asked; .gguf; or a folder "
+           "of Hugging Face's")
         ->required();
-    app.add_option("NET", net, "where the network goes, JSON")->required();
-    app.add_option("WEIGHTS", weights, "where the weights go, HDF5")->required();
-    app.add_option("-B", how.batch, "batch size, where the model leaves it open")
+    app.add_option("NET", options.net, "where the network goes, JSON, or a language model, .gguf")
+        ->required();
+    app.add_option("WEIGHTS", options.weights, "where the weights go, HDF5");
+    app.add_flag("--half", options.half, "of GGUF: weights as F16");
+    const auto tokens = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
+    app.add_option("--tokens", options.step.tokens,
+                   "of a language model's network: how many tokens it reads at a time (1)")
+        ->check(tokens);
+    app.add_option("--remembered", options.step.remembered,
+                   "of a language model's network: how many tokens can be remembered (256)")
+        ->check(tokens);
+    app.add_option("-B", options.how.batch, "batch size, where the model leaves it open")
         ->check(CLI::Range(1, 1 << 20));
-    tools::add_shape_option(app, how.input_shapes);
-    return tools::run_command(app, argc, argv, [&] {
-        if (net == weights)
-            throw Error(ErrorKind::invalid_argument,
-                        "NET and WEIGHTS name the same file '" + net + "'");
-        if (model.ends_with(".pt2")) {
-            if (how.batch > 0 || !how.input_shapes.empty())
-                throw Error(ErrorKind::invalid_argument,
-                            "-B and --shape are for ONNX models; a program of torch.export leaves "
-                            "open what it was exported with");
-            convert_by_python(model, net, weights);
-        }
-        ONNXModel(model).convert(net, weights, how);
-    });
+    tools::add_shape_option(app, options.how.input_shapes);
+    return tools::run_command(app, argc, argv, [&] { convert(options); });
 }

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/language_convert.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 

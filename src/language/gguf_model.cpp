@@ -70,8 +70,10 @@ class GgufModel : public ModelFile {
             fail(ErrorKind::format, "'", path(), "' says that ", key(name), " is ", value);
         return value;
     }
-    /// Of scores or logits; 0 if there is none.
-    double cap(const std::string& name) const { return file_.has(key(name)) ? number(name, 0) : 0; }
+    /// 0 if there is none.
+    double positive(const std::string& name) const {
+        return file_.has(key(name)) ? number(name, 0) : 0;
+    }
     void set_rotary(ModelSizes& sizes) const;
     void add_tensors(const GgufFile& file);
     void open_parts();
@@ -120,6 +122,7 @@ void GgufModel::open_parts() {
 void GgufModel::set_rotary(ModelSizes& sizes) const {
     sizes.rotary = size("rope.dimension_count", sizes.head_size);
     sizes.rotary_base = number("rope.freq_base", 10000);
+    sizes.windowed_rotary_base = positive("rope.freq_base_swa");
     const auto scaling = file_.value_or<std::string>(key("rope.scaling.type"), "none");
     if (scaling == "linear")
         sizes.rotary_scale = number("rope.scaling.factor", 1);
@@ -152,8 +155,9 @@ ModelSizes GgufModel::sizes() const {
         fail(ErrorKind::format, "'", path(), "' has no table of embeddings 'token_embd.weight'");
     sizes.vocabulary = (*table)[0];
     set_rotary(sizes);
-    sizes.attention_cap = cap("attn_logit_softcapping");
-    sizes.logit_cap = cap("final_logit_softcapping");
+    sizes.attention_scale = positive("attention.scale");
+    sizes.attention_cap = positive("attn_logit_softcapping");
+    sizes.logit_cap = positive("final_logit_softcapping");
     const Attrs& own = find_architecture(architecture()).models.at(architecture());
     complete_sizes(sizes, size("attention.sliding_window", 0), own, path());
     return sizes;

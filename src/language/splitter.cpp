@@ -60,6 +60,14 @@ const Kind& find_kind(const std::string& name) {
 
 }  // namespace
 
+std::string name_of_splitter(const std::vector<std::string>& patterns, bool whole_pieces) {
+    for (const Kind& kind : kinds())
+        if (kind.patterns == patterns && kind.whole_pieces == whole_pieces)
+            return std::string(kind.names[0]);
+    fail(ErrorKind::unsupported,
+         "the way in which this model's tokenizer splits text has no name in GGUF files");
+}
+
 std::string_view gpt2_pattern() {
     return gpt2;
 }
@@ -89,7 +97,7 @@ std::unique_ptr<URegularExpression, Closer> compile(std::string_view pattern) {
     std::unique_ptr<URegularExpression, Closer> made(
         uregex_openUText(text.get(), 0, nullptr, &status));
     // A model's file may have any expression. The limit is in steps of some thousand states.
-    constexpr std::int32_t most_steps = 20000;
+    constexpr std::int32_t most_steps = 2000;
     uregex_setTimeLimit(made.get(), most_steps, &status);
     check(status, "compile the tokenizer's regular expression");
     return made;

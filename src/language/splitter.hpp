@@ -35,6 +35,10 @@ class Splitter {
     std::unique_ptr<Impl> impl_;
 };
 
+/// The name that Splitter's first constructor has for expressions. Throws Error(unsupported) if
+/// there is none.
+std::string name_of_splitter(const std::vector<std::string>& patterns, bool whole_pieces);
+
 /// The expression of GPT-2.
 std::string_view gpt2_pattern();
 

@@ -4,10 +4,15 @@
 #include "language/session.hpp"
 #include "safetensors_writer.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/folder.hpp"
+
+#include <dlprim/language.hpp>
+#include <dlprim/language_convert.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -41,10 +46,10 @@ void write_tensors(const Folder& folder, const std::string& name, const nlohmann
 }
 
 /// The logits after each of `ends` tokens, read in the pieces between.
-std::vector<std::vector<float>> read(const Folder& folder, const std::vector<std::int32_t>& tokens,
+std::vector<std::vector<float>> read(const std::string& path,
+                                     const std::vector<std::int32_t>& tokens,
                                      const std::vector<std::size_t>& ends) {
-    const std::shared_ptr<const language::ModelFile> file =
-        language::open_model(folder.path().string());
+    const std::shared_ptr<const language::ModelFile> file = language::open_model(path);
     Session session(Context("cpu"), file, file->sizes(), {60, 16, {}});
     std::vector<std::vector<float>> logits;
     std::size_t at = 0;
@@ -66,7 +71,7 @@ TEST_CASE("Logits are those of Hugging Face's transformers", "[hugging_face]") {
         const Folder folder;
         folder.write("config.json", model["config"].dump());
         write_tensors(folder, "model.safetensors", model["tensors"], 0, 1000);
-        const auto logits = read(folder, tokens, ends);
+        const auto logits = read(folder.path().string(), tokens, ends);
         for (std::size_t i = 0; i < ends.size(); ++i) {
             const auto want = model["logits"][i].get<std::vector<double>>();
             REQUIRE(logits[i].size() == want.size());
@@ -96,5 +101,57 @@ TEST_CASE("A model in several files is the same as in one", "[hugging_face]") {
     write_tensors(several, "a.safetensors", model["tensors"], 0, 9);
     write_tensors(several, "b.safetensors", model["tensors"], 9, 1000);
     several.write("model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
-    CHECK(read(one, tokens, {20}) == read(several, tokens, {20}));
+    CHECK(read(one.path().string(), tokens, {20}) == read(several.path().string(), tokens, {20}));
+}
+
+#if DLPRIM_WITH_ICU
+
+TEST_CASE("A folder becomes a GGUF file with the same logits and tokens", "[hugging_face]") {
+    const nlohmann::json all = golden_models();
+    const auto tokens = all["tokens"].get<std::vector<std::int32_t>>();
+    // One token for each of the printable characters of ASCII but a few.
+    nlohmann::json vocabulary;
+    for (int i = 0; i < 90; ++i) vocabulary[std::string(1, static_cast<char>(33 + i))] = i;
+    const nlohmann::json tokenizer{
+        {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}},
+        {"pre_tokenizer",
+         {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}}};
+    for (const auto& [name, model] : all["models"].items()) {
+        INFO(name);
+        const Folder folder;
+        folder.write("config.json", model["config"].dump());
+        folder.write("tokenizer.json", tokenizer.dump());
+        write_tensors(folder, "model.safetensors", model["tensors"], 0, 1000);
+        const std::string gguf = folder.file("model.gguf");
+        if (name == "llama_tied") {
+            convert_to_gguf(folder.path().string(), gguf, true);
+            CHECK(std::filesystem::file_size(gguf) <
+                  std::filesystem::file_size(folder.file("model.safetensors")) * 3 / 4);
+            continue;
+        }
+        convert_to_gguf(folder.path().string(), gguf);
+        CHECK(read(gguf, tokens, {20}) == read(folder.path().string(), tokens, {20}));
+        const LanguageModel from(Context("cpu"), folder.path().string()), to(Context("cpu"), gguf);
+        CHECK(from.encode("hello") == to.encode("hello"));
+        CHECK(to.architecture() == from.architecture());
+    }
+}
+
+#endif
+
+TEST_CASE("A folder becomes a network and its weights", "[hugging_face]") {
+    const nlohmann::json all = golden_models();
+    const Folder folder;
+    folder.write("config.json", all["models"]["gemma3"]["config"].dump());
+    write_tensors(folder, "model.safetensors", all["models"]["gemma3"]["tensors"], 0, 1000);
+    const std::string net = folder.file("net.json"), weights = folder.file("w.h5");
+    convert_language_model(folder.path().string(), net, weights, {4, 32});
+    NetOptions how;
+    how.mode = Mode::inference;
+    Net made = Net::from_json_file(Context("cpu"), net, how);
+    made.load_weights(weights);
+    CHECK(made.input("tokens").shape() == Shape{4});
+    check_error(ErrorKind::invalid_argument, {"300", "context of 256"}, [&] {
+        convert_language_model(folder.path().string(), net, weights, {1, 300});
+    });
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// Language models written as networks and as GGUF files.
+#include <dlprim/language_convert.hpp>
+
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "formats/gguf/writer.hpp"
+#include "formats/hdf5_file.hpp"
+#include "formats/json_net.hpp"
+#include "language/architecture.hpp"
+#include "language/model_file.hpp"
+#include "language/network.hpp"
+#include "language/splitter.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace dlprim {
+
+namespace language {
+
+namespace {
+
+constexpr const char* factors_tensor = "rope_freqs.weight";
+
+/// The weights of a network that its file has, each once.
+std::set<std::string> weights_of(const NetDescription& net) {
+    std::set<std::string> names;
+    for (const auto& op : net.operators)
+        for (const std::string& name : op.params)
+            if (name != cosines && name != sines) names.insert(name);
+    return names;
+}
+
+void add_sizes(const ModelSizes& sizes, const std::string& name,
+               std::map<std::string, GgufValue>& metadata) {
+    const auto set = [&](const char* key, GgufValue value) {
+        metadata[cat(name, ".", key)] = value;
+    };
+    const auto set_positive = [&](const char* key, double value) {
+        if (value > 0) set(key, value);
+    };
+    set("block_count", sizes.layers);
+    set("embedding_length", sizes.width);
+    set("feed_forward_length", sizes.hidden);
+    set("context_length", sizes.context);
+    set("vocab_size", sizes.vocabulary);
+    set("attention.head_count", sizes.heads);
+    set("attention.head_count_kv", sizes.key_heads);
+    set("attention.key_length", sizes.head_size);
+    set("attention.value_length", sizes.head_size);
+    set("attention.layer_norm_rms_epsilon", sizes.epsilon);
+    set("attention.layer_norm_epsilon", sizes.epsilon);
+    set("attention.scale", sizes.attention_scale);
+    set_positive("attn_logit_softcapping", sizes.attention_cap);
+    set_positive("final_logit_softcapping", sizes.logit_cap);
+    const std::int64_t window = *std::max_element(sizes.windows.begin(), sizes.windows.end());
+    if (window > 0) set("attention.sliding_window", window);
+    if (sizes.rotary == 0) return;
+    set("rope.dimension_count", sizes.rotary);
+    set("rope.freq_base", sizes.rotary_base);
+    set_positive("rope.freq_base_swa", sizes.windowed_rotary_base);
+    if (sizes.rotary_scale != 1) {
+        set("rope.scaling.type", std::string("linear"));
+        set("rope.scaling.factor", sizes.rotary_scale);
+    }
+}
+
+/// Scores by which tokens merge in the order of a table of merges.
+std::vector<double> scores_of(const TokenizerTables& tables) {
+    if (!tables.scores.empty()) return tables.scores;
+    std::map<std::string, double> ranks;
+    for (const std::string& merge : tables.merges) {
+        std::string both = merge;
+        both.erase(std::min(both.find(' ', 1), both.size() - 1), 1);
+        ranks.emplace(std::move(both), -static_cast<double>(ranks.size()) - 1);
+    }
+    std::vector<double> scores;
+    for (const std::string& token : tables.tokens) {
+        const auto found = ranks.find(token);
+        scores.push_back(found == ranks.end() ? 0 : found->second);
+    }
+    return scores;
+}
+
+void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValue>& metadata) {
+    const auto set = [&](const char* key, GgufValue value) {
+        metadata[cat("tokenizer.ggml.", key)] = std::move(value);
+    };
+    set("model", tables.model);
+    set("tokens", tables.tokens);
+    if (!tables.kinds.empty()) set("token_type", tables.kinds);
+    if (tables.model == "gpt2") {
+        set("pre", tables.patterns.empty()
+                       ? tables.splitter
+                       : name_of_splitter(tables.patterns, tables.whole_pieces));
+        set("merges", tables.merges);
+    } else {
+        set("scores", scores_of(tables));
+        set("add_space_prefix", tables.space != TokenizerTables::Space::none);
+    }
+    if (tables.begin) set("bos_token_id", *tables.begin);
+    if (!tables.ends.empty()) set("eos_token_id", tables.ends[0]);
+    if (tables.ends.size() > 1) set("eot_token_id", tables.ends[1]);
+    set("add_bos_token", tables.add_begin);
+}
+
+}  // namespace
+
+}  // namespace language
+
+void convert_language_model(const std::string& model, const std::string& net_path,
+                            const std::string& weights_path, const LanguageStep& step) {
+    using namespace language;
+    const std::unique_ptr<const ModelFile> file = open_model(model);
+    const ModelSizes sizes = file->sizes();
+    require(step.tokens >= 1 && step.remembered >= 1 &&
+                std::max(step.tokens, step.remembered) <= sizes.context,
+            "a step of ", step.tokens, " tokens after ", step.remembered,
+            " was asked for; the model has a context of ", sizes.context);
+    const std::int64_t positions = step.tokens + step.remembered;
+    const NetDescription net = make_network(find_architecture(file->architecture()), *file, sizes,
+                                            {step.tokens, step.remembered, positions});
+    Hdf5Writer weights(weights_path);
+    std::vector<float> values;
+    for (const std::string& name : weights_of(net)) {
+        const Shape shape = file->shape(name).value();
+        values.resize(static_cast<std::size_t>(shape.numel()));
+        file->read(name, values.data());
+        weights.write(name, shape, DType::f32, values.data());
+    }
+    if (sizes.rotary > 0) {
+        const Shape shape{(sizes.windowed_rotary_base > 0 ? 2 : 1) * positions, sizes.rotary / 2};
+        values.resize(static_cast<std::size_t>(shape.numel()));
+        for (const std::string_view table : {cosines, sines}) {
+            fill_rotary_table(sizes, table == sines, shape[0], values.data());
+            weights.write(std::string(table), shape, DType::f32, values.data());
+        }
+    }
+    write_file_atomically(net_path, write_net_json(net));
+    weights.commit();
+}
+
+void convert_to_gguf(const std::string& model, const std::string& path, bool half) {
+    using namespace language;
+    const std::unique_ptr<const ModelFile> file = open_model(model);
+    const ModelSizes sizes = file->sizes();
+    const std::string name = file->architecture();
+    const Architecture& architecture = find_architecture(name);
+    GgufContents contents;
+    contents.metadata["general.architecture"] = name;
+    contents.metadata["general.file_type"] = std::int64_t{half};
+    add_sizes(sizes, name, contents.metadata);
+    ModelSizes back = sizes;  // GGUF has one window, and the description says which layers have it
+    back.windows.clear();
+    complete_sizes(back, *std::max_element(sizes.windows.begin(), sizes.windows.end()),
+                   architecture.models.at(name), model);
+    if (back.windows != sizes.windows)
+        fail(ErrorKind::unsupported, "'", model, "' has windows of attention in other layers than ",
+             "GGUF files of the architecture ", name);
+    add_tokenizer(file->tokenizer(), contents.metadata);
+    if (const auto chat = file->chat_template())
+        contents.metadata["tokenizer.chat_template"] = *chat;
+    for (const std::string& weight :
+         weights_of(make_network(architecture, *file, sizes, {1, 1, 2}))) {
+        const Shape shape = file->shape(weight).value();
+        contents.tensors.push_back({weight, shape, half && shape.rank() > 1});
+    }
+    const std::vector<float>& turned = sizes.rotary_factors;
+    if (!turned.empty())
+        contents.tensors.push_back({factors_tensor, Shape{std::ssize(turned)}, false});
+    contents.read = [&](const GgufContents::Tensor& tensor, float* values) {
+        if (tensor.name == factors_tensor)
+            std::copy(turned.begin(), turned.end(), values);
+        else
+            file->read(tensor.name, values);
+    };
+    write_gguf(path, contents);
+}
+
+}  // namespace dlprim
