@@ -77,7 +77,7 @@ Session::Session(const Context& context, std::shared_ptr<const ModelFile> file,
     past_.assign(static_cast<std::size_t>(options.sequences), 0);
     capacity_ = std::min(least_capacity, most_);
     const auto describe = [this](const NetOptions& now) {
-        StepSizes step{1, 1, sequences(), capacity_, most_, cached_};
+        StepSizes step{1, 1, sequences(), capacity_, most_ + piece_, cached_};
         if (const auto places = now.input_shapes.find("places"); places != now.input_shapes.end()) {
             step.batch = places->second[0];
             step.count = now.input_shapes.at("tokens")[0] / step.batch;
