@@ -45,6 +45,11 @@ macro(dlprim_require_packages)
     find_package(PNG QUIET)
     find_package(JPEG QUIET)
     find_package(ICU QUIET COMPONENTS i18n uc)
+    # Its package for pkg-config alone says which of its parts the library was built with, which the header must know.
+    find_package(PkgConfig QUIET)
+    if(PkgConfig_FOUND)
+        pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+    endif()
     # Headers alone: Debian 12 has no static library of Highway, and no CMake package. -DDLPRIM_HIGHWAY_DIR=OFF leaves it out.
     find_path(DLPRIM_HIGHWAY_DIR hwy/highway.h DOC "Folder that holds hwy/highway.h, of Highway 1.0.3 or later")
     dlprim_show_optional()
@@ -75,6 +80,7 @@ endfunction()
 function(dlprim_show_optional)
     dlprim_report_parts("Optional parts of this build:" "dlprim_has_onnx|ONNX models|libprotobuf-dev, protobuf-compiler and libonnx-dev"
         "PNG_FOUND|PNG pictures|libpng-dev" "JPEG_FOUND|JPEG pictures|libjpeg-dev"
-        "ICU_FOUND|tokenizers of language models|libicu-dev" "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev"
+        "ICU_FOUND|tokenizers of language models|libicu-dev" "HTTPLIB_FOUND|the command dlprim_serve|libcpp-httplib-dev"
+        "ZLIB_FOUND|compressed IDX and .npz files|zlib1g-dev"
         "DLPRIM_HIGHWAY_DIR|vector code for the CPU|libhwy-dev")
 endfunction()

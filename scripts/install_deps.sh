@@ -3,7 +3,7 @@
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
 #   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation]   (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, ICU,
-#            protobuf and ONNX's schema, Highway; Open MPI, MPICH and Gloo
+#            protobuf and ONNX's schema, Highway, cpp-httplib; Open MPI, MPICH and Gloo
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
 #            locales, Chromium (opens reports), the Fashion-MNIST images
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
@@ -40,6 +40,7 @@ build_packages() {
     want protobuf-compiler
     want libonnx-dev
     want libhwy-dev
+    want libcpp-httplib-dev
     # Processes of a run exchange data by these; the build does without any of them. Both of MPI may be installed: plugins are
     # built by the pkg-config files of each, whatever Debian's alternatives for mpicc and mpirun say.
     want libopenmpi-dev

@@ -44,7 +44,7 @@ def main():
         folder = pathlib.Path(temporary) / "build"
         for options, lacks in CASES.items():
             said = table(configure(cmake, compiler, folder, *options))
-            assert len(said) == 6, said
+            assert len(said) == 7, said
             left_out = {what for what, says in said.items() if says != "yes"}
             assert left_out == set(lacks), f"{options} leave out {sorted(left_out)}"
             for what, package in lacks.items():

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_serve: answers of OpenAI's API by a tiny model, what a key and names of hosts do, limits, and clients that come,
+go and send broken requests."""
+import http.client
+import json
+import random
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+from commands import SECONDS, TOOLS, CommandTest, main
+from tiny_language_model import TEMPLATE, model
+
+CLIENTS = 200
+
+
+class Served:
+    """A server in a process of its own; `port` is where it listens."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([TOOLS / "dlprim_serve", *map(str, arguments), "-d", "cpu", "--port", "0"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.line = self.process.stdout.readline().decode()
+        match = re.search(r"http://127\.0\.0\.1:(\d+)$", self.line.strip())
+        assert match, self.line + self.process.stderr.read().decode()
+        self.port = int(match.group(1))
+
+    def end(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        _, errors = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, errors.decode()
+
+    def request(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        try:
+            data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
+            usual = {"Content-Type": "application/json"} if data is not None else {}
+            connection.request(method, path, data, usual | (headers or {}))
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def post(self, path, body, **headers):
+        status, text = self.request("POST", path, body, headers)
+        return status, json.loads(text)
+
+    def stream(self, path, body):
+        status, text = self.request("POST", path, body | {"stream": True})
+        assert status == 200, text
+        events = [line.removeprefix("data: ") for line in text.split("\n\n") if line]
+        assert events[-1] == "[DONE]", events
+        return [json.loads(event) for event in events[:-1]]
+
+
+class Serve(CommandTest):
+    def setUp(self):
+        super().setUp()
+        if not (TOOLS / "dlprim_serve").exists():
+            self.skipTest("built without cpp-httplib")
+        self.model = self.write("tiny.gguf", model({"tokenizer.chat_template": TEMPLATE}))
+
+    def serve(self, *arguments):
+        served = Served(self.model, *arguments)
+        self.addCleanup(served.process.stdout.close)
+        self.addCleanup(served.process.stderr.close)
+        self.addCleanup(served.process.wait)
+        self.addCleanup(served.process.kill)
+        return served
+
+    def test_answers(self):
+        served = self.serve()
+        self.assertEqual(served.request("GET", "/health"), (200, '{"status":"ok"}'))
+        models = json.loads(served.request("GET", "/v1/models")[1])
+        self.assertEqual([one["id"] for one in models["data"]], ["tiny"])
+
+        greedy = {"prompt": "abc", "max_tokens": 8, "temperature": 0}
+        status, answer = served.post("/v1/completions", greedy)
+        self.assertEqual(status, 200, answer)
+        expected = json.loads(self.succeed("generate", self.model, "abc", "--length", "8", "-d", "cpu", "--json").out)
+        self.assertEqual(answer["choices"][0]["text"], expected["text"])
+        self.assertEqual(answer["usage"]["prompt_tokens"], 3)
+        self.assertEqual(answer["object"], "text_completion")
+        several = served.post("/v1/completions", greedy | {"prompt": ["abc", [97, 98, 99], "x"]})[1]["choices"]
+        self.assertEqual([one["index"] for one in several], [0, 1, 2])
+        self.assertEqual(several[0]["text"], several[1]["text"])
+        parts = served.stream("/v1/completions", greedy)
+        self.assertEqual("".join(part["choices"][0]["text"] for part in parts), expected["text"])
+        self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
+
+    def test_chats(self):
+        served = self.serve()
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "temperature": 0, "logprobs": True,
+                "top_logprobs": 2}
+        status, answer = served.post("/v1/chat/completions", body)
+        self.assertEqual(status, 200, answer)
+        expected = json.loads(self.succeed("generate", self.model, "Hi", "--chat", "--length", "8", "-d", "cpu", "--json",
+                                           "--log-probabilities").out)
+        choice = answer["choices"][0]
+        self.assertEqual(choice["message"], {"role": "assistant", "content": expected["text"]})
+        for got, wanted in zip(choice["logprobs"]["content"], expected["log_probabilities"], strict=True):
+            self.assertAlmostEqual(got["logprob"], wanted, places=5)
+            self.assertEqual(len(got["top_logprobs"]), 2)
+        again = served.stream("/v1/chat/completions", body | {"stream_options": {"include_usage": True}})
+        self.assertEqual(again[0]["choices"][0]["delta"], {"role": "assistant", "content": ""})
+        text = "".join(part["choices"][0]["delta"].get("content", "") for part in again if part["choices"])
+        self.assertEqual(text, expected["text"])
+        self.assertGreater(again[-1]["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
+        parts = body | {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}
+        self.assertEqual(served.post("/v1/chat/completions", parts)[1]["choices"][0]["message"]["content"], expected["text"])
+
+    def test_wrong_requests(self):
+        served = self.serve("--most-bytes", "100000", "--context", "200")
+
+        def refuse(status, words, body, path="/v1/completions", **headers):
+            got, answer = served.post(path, body, **headers)
+            self.assertEqual(got, status, answer)
+            self.assertIn(words, answer["error"]["message"])
+
+        refuse(400, "no JSON", b"{")
+        refuse(400, "no JSON", b"\xff\xfe")
+        refuse(400, "no object", b"[1]")
+        refuse(400, "no JSON", b"[" * 50000)
+        refuse(400, "'prompt'", {})
+        refuse(400, "'prompt'", {"prompt": []})
+        refuse(400, "'prompt'", {"prompt": [1, "a"]})
+        refuse(400, "token 999", {"prompt": [999]})
+        refuse(400, "empty", {"prompt": ""})
+        refuse(400, "200", {"prompt": "a" * 300})
+        refuse(400, "'max_tokens'", {"prompt": "a", "max_tokens": -1})
+        refuse(400, "'max_tokens'", {"prompt": "a", "max_tokens": 1e300})
+        refuse(400, "temperature", {"prompt": "a", "temperature": -1})
+        refuse(400, "'temperature'", {"prompt": "a", "temperature": "hot"})
+        refuse(400, "'stop'", {"prompt": "a", "stop": [""]})
+        refuse(400, "'n'", {"prompt": "a", "n": 2})
+        refuse(400, "'echo'", {"prompt": "a", "echo": True})
+        chat = "/v1/chat/completions"
+        refuse(400, "'messages'", {"messages": "a"}, chat)
+        refuse(400, "a message", {"messages": [1]}, chat)
+        refuse(400, "'role'", {"messages": [{"role": 1, "content": "a"}]}, chat)
+        refuse(400, "other than texts", {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, chat)
+        refuse(400, "'tools'", {"messages": [{"role": "user", "content": "a"}], "tools": [{}]}, chat)
+        refuse(413, "too large", {"prompt": "a" * 200000})
+        refuse(415, "Content-Type", {"prompt": "a"}, **{"Content-Type": "text/plain"})
+        refuse(403, "own machine", {"prompt": "a"}, Host="example.org")
+        self.assertEqual(served.request("GET", "/nowhere")[0], 404)
+        self.assertEqual(served.post("/v1/completions", {"prompt": "a", "max_tokens": 1})[0], 200)
+        self.assertEqual(served.end(), (0, ""))
+
+    def test_a_key(self):
+        self.refuse(["--key-file"], "serve", self.model, "-d", "cpu", "--host", "0.0.0.0", "--port", "0")
+        self.refuse(["fewer than 16"], "serve", self.model, "-d", "cpu", "--key-file", self.write("short", b"abc"))
+        served = self.serve("--key-file", self.write("key", b"0123456789abcdef\n"))
+        body = {"prompt": "a", "max_tokens": 1}
+        self.assertEqual(served.post("/v1/completions", body)[0], 401)
+        self.assertEqual(served.post("/v1/completions", body, Authorization="Bearer 0123456789abcdeX")[0], 401)
+        self.assertEqual(served.post("/v1/completions", body, Authorization="Bearer 0123456789abcdef")[0], 200)
+        self.assertEqual(served.request("GET", "/health")[0], 200)
+        self.assertEqual(served.end(signal.SIGTERM), (0, ""))
+
+    def raw(self, served, data, read):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=SECONDS) as connection:
+            connection.sendall(data)
+            return connection.recv(read) if read else b""
+
+    def client(self, served, number, expected, wrong):
+        draw = random.Random(number)
+        letter = "abcdefgh"[number % 8]
+        body = {"prompt": letter * 5, "max_tokens": 6, "temperature": 0}
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        kind = number % 6
+        try:
+            if kind in (0, 1):
+                status, answer = served.post("/v1/completions", body)
+                if (status, answer["choices"][0]["text"] if status == 200 else "") not in ((200, expected[letter]), (503, "")):
+                    wrong.append((number, status, answer))
+            elif kind == 2:
+                parts = served.stream("/v1/completions", body)
+                text = "".join(part["choices"][0]["text"] for part in parts)
+                if text != expected[letter]:
+                    wrong.append((number, text))
+            elif kind == 3:  # goes away before its body is sent, or while the answer comes
+                data = json.dumps(body | {"stream": True, "max_tokens": 3000}).encode()
+                self.raw(served, head + b"Content-Length: %d\r\n\r\n" % len(data) + data[:draw.choice((5, len(data)))],
+                         draw.choice((0, 1, 200)) if draw.random() < 0.5 else 0)
+            elif kind == 4:
+                self.raw(served, bytes(draw.randrange(256) for _ in range(500)) + b"\r\n\r\n", 0)
+            else:
+                self.raw(served, head + b"Content-Length: 99999999999\r\n\r\n{}", 0)
+        except (OSError, AssertionError, http.client.HTTPException, json.JSONDecodeError) as error:
+            if kind == 2 and "too many requests" in str(error):
+                return
+            if kind in (0, 1, 2):
+                wrong.append((number, repr(error)))
+
+    def test_many_clients(self):
+        served = self.serve("--whole-prompts", "--most-waiting", "400", "--threads", "256")
+        expected = {letter: served.post("/v1/completions", {"prompt": letter * 5, "max_tokens": 6, "temperature": 0})[1]
+                    ["choices"][0]["text"] for letter in "abcdefgh"}
+        self.assertGreater(len(set(expected.values())), 1)
+        wrong = []
+        clients = [threading.Thread(target=self.client, args=(served, i, expected, wrong)) for i in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(served.request("GET", "/health")[0], 200)
+        self.assertEqual(served.end(), (0, ""))
+
+    def test_requests_that_are_too_many(self):
+        served = self.serve("--most-waiting", "1")
+        endless = json.dumps({"prompt": "a", "max_tokens": 4000, "temperature": 5, "seed": 3, "stream": True}).encode()
+        with socket.create_connection(("127.0.0.1", served.port), timeout=SECONDS) as connection:
+            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: %d\r\n\r\n" % len(endless) + endless)
+            connection.recv(1)  # its turn has come
+            status, answer = served.post("/v1/completions", {"prompt": "b"})
+            self.assertEqual((status, "too many requests" in answer["error"]["message"]), (503, True))
+            code, errors = served.end()  # in the middle of the answer
+        self.assertEqual((code, errors), (0, ""))
+
+
+if __name__ == "__main__":
+    main()
