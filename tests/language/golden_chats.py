@@ -84,8 +84,8 @@ def refuse(message: str) -> None:
     raise jinja2.exceptions.TemplateError(message)
 
 
-def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=sort_keys)
+def to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, sort_keys=sort_keys)
 
 
 def main() -> None:

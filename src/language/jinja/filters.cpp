@@ -29,9 +29,11 @@ Value trim(Run& run, const Value& input, const Arguments& arguments) {
 }
 
 Value json(Run& run, const Value& input, const Arguments& arguments) {
-    const Given given(run, "tojson", arguments, {"indent", "sort_keys", "ensure_ascii"});
-    run.require(!given.truth(2, false), "tojson with ensure_ascii is not supported");
-    return to_json(run, input, given.integer(0, -1), given.truth(1, false));
+    const Given given(run, "tojson", arguments,
+                      {"ensure_ascii", "indent", "separators", "sort_keys"});
+    run.require(!given.truth(0, false) && !given.truth(2, false),
+                "tojson with ensure_ascii or separators is not supported");
+    return to_json(run, input, given.integer(1, -1), given.truth(3, false));
 }
 
 Value length(Run& run, const Value& input, const Arguments&) {
