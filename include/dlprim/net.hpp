@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Net: a network on one device. It is built from JSON, runs forward and backward, and loads and
-// saves weights.
+// saves weights. A network whose operators are on several devices is a Net, too: a PlacedNet
+// (dlprim/placed_net.hpp), for which the calls that say so throw Error(invalid_argument).
 //
 // Ownership: a Net owns its parameters, its plans and their memory. A plan is the net compiled for
 // one set of input shapes; it owns the memory of intermediate tensors. Tensors that a Net has
@@ -121,6 +122,7 @@ struct NodeReport {
     std::int64_t params = 0;         ///< elements of the parameters of its operators
 };
 
+class NetCore;
 class ONNXModel;
 struct SolverOptions;
 
@@ -141,13 +143,14 @@ class Net {
     /// Error(invalid_argument).
     explicit Net(const Context& context, const NetOptions& options = {});
     /// Takes the model and its weights in place of the network that this Net has. Context and
-    /// options stay. Tensors that were handed out, and a Solver, belong to the network before.
+    /// options stay. Tensors that were handed out, and a Solver, belong to the network before. Not
+    /// for a PlacedNet.
     void load_model(const ONNXModel& model);
     ~Net();
     Net(Net&&) noexcept;
     Net& operator=(Net&&) noexcept;
 
-    const Context& context() const;
+    const Context& context() const;     ///< of a PlacedNet that of its first part
     const NetOptions& options() const;  ///< as given, with the changes that reshape() has made
 
     std::vector<std::string> input_names() const;
@@ -158,7 +161,7 @@ class Net {
     bool is_trainable(const std::string& param) const;
     /// Whether an output is a loss. False where NetOptions::without_losses drops all of them.
     bool has_loss() const;
-    /// The number of classes, if the input holds class numbers; else 0. Plans the net.
+    /// The number of classes, if the input holds class numbers; else 0.
     std::int64_t label_classes(const std::string& input);
 
     // Shapes and types that the plan will have. These calls do not plan the net. They throw
@@ -180,7 +183,7 @@ class Net {
     Tensor param(const std::string& name);
     /// What backward() computes, of the shape and type of its parameter or input.
     Tensor gradient(const std::string& param_or_input);
-    /// What backward() starts from, with NetOptions::output_gradients.
+    /// What backward() starts from, with NetOptions::output_gradients. Not for a PlacedNet.
     Tensor output_gradient(const std::string& name);
 
     // The names that gradient() and output_gradient() take.
@@ -249,13 +252,14 @@ class Net {
     /// Sets a new batch size for all inputs, or new shapes for those that are named. Parameters
     /// stay, and so do plans of earlier shapes (NetOptions::max_plans). Throws
     /// Error(invalid_argument) for shapes that do not fit the network or would change the shape of
-    /// a parameter; nothing has changed then.
+    /// a parameter; nothing has changed then. Not for a PlacedNet with a Solver.
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 
     /// Peak device memory of the plan in bytes, known before anything is allocated: while batches
     /// run, and while parameters are packed before the first batch. The former grows when inputs
-    /// are set for a second time (set_input()).
+    /// are set for a second time (set_input()). The latter, like the two calls that follow, is not
+    /// for a PlacedNet, which has more to say of each of its devices.
     std::uint64_t planned_peak_bytes();
     std::uint64_t planned_setup_peak_bytes();
     /// The plan's memory by tensor, as lines of text.
@@ -274,7 +278,7 @@ class Net {
     ///
     /// Parameters, solver state, running statistics, random state, step counts and gradients have
     /// the same bits afterwards as before; meanwhile host memory holds a copy of them. Outputs hold
-    /// the results of the profiled batch. backward() needs a forward() again.
+    /// the results of the profiled batch. backward() needs a forward() again. Not for a PlacedNet.
     std::vector<NodeReport> profile(bool whole_step);
     /// Remarks of the planner, and on a checkpoint that was loaded: a sentence each.
     std::vector<std::string> notes();
@@ -286,11 +290,13 @@ class Net {
     /// planned and run one by one.
     std::string first_nan();
 
+  protected:
+    explicit Net(std::shared_ptr<NetCore> impl);
+
   private:
     friend class internal::Access;
-    explicit Net(std::shared_ptr<NetImpl> impl);
-    NetImpl& impl() const;
-    std::shared_ptr<NetImpl> impl_;  ///< shared with the Solver; null when moved from
+    NetImpl& impl() const;           ///< of a net on one device
+    std::shared_ptr<NetCore> impl_;  ///< shared with the Solver; null when moved from
 };
 
 }  // namespace dlprim

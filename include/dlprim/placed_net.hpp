@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// PlacedNet: a network whose operators run on several devices of this host. Operators of the JSON
-// name their device ("device": "a"), and the program binds these names to contexts. PlacedSolver
-// trains such a network.
+// PlacedNet: a Net whose operators run on several devices of this host. Operators of the JSON name
+// their device ("device": "a"), and the program binds these names to contexts. PlacedSolver trains
+// such a network. What follows is said of both beside what holds for any Net and Solver.
 //
 // Method: operators that follow each other on one device are a part of the network, which is
 // planned like a Net. A value that another device reads moves once to that device, after the part
@@ -30,9 +30,8 @@
 #include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
+#include <dlprim/solver.hpp>
 #include <dlprim/solver_options.hpp>
-#include <dlprim/tensor.hpp>
-#include <dlprim/tensor_file.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -70,9 +69,19 @@ struct PlacementOptions {
 };
 
 class PlacedNetImpl;
-class PlacedSolverImpl;
 
-class PlacedNet {
+/// Calls of Net differ from those of a net on one device in this:
+/// - input() lies on the device of its first reader; outputs, parameters and gradients lie where
+///   they are made or used.
+/// - set_input() is for every device that reads the input. With a solver that takes shards, the
+///   data are those of the next shard and of those after it. They are kept in memory of the host,
+///   and what is written to input() is not read.
+/// - load_weights() and save_weights() have the files of any Net: each loads what the other saves.
+/// - prepare() throws Error(out_of_memory) where what is planned for a device exceeds its memory or
+///   limit: which part is the largest, and how many bytes are missing. The first forward(), and a
+///   solver, check the same.
+/// - nodes() and notes() tell of all parts, in their order.
+class PlacedNet : public Net {
   public:
     /// Operators that name no device run on the first one. An operator for which its device has no
     /// engine runs on the host, and notes() says so; the host is one of the devices then, or is
@@ -90,9 +99,6 @@ class PlacedNet {
     static PlacedNet from_json(const std::vector<NamedDevice>& devices, std::string_view text,
                                const NetOptions& options = {},
                                const PlacementOptions& placement = {});
-    ~PlacedNet();
-    PlacedNet(PlacedNet&&) noexcept;
-    PlacedNet& operator=(PlacedNet&&) noexcept;
 
     /// Operators that run together.
     struct Part {
@@ -119,46 +125,6 @@ class PlacedNet {
     };
     std::vector<Move> moves() const;
 
-    // As for a Net. Orders are those of the JSON.
-    std::vector<std::string> input_names() const;
-    std::vector<std::string> output_names() const;
-    std::vector<std::string> loss_names() const;
-    std::vector<std::string> param_names() const;
-    bool is_trainable(const std::string& param) const;
-    Shape input_shape(const std::string& name) const;
-    DType input_dtype(const std::string& name) const;
-    /// The number of classes, if the input holds class numbers; else 0. Plans the net.
-    std::int64_t label_classes(const std::string& input);
-
-    // The network's own tensors, as for a Net. An input lies on the device of its first reader;
-    // outputs, parameters and gradients lie where they are made or used. Throw Error(not_found).
-    Tensor input(const std::string& name);
-    Tensor output(const std::string& name);
-    Tensor param(const std::string& name);
-    Tensor gradient(const std::string& param_or_input);
-
-    /// As Net::set_input(), for every device that reads the input. With a solver that takes shards,
-    /// the data are those of the next shard and of those after it. They are kept in memory of the
-    /// host, and what is written to input() is not read.
-    void set_input(const std::string& name, const void* data, std::uint64_t bytes);
-
-    // As for a Net, and with its files: each loads what the other saves.
-    void initialize(std::string_view method = "default");
-    void load_weights(const std::string& path, bool missing_ok = false);
-    void save_weights(const std::string& path);
-    HostTensor read_param(const std::string& name);
-    void write_params(std::map<std::string, HostTensor> values, bool missing_ok = false);
-    void params_changed();
-
-    /// Plans, compiles and allocates. Throws what Net::prepare() throws, and Error(out_of_memory)
-    /// where what is planned for a device exceeds its memory or limit: which part is the largest,
-    /// and how many bytes are missing. The first forward(), and PlacedSolver, check the same.
-    void prepare();
-    void forward();
-    void backward();
-    /// As Net::first_nan(), of the inputs that were set last.
-    std::string first_nan();
-
     /// Peak memory of each device in bytes, by name, while batches run: plans of its parts, and
     /// copies of values that move there. Known before anything is compiled or allocated. With
     /// `solver`, that of training steps, with what each shard in flight takes; without it, that of
@@ -181,69 +147,35 @@ class PlacedNet {
     };
     /// `solver` as for planned_peak_bytes().
     std::vector<DeviceMemory> plan_memory(const SolverOptions* solver = nullptr);
-    /// Remarks on the placement, and of the planner: a sentence each. Plans and compiles.
-    std::vector<std::string> notes();
 
   private:
     friend class internal::Access;
     explicit PlacedNet(std::shared_ptr<PlacedNetImpl> impl);
     PlacedNetImpl& impl() const;
-    std::shared_ptr<PlacedNetImpl> impl_;  ///< shared with the solver; null when moved from
 };
 
-/// Trains a PlacedNet: every part has a Solver, whose steps they make together. With
-/// SolverOptions::shards the net has the batch of one shard, as with a Solver, and all parts work
-/// at once. A step has the bits of a Solver with as many shards.
-class PlacedSolver {
+/// The Solver of a PlacedNet: every part has one of its own, whose steps they make together. With
+/// SolverOptions::shards the net has the batch of one shard, as with any Solver, and all parts work
+/// at once: the calls of step() before the last one of a batch only take the inputs of a shard, and
+/// the last one computes all of them. A step has the bits of one device. A Solver that is made on a
+/// PlacedNet is the same.
+///
+/// Each part has memory for each shard in flight there: at most 2 f + 1 where f parts follow. With
+/// clip_norm or a loss scale, an update waits for all devices, since it depends on all gradients.
+/// Where a device fails, step() throws its first error, with the device's name, when all devices
+/// have stopped. The batch is then undone as a whole; what failed may be mended, and the batch be
+/// fed again.
+///
+/// With SolverOptions::guard_loss a step waits for its losses before it updates any part. If one is
+/// not finite, the step changes nothing, and later steps compute nothing. call_off() ends that: it
+/// undoes the bad step and all those after it, whose number it must be given.
+class PlacedSolver : public Solver {
   public:
-    /// Attaches to a net in training mode, as Solver does. With shards, each part has memory for
-    /// each shard in flight there: at most 2 f + 1 where f parts follow. Throws
-    /// Error(invalid_argument) for what it does not do: state_parts; with shards batch norms with
-    /// "sync"; and a loss scale, as operators in fp16 have it, where a loss is made by a part
+    /// Throws Error(invalid_argument) for what it does not do: state_parts; with shards batch norms
+    /// with "sync"; and a loss scale, as operators in fp16 have it, where a loss is made by a part
     /// without trained parameters. Throws what Solver's constructor throws, and
     /// Error(out_of_memory) as PlacedNet::prepare() does.
-    PlacedSolver(PlacedNet& net, const SolverOptions& options);
-    ~PlacedSolver();
-    PlacedSolver(const PlacedSolver&) = delete;
-    PlacedSolver& operator=(const PlacedSolver&) = delete;
-
-    /// Forward, backward and, at every SolverOptions::accumulate-th call, the update. With
-    /// clip_norm or a loss scale, an update waits for all devices: it depends on all gradients.
-    ///
-    /// With shards each call is for the next shard of a batch, whose inputs the net has. The calls
-    /// before the last one only take these inputs. The last one computes all shards and makes the
-    /// update; outputs are then those of the last shard (output_of_batch() has all), but losses,
-    /// gradients and running statistics are means, as after Solver::step(). Where a device fails,
-    /// that call throws its first error, with the device's name, when all devices have stopped. The
-    /// batch is then undone as a whole; what failed may be mended, and the batch be fed again.
-    void step();
-    /// The tensor that holds this output of the whole batch after each later step: with S shards it
-    /// has S times as many rows, those of the shards in their order, in memory of the output's
-    /// device that is taken now, beside planned_peak_bytes(). Of a loss, which is a mean over the
-    /// shards, and without shards it is PlacedNet::output(). Throws Error(not_found), and
-    /// Error(invalid_argument) for an output without dimensions that is no loss.
-    Tensor output_of_batch(const std::string& name);
-    /// With SolverOptions::guard_loss a step waits for its losses before it updates any part. If
-    /// one is not finite, the step changes nothing, and later steps compute nothing. This call ends
-    /// that: it undoes the bad step and those after it, `back` in number, as Solver::call_off()
-    /// does, and training goes on. Throws Error(invalid_argument) without guard_loss, and for
-    /// another number.
-    void call_off(int back);
-    void set_learning_rate(double rate);
-    double learning_rate() const;
-    std::uint64_t steps() const;  ///< updates so far
-    /// As Solver::use_averages().
-    void use_averages();
-
-    /// As for a Solver, and with its files, which hold no trace of the placement: training goes on
-    /// from them on one device, or on others.
-    void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
-    std::map<std::string, double> load_checkpoint(const std::string& path);
-
-  private:
-    friend class internal::Access;
-    PlacedSolverImpl& impl() const { return *impl_; }
-    std::unique_ptr<PlacedSolverImpl> impl_;
+    PlacedSolver(PlacedNet& net, const SolverOptions& options) : Solver(net, options) {}
 };
 
 }  // namespace dlprim

@@ -27,6 +27,8 @@
 
 namespace dlprim {
 
+class SolverCore;
+
 class Solver {
   public:
     /// Attaches to a net in training mode, and plans and compiles it. Tensors that the net handed
@@ -48,6 +50,13 @@ class Solver {
     /// The factor of the loss, and so of the gradients that Net::gradient() shows; 1 without a loss
     /// scale, as in nets without operators of precision fp16. Waits for the device.
     double loss_scale();
+    /// The tensor that holds this output of the whole batch after each later step: with S shards it
+    /// has S times as many rows, those of the shards in their order, in memory of the output's
+    /// device that is taken now. (Of a rank of a team, S is the number of its own shards.) Of a
+    /// loss, which is a mean over the shards, and without shards it is Net::output(). Throws
+    /// Error(not_found), and Error(invalid_argument) for an output without dimensions that is no
+    /// loss.
+    Tensor output_of_batch(const std::string& name);
 
     /// Enqueues forward, backward and, at every SolverOptions::accumulate-th call, the update, and
     /// returns. Throws as Net::forward() does.
@@ -62,7 +71,7 @@ class Solver {
     /// waits. If it returns false, there is no backward and no update, and parameters, running
     /// statistics and solver state are as before the step. Returns the result of `proceed`; true if
     /// it is empty. False for a shard drops the shards of its batch before it, too: the next call
-    /// is for the first shard of another batch.
+    /// is for the first shard of another batch. Not for a PlacedNet.
     bool step_if(const std::function<bool()>& proceed);
     /// For programs that read a loss only after later steps were enqueued, with
     /// SolverOptions::guard_loss: undoes the last `back` steps, 1 or 2, of which the first had a
@@ -95,8 +104,8 @@ class Solver {
 
   private:
     friend class internal::Access;
-    SolverImpl& impl() const { return *impl_; }
-    std::unique_ptr<SolverImpl> impl_;
+    SolverImpl& impl() const;  ///< of a net on one device
+    std::shared_ptr<SolverCore> impl_;
 };
 
 }  // namespace dlprim

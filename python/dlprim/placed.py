@@ -78,7 +78,7 @@ class PlacedNet(_core.PlacedNet):
         return f"<dlprim.PlacedNet: {parts}>"
 
 
-class PlacedSolver(_core.PlacedSolver):
+class PlacedSolver(_core.Solver):
     """Trains a PlacedNet in training mode by SGD, Adam or AdamW.
 
     Args:

@@ -73,6 +73,10 @@ ContextLock::ContextLock(const Context& context, std::try_to_lock_t)
     : lock_(mutex_of(context), std::try_to_lock) {}
 
 ContextLock::ContextLock(const std::vector<Context>& contexts) {
+    if (contexts.size() == 1) {
+        lock_ = Lock(mutex_of(contexts.front()));
+        return;
+    }
     std::vector<std::recursive_mutex*> mutexes;
     mutexes.reserve(contexts.size());
     for (const Context& context : contexts) mutexes.push_back(&mutex_of(context));

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Net: include/dlprim/net.hpp for Python. The class dlprim.Net derives from this one and adds what
 // is easier to read in Python (python/dlprim/net.py).
-#include "net_classes.hpp"
+#include "net_options.hpp"
 #include "net_parts.hpp"
+#include "net_values.hpp"
+#include "owned.hpp"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <memory>
+#include <string>
 
 namespace dlprim::python {
 namespace {
@@ -13,12 +24,33 @@ void make_net(OwnedNet* self, nb::handle on, const std::string& text, bool is_pa
               const nb::dict& keywords) {
     const Context& context = to_context(on);
     const NetOptions options = net_options(keywords);
-    new (self) OwnedNet(context, [&] {
+    new (self) OwnedNet({context}, [&] {
         return std::make_unique<Net>(!is_path ? Net::from_json(context, text, options)
                                      : text.ends_with(".onnx")
                                          ? Net::from_onnx_file(context, text, options)
                                          : Net::from_json_file(context, text, options));
     });
+}
+
+void set_input(const OwnedNet& net, const std::string& name, nb::handle values) {
+    const HostArray array = to_host_array(values);
+    const ContextLock lock(net.contexts());
+    const Shape wanted = net->input_shape(name);
+    if (array.shape != wanted)
+        throw Error(ErrorKind::invalid_argument, "input '" + name + "' takes an array of shape " +
+                                                     wanted.str() + ", got " + array.shape.str());
+    const DType dtype = net->input_dtype(name);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(wanted.numel()) * size_of(dtype);
+    if (array.dtype == dtype) return net->set_input(name, array.data, bytes);
+    net->set_input(name, converted(array, dtype, "the array for input '" + name + "'").data(),
+                   bytes);
+}
+
+nb::dict weights(const OwnedNet& net) {
+    nb::dict result;
+    for (const std::string& name : locked (&Net::param_names)(net))
+        result[name.c_str()] = to_array(locked(&Net::read_param)(net, name));
+    return result;
 }
 
 void set_weights(const OwnedNet& net, nb::handle given, bool missing_ok) {
@@ -32,7 +64,7 @@ void set_weights(const OwnedNet& net, nb::handle given, bool missing_ok) {
         values[name] = {array.shape, dtype,
                         converted(array, dtype, "the array for parameter '" + name + "'")};
     }
-    const ContextLock lock(net.context());
+    const ContextLock lock(net.contexts());
     net->write_params(std::move(values), missing_ok);
 }
 
@@ -72,21 +104,69 @@ void bind_node_report(nb::module_& module) {
 
 using NetClass = nb::class_<OwnedNet>;
 
+/// Names, shapes, values and runs.
+void bind_names_and_runs(NetClass& net) {
+    void (Net::*const save_weights)(const std::string&) = &Net::save_weights;
+    net.def_prop_ro("input_names", locked(&Net::input_names), "In declared order.")
+        .def_prop_ro("output_names", locked(&Net::output_names), "In declared order.")
+        .def_prop_ro("loss_names", locked(&Net::loss_names), "Outputs that are losses.")
+        .def_prop_ro("param_names", locked(&Net::param_names), "Trained and not.")
+        .def("is_trainable", locked(&Net::is_trainable), nb::arg("param"),
+             "Whether a solver changes the parameter; False for names that there are not.")
+        .def("input_shape", locked_as<to_tuple>(&Net::input_shape), nb::arg("name"),
+             nb::sig("def input_shape(self, name: str) -> tuple[int, ...]"),
+             "The input's sizes, slowest dimension first. Raises NotFoundError.")
+        .def("set_input", set_input, nb::arg("name"), nb::arg("array"),
+             nb::sig("def set_input(self, name: str, array: numpy.typing.ArrayLike) -> None"),
+             "Copies an array into an input, on every device that reads it.\n\n"
+             "The array has the input's shape. One of the input's dtype, C-ordered and of native "
+             "byte order, is read where it lies; others are converted. May be changed as soon as "
+             "this returns. Raises InvalidArgumentError on another shape, on labels that are no "
+             "class numbers, and on numbers that an integer input does not hold; TypeError on "
+             "arrays that hold no numbers.")
+        .def("load_weights", locked_file(&Net::load_weights), nb::arg("path"),
+             nb::arg("missing_ok") = false,
+             "Every parameter from an HDF5 file, of a Net or a PlacedNet. missing_ok: those that "
+             "the file lacks are initialised. Raises FileError, FormatError, NotFoundError naming "
+             "the parameter; then nothing has changed.")
+        .def("save_weights", locked_file(save_weights), nb::arg("path"),
+             "Writes every parameter to an HDF5 file, whole or not at all.")
+        .def("weights", weights,
+             nb::sig("def weights(self) -> dict[str, numpy.typing.NDArray[typing.Any]]"),
+             "Copies of all parameters as numpy arrays, by name. The dict can be pickled. Raises "
+             "InvalidArgumentError where parameters have no values yet.")
+        .def("initialize", locked(&Net::initialize), nb::arg("method") = "default",
+             "Gives all parameters their first values: 'default', 'he' or 'xavier'.")
+        .def("params_changed", locked(&Net::params_changed),
+             "To be called after writing to param() tensors.")
+        .def("prepare", locked(&Net::prepare),
+             "Plans, compiles and allocates, as forward() does where it has not been done. Raises "
+             "OutOfMemoryError where that does not fit a device.")
+        .def("enqueue_forward", locked(&Net::forward),
+             "What forward() does without setting inputs or returning outputs.")
+        .def("backward", locked(&Net::backward),
+             "Enqueues the gradients of the last forward(). Raises InvalidArgumentError where "
+             "there was none of these shapes, or in inference.")
+        .def("first_nan", locked(&Net::first_nan),
+             "Runs forward again, operator by operator, on the same inputs: the name of the first "
+             "whose output holds a NaN or an infinity, or ''. Waits.");
+}
+
 void bind_lock(NetClass& net) {
     net.def(
-           "enter_lock", [](const OwnedNet& self) { enter_context_lock(self.context()); },
+           "enter_lock", [](const OwnedNet& self) { enter_context_lock(self->context()); },
            "Keeps other threads' calls on nets of the context waiting until leave_lock(), which "
            "the "
            "same thread calls as often: what locked() does.")
         .def(
-            "leave_lock", [](const OwnedNet& self) { leave_context_lock(self.context()); },
+            "leave_lock", [](const OwnedNet& self) { leave_context_lock(self->context()); },
             "Ends what enter_lock() began.");
 }
 
 void bind_facts(NetClass& net) {
     net.def_prop_ro(
-           "context", [](const OwnedNet& self) { return self.context(); },
-           "The Context that the net is on.")
+           "context", [](const OwnedNet& self) { return self->context(); },
+           "The Context that the net is on, or that of a PlacedNet's first device.")
         .def_prop_ro("mode", mode_of, "'training', 'evaluation' or 'inference'.")
         .def_prop_ro(
             "precision",
@@ -95,7 +175,7 @@ void bind_facts(NetClass& net) {
         .def_prop_ro("loss_weights", locked(&Net::loss_weights), "Losses and their weights.")
         .def_prop_ro("has_loss", locked(&Net::has_loss), "Whether an output is a loss.")
         .def("label_classes", locked(&Net::label_classes), nb::arg("input"),
-             "How many classes an input of class numbers has; 0 for other inputs. Plans the net.")
+             "How many classes an input of class numbers has; 0 for other inputs.")
         .def("input_dtype", locked_as<dtype_name>(&Net::input_dtype), nb::arg("name"),
              "E.g. 'float32'. Raises NotFoundError.")
         .def("param_shape", locked_as<to_tuple>(&Net::param_shape), nb::arg("name"),
@@ -106,7 +186,7 @@ void bind_facts(NetClass& net) {
         .def(
             "describe",
             [](const OwnedNet& self) {
-                const ContextLock lock(self.context());
+                const ContextLock lock(self.contexts());
                 return describe(*self);
             },
             "A NetworkDescription: operators with shapes and parameters. Plans nothing.");
@@ -140,7 +220,7 @@ void bind_shapes_and_weights(NetClass& net) {
     net.def(
            "reshape",
            [](const OwnedNet& self, std::int64_t batch) {
-               const ContextLock lock(self.context());
+               const ContextLock lock(self.contexts());
                self->reshape(batch);
            },
            nb::arg("batch"), "A new first dimension for every input.")
@@ -150,7 +230,7 @@ void bind_shapes_and_weights(NetClass& net) {
                 std::map<std::string, Shape> shapes;
                 if (!to_shapes(input_shapes, shapes))
                     throw nb::type_error("reshape() takes a dict of input names and shapes");
-                const ContextLock lock(self.context());
+                const ContextLock lock(self.contexts());
                 self->reshape(shapes);
             },
             nb::arg("input_shapes"),
@@ -184,13 +264,14 @@ void bind_plans(NetClass& net) {
 void bind_net(nb::module_& module) {
     bind_node_report(module);
     bind_describe(module);
-    NetClass net(module, "Net", "A network on one device; dlprim.Net is what programs use.");
+    NetClass net(module, "Net",
+                 "A network; dlprim.Net and dlprim.PlacedNet are what programs use.");
     net.def("__init__", make_net, nb::arg("context"), nb::arg("text"), nb::arg("is_path"),
             nb::arg("options"),
             nb::sig("def __init__(self, context: Context, text: str, is_path: bool, options: "
                     "dict[str, typing.Any]) -> None"),
             "dlprim.Net says what the options are.");
-    bind_any_net<Net>(net);
+    bind_names_and_runs(net);
     bind_facts(net);
     bind_lock(net);
     bind_tensors(net);

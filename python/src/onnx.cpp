@@ -139,7 +139,7 @@ void make_session(OwnedSession* self, nb::handle on, nb::handle source,
     options.max_nodes = max_nodes;
     options.max_known_bytes = max_known_bytes;
     const ONNXModel model = to_model(source);
-    new (self) OwnedSession(context,
+    new (self) OwnedSession({context},
                             [&] { return std::make_unique<ONNXSession>(context, model, options); });
 }
 
@@ -149,7 +149,7 @@ nb::dict run_session(const OwnedSession& session, const nb::dict& given) {
         inputs.emplace(nb::cast<std::string>(name), to_value(value));
     ONNXSession::Values outputs;
     {
-        const ContextLock lock(session.context());
+        const ContextLock lock(session.contexts());
         outputs = session->run(inputs);
     }
     nb::dict result;

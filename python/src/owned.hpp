@@ -8,30 +8,20 @@
 #include <filesystem>
 #include <memory>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace dlprim::python {
-
-/// What an object is on: a context, or several.
-template <typename T>
-struct Place {
-    using Type = Context;
-};
-template <>
-struct Place<PlacedNet> {
-    using Type = std::vector<Context>;
-};
-template <>
-struct Place<PlacedSolver> : Place<PlacedNet> {};
 
 template <typename T>
 class Owned {
   public:
     using Object = T;
-    using Contexts = typename Place<T>::Type;
 
-    /// `make()` returns a std::unique_ptr<T>. It is called with the lock held.
+    /// `make()` returns a std::unique_ptr<T>, or of a class that derives from T. It is called with
+    /// the lock held.
     template <typename Make>
-    Owned(const Contexts& contexts, Make&& make) : contexts_(contexts) {
+    Owned(const std::vector<Context>& contexts, Make&& make) : contexts_(contexts) {
         const ContextLock lock(contexts_);
         object_ = make();
     }
@@ -41,12 +31,12 @@ class Owned {
         } catch (const Error&) {
             // In a child of fork(), the devices' memory belongs to the parent.
         }
-        static_cast<void>(object_.release());
+        if (object_) new std::shared_ptr<T>(std::move(object_));  // never released
     }
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;
 
-    const Contexts& context() const { return contexts_; }
+    const std::vector<Context>& contexts() const { return contexts_; }
     /// The caller holds a ContextLock.
     T& operator*() const { return *object_; }
     T* operator->() const { return object_.get(); }
@@ -58,28 +48,28 @@ class Owned {
         if (!is_ending()) {
             const ContextLock lock(contexts_);
             object_.reset();
-        } else if constexpr (std::is_same_v<Contexts, Context>) {
-            const ContextLock lock(contexts_, std::try_to_lock);
+        } else if (contexts_.size() == 1) {
+            const ContextLock lock(contexts_.front(), std::try_to_lock);
             if (lock.is_held()) object_.reset();
         }
     }
 
-    Contexts contexts_;
-    std::unique_ptr<T> object_;
+    std::vector<Context> contexts_;
+    std::shared_ptr<T> object_;
 };
 
 /// Makes a method for Python of a member function of T. The method holds the lock.
 template <typename T, typename Result, typename... Args>
 auto locked(Result (T::*call)(Args...)) {
     return [call](const Owned<T>& self, std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(self.context());
+        const ContextLock lock(self.contexts());
         return ((*self).*call)(args...);
     };
 }
 template <typename T, typename Result, typename... Args>
 auto locked(Result (T::*call)(Args...) const) {
     return [call](const Owned<T>& self, std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(self.context());
+        const ContextLock lock(self.contexts());
         return ((*self).*call)(args...);
     };
 }
@@ -89,7 +79,7 @@ template <typename T, typename Result, typename... Args>
 auto locked_file(Result (T::*call)(const std::string&, Args...)) {
     return [call](const Owned<T>& self, const std::filesystem::path& path,
                   std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(self.context());
+        const ContextLock lock(self.contexts());
         return ((*self).*call)(path.string(), args...);
     };
 }

@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: MIT
-// PlacedNet and PlacedSolver: include/dlprim/placed_net.hpp for Python. The classes of the package
-// derive from these ones (python/dlprim/placed.py).
-#include "net_classes.hpp"
+// PlacedNet: include/dlprim/placed_net.hpp for Python. The class of the package derives from this
+// one (python/dlprim/placed.py).
+#include "net_options.hpp"
+#include "owned.hpp"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace dlprim::python {
 namespace placed {
 namespace {
 
-using OwnedNet = Owned<PlacedNet>;
+/// Holds a PlacedNet.
+class OwnedNet : public Owned<Net> {
+  public:
+    using Owned<Net>::Owned;
+};
+
+/// Makes a method of a member function of PlacedNet. The method holds the locks.
+template <typename Result>
+auto of_placed(Result (PlacedNet::*call)() const) {
+    return [call](const OwnedNet& self) -> Result {
+        const ContextLock lock(self.contexts());
+        return (static_cast<const PlacedNet&>(*self).*call)();
+    };
+}
 
 void make_net(OwnedNet* self, const nb::dict& on, const std::string& text, bool is_path,
               const nb::dict& keywords, const std::string& place,
@@ -55,33 +75,22 @@ void bind_records(nb::module_& module) {
         .def_ro("times", &Move::times, "How often it has moved so far.");
 }
 
-using NetClass = nb::class_<OwnedNet>;
+using NetClass = nb::class_<OwnedNet, Owned<Net>>;
 
 void bind_facts(NetClass& net) {
-    net.def_prop_ro("device_names", locked(&PlacedNet::device_names),
+    net.def_prop_ro("device_names", of_placed(&PlacedNet::device_names),
                     "Names that are bound, and the host's if it was added.")
-        .def("parts", locked(&PlacedNet::parts),
+        .def("parts", of_placed(&PlacedNet::parts),
              "PlacedParts in the order in which forward runs them.")
-        .def("moves", locked(&PlacedNet::moves),
+        .def("moves", of_placed(&PlacedNet::moves),
              "PlacedMoves: what moves in each forward and backward.")
         .def(
             "planned_peak_bytes",
             [](const OwnedNet& self) {
-                return locked(&PlacedNet::planned_peak_bytes)(self, nullptr);
+                const ContextLock lock(self.contexts());
+                return static_cast<PlacedNet&>(*self).planned_peak_bytes();
             },
-            "Peak memory of each device in bytes, by name.")
-        .def("notes", locked(&PlacedNet::notes),
-             "Remarks on the placement, and of the planner. Plans and compiles.")
-        .def("input", locked(&PlacedNet::input), nb::arg("name"),
-             "An input's own Tensor, on the device of its first reader. Raises NotFoundError.")
-        .def("output", locked(&PlacedNet::output), nb::arg("name"),
-             "An output's own Tensor, on the device that makes it. Raises NotFoundError.")
-        .def("param", locked(&PlacedNet::param), nb::arg("name"),
-             "A parameter's own Tensor. Call params_changed() after writing to it. Raises "
-             "NotFoundError.")
-        .def("gradient", locked(&PlacedNet::gradient), nb::arg("name"),
-             "The gradient of a parameter or, with input_gradients, of an input. Raises "
-             "NotFoundError.");
+            "Peak memory of each device in bytes, by name.");
 }
 
 void bind(nb::module_& module) {
@@ -95,15 +104,7 @@ void bind(nb::module_& module) {
                     "options: dict[str, typing.Any], place: str, memory_limits: dict[str, "
                     "int], solver: dict[str, typing.Any] | None) -> None"),
             "dlprim.PlacedNet says what the options are.");
-    bind_any_net<PlacedNet>(net);
     bind_facts(net);
-    nb::class_<Owned<PlacedSolver>> solver(module, "PlacedSolver",
-                                           "Trains a PlacedNet. Programs use dlprim.PlacedSolver.");
-    bind_any_solver<PlacedSolver, PlacedNet>(
-        solver, "def __init__(self, net: PlacedNet, options: dict[str, typing.Any]) -> None");
-    solver.def("output_of_batch", locked(&PlacedSolver::output_of_batch), nb::arg("name"),
-               "The Tensor that holds this output of whole batches after each later step: with "
-               "shards the rows of all of them. Raises NotFoundError, InvalidArgumentError.");
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ NetworkDescription describe_file(const std::string& path, const NetOptions& opti
 }
 
 NetworkDescription describe(const Net& net) {
-    return describe_graph(Access::impl(net).base_graph());
+    return describe_graph(core_of(net).base_graph());
 }
 
 std::string name_hint(std::string_view name, const std::vector<std::string>& known) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Net: the public interface of NetImpl.
+// Net: the public interface of NetCore.
 #include <dlprim/net.hpp>
 
 #include "api/net_impl.hpp"
@@ -78,7 +78,7 @@ void count_params(const Graph& graph, std::vector<NodeReport>& reports) {
 
 }  // namespace
 
-Net::Net(std::shared_ptr<NetImpl> impl) : impl_(std::move(impl)) {}
+Net::Net(std::shared_ptr<NetCore> impl) : impl_(std::move(impl)) {}
 Net::Net(const Context& context, const NetOptions& options)
     : impl_(std::make_shared<NetImpl>(context, options)) {}
 Net::~Net() = default;
@@ -95,30 +95,36 @@ Net Net::from_json(const Context& context, std::string_view text, const NetOptio
 }
 
 NetImpl& Net::impl() const {
-    require(impl_ != nullptr,
-            "this Net was moved from and has no network: use the one that it was moved to");
-    return *impl_;
+    NetImpl* const alone = core_of(*this).alone();
+    require(alone != nullptr,
+            "this call is for a network on one device, and the operators of this one are on "
+            "several: it is a PlacedNet, whose calls tell of each device");
+    return *alone;
+}
+
+std::shared_ptr<NetImpl> one_device(const Net& net) {
+    return {Access::shared_impl(net), &Access::impl(net)};
 }
 
 const Context& Net::context() const {
-    return impl().context();
+    return core_of(*this).context();
 }
 
 const NetOptions& Net::options() const {
-    return impl().options();
+    return core_of(*this).options();
 }
 
 std::vector<std::string> Net::input_names() const {
+    const Graph& graph = core_of(*this).base_graph();
     std::vector<std::string> names;
-    for (ValueId id : impl().base_graph().inputs)
-        names.push_back(impl().base_graph().value(id).name);
+    for (const ValueId id : graph.inputs) names.push_back(graph.value(id).name);
     return names;
 }
 
 std::vector<std::string> Net::output_names() const {
     std::vector<std::string> names;
-    const bool drops = impl().drops_losses();
-    const Graph& graph = impl().base_graph();
+    const bool drops = core_of(*this).drops_losses();
+    const Graph& graph = core_of(*this).base_graph();
     for (const auto& output : graph.outputs)
         if (!drops || graph.losses.count(output.first) == 0) names.push_back(output.second);
     return names;
@@ -126,25 +132,27 @@ std::vector<std::string> Net::output_names() const {
 
 std::vector<std::string> Net::loss_names() const {
     std::vector<std::string> names;
-    if (impl().drops_losses()) return names;
-    for (const auto& output : impl().base_graph().outputs)
-        if (impl().base_graph().losses.count(output.first)) names.push_back(output.second);
+    const Graph& graph = core_of(*this).base_graph();
+    if (core_of(*this).drops_losses()) return names;
+    for (const auto& output : graph.outputs)
+        if (graph.losses.count(output.first)) names.push_back(output.second);
     return names;
 }
 
 std::vector<std::string> Net::param_names() const {
-    return impl().param_names();
+    return core_of(*this).param_names();
 }
 
 bool Net::is_trainable(const std::string& param) const {
-    const auto found = impl().params().find(param);
-    return found != impl().params().end() && found->second.value.trainable;
+    const auto& params = core_of(*this).params();
+    const auto found = params.find(param);
+    return found != params.end() && found->second.value.trainable;
 }
 
 std::map<std::string, double> Net::loss_weights() const {
     std::map<std::string, double> weights;
-    if (impl().drops_losses()) return weights;
-    const Graph& graph = impl().base_graph();
+    if (core_of(*this).drops_losses()) return weights;
+    const Graph& graph = core_of(*this).base_graph();
     for (const auto& output : graph.outputs)
         if (const auto loss = graph.losses.find(output.first); loss != graph.losses.end())
             weights[output.second] = loss->second;
@@ -152,8 +160,17 @@ std::map<std::string, double> Net::loss_weights() const {
 }
 
 std::vector<std::string> Net::gradient_names() {
+    NetCore& core = core_of(*this);
+    const std::vector<std::string> inputs = input_names();
     std::vector<std::string> names;
-    for (const auto& item : impl().built().gradients) names.push_back(item.first);
+    for (int i = 0; i < core.stages(); ++i) {
+        if (!core.runs(i)) continue;
+        for (const auto& [name, tensor] : core.stage(i).built().gradients)
+            // Stages also compute gradients for each other.
+            if (core.params().count(name) > 0 ||
+                std::find(inputs.begin(), inputs.end(), name) != inputs.end())
+                names.push_back(name);
+    }
     return names;
 }
 
@@ -164,51 +181,57 @@ std::vector<std::string> Net::output_gradient_names() {
 }
 
 std::vector<std::string> Net::changed_by_forward() {
+    NetCore& core = core_of(*this);
     std::vector<std::string> names;
-    const Graph& graph = impl().built().executor->plan().graph;
-    for (const Assignment& assignment : graph.assignments)
-        if (graph.value(assignment.target).role == Role::parameter)
-            names.push_back(graph.value(assignment.target).name);
+    for (int i = 0; i < core.stages(); ++i) {
+        if (!core.runs(i)) continue;
+        const Graph& graph = core.stage(i).built().executor->plan().graph;
+        for (const Assignment& assignment : graph.assignments)
+            if (graph.value(assignment.target).role == Role::parameter)
+                names.push_back(graph.value(assignment.target).name);
+    }
     return names;
 }
 
 bool Net::has_loss() const {
-    return !impl().base_graph().losses.empty() && !impl().drops_losses();
+    return !core_of(*this).base_graph().losses.empty() && !core_of(*this).drops_losses();
 }
 
 std::int64_t Net::label_classes(const std::string& input) {
-    const auto& classes = impl().built().classes;
-    const auto found = classes.find(input);
-    return found == classes.end() ? 0 : found->second.classes;
+    const std::optional<LabelInput> label = core_of(*this).label_input(input);
+    return label ? label->classes : 0;
 }
 
 Shape Net::input_shape(const std::string& name) const {
-    return impl().input_spec(name).shape;
+    return core_of(*this).input_spec(name).shape;
 }
 DType Net::input_dtype(const std::string& name) const {
-    return impl().input_spec(name).dtype;
+    return core_of(*this).input_spec(name).dtype;
 }
 
 Shape Net::param_shape(const std::string& name) const {
-    return impl().param_spec(name).shape;
+    return core_of(*this).param_spec(name).shape;
 }
 DType Net::param_dtype(const std::string& name) const {
-    return impl().param_spec(name).dtype;
+    return core_of(*this).param_spec(name).dtype;
 }
 
 Tensor Net::input(const std::string& name) {
-    return impl().input(name);
+    return core_of(*this).input(name);
 }
 Tensor Net::output(const std::string& name) {
-    const Tensor tensor = impl().output(name);
-    impl().require_outputs(name);
+    const Tensor tensor = core_of(*this).output(name);
+    core_of(*this).require_outputs(name);
     return tensor;
 }
 Tensor Net::param(const std::string& name) {
-    return impl().param(name);
+    NetCore& core = core_of(*this);
+    return core.stage(core.stage_of_param(name)).param(name);
 }
 Tensor Net::gradient(const std::string& name) {
-    return find_tensor(impl().built().gradients, name, "gradient of");
+    NetCore& core = core_of(*this);
+    return find_tensor(core.stage(core.stage_of_gradient(name)).built().gradients, name,
+                       "gradient of");
 }
 Tensor Net::output_gradient(const std::string& name) {
     return find_tensor(impl().built().output_gradients, name, "output gradient of");
@@ -238,41 +261,78 @@ void NetImpl::check_input(const std::string& name, const void* data, std::uint64
         check_indices(name, found->second, tensor.dtype(), data, tensor.shape().numel());
 }
 
-void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
-    impl().check_input(name, data, bytes);
-    impl().built().filled.insert(name);
-    if (bytes > 0) impl().feed(name, data);
+void NetImpl::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
+    check_input(name, data, bytes);
+    built().filled.insert(name);
+    if (bytes > 0) feed(name, data);
 }
 
+void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
+    core_of(*this).set_input(name, data, bytes);
+}
+
+void Net::load_weights(const std::string& path, bool missing_ok) {
+    core_of(*this).load_weights(path, missing_ok);
+}
+void Net::load_weights(std::map<std::string, HostTensor> values, const std::string& source,
+                       bool missing_ok) {
+    core_of(*this).load_weights(std::move(values), source, missing_ok);
+}
+void Net::save_weights(const std::string& path) {
+    core_of(*this).save_weights(path, nullptr);
+}
+void Net::save_weights(const std::string& path, const Preprocessing& how) {
+    core_of(*this).save_weights(path, &how);
+}
+HostTensor Net::read_param(const std::string& name) {
+    return core_of(*this).read_param(name);
+}
+void Net::write_params(std::map<std::string, HostTensor> values, bool missing_ok) {
+    core_of(*this).write_params(std::move(values), missing_ok);
+}
 void Net::initialize(std::string_view method) {
-    impl().initialize(method);
+    NetCore& core = core_of(*this);
+    for (int i = 0; i < core.stages(); ++i) core.stage(i).initialize(method);
 }
 void Net::params_changed() {
-    impl().params_changed();
+    NetCore& core = core_of(*this);
+    for (int i = 0; i < core.stages(); ++i) core.stage(i).params_changed();
 }
+
 void Net::prepare() {
-    impl().built();
+    core_of(*this).prepare();
 }
 void Net::forward() {
-    impl().require_params("forward()");
-    impl().require_inputs("forward()");
-    impl().forward();
-    Access::impl(context()).queue().flush();
+    core_of(*this).run_forward("forward()");
 }
 void Net::backward() {
-    impl().backward();
-    Access::impl(context()).queue().flush();
+    core_of(*this).run_backward();
 }
+
+void NetImpl::run_forward(std::string_view action) {
+    require_params(action);
+    require_inputs(action);
+    forward();
+    Access::impl(context_).queue().flush();
+}
+void NetImpl::run_backward() {
+    backward();
+    Access::impl(context_).queue().flush();
+}
+
 void Net::reshape(std::int64_t batch) {
     require(batch >= 1, "a batch of ", batch, " is invalid: it must be at least 1");
-    impl().reshape(batch, {});
+    core_of(*this).reshape(batch, {});
 }
 void Net::reshape(const std::map<std::string, Shape>& input_shapes) {
-    impl().reshape(0, input_shapes);
+    core_of(*this).reshape(0, input_shapes);
 }
 
 std::uint64_t Net::planned_peak_bytes() {
-    return impl().built().executor->plan().peak_bytes + impl().feed_bytes();
+    return core_of(*this).planned_peak_bytes();
+}
+std::uint64_t NetImpl::planned_peak_bytes() {
+    return built().executor->plan().peak_bytes + feed_bytes();
 }
 std::uint64_t Net::planned_setup_peak_bytes() {
     return impl().built().executor->plan().setup_peak_bytes;
@@ -284,30 +344,37 @@ MemoryMap Net::plan_memory(const SolverOptions* solver) {
     return impl().plan_memory(solver);
 }
 std::vector<std::string> Net::notes() {
-    const std::vector<std::string>& planned = impl().built().executor->plan().notes;
-    std::vector<std::string> all = impl().remarks;
-    const std::vector<std::string>& loaded = impl().checkpoint_remarks;
-    all.insert(all.end(), loaded.begin(), loaded.end());
+    return core_of(*this).notes();
+}
+std::vector<std::string> NetImpl::notes() {
+    const std::vector<std::string>& planned = built().executor->plan().notes;
+    std::vector<std::string> all = remarks;
+    all.insert(all.end(), checkpoint_remarks.begin(), checkpoint_remarks.end());
     all.insert(all.end(), planned.begin(), planned.end());
     return all;
 }
 
 std::vector<NodeReport> Net::nodes() {
+    NetCore& core = core_of(*this);
     std::vector<NodeReport> reports;
-    for (const Step& step : impl().built().executor->plan().steps) {
-        NodeReport report;
-        report.name = step.name;
-        report.type = step.type;
-        report.engine = step.engine ? std::string(step.engine->name()) : "";
-        report.device = context().info().id;
-        report.fused = step.fused;
-        report.part = name_of(step.part);
-        report.gflop = step.flops * 1e-9;
-        report.gbytes = step.bytes * 1e-9;
-        report.bound_ms = step.bound_seconds * 1e3;
-        reports.push_back(std::move(report));
+    for (int i = 0; i < core.stages(); ++i) {
+        if (!core.runs(i)) continue;
+        NetImpl& net = core.stage(i);
+        for (const Step& step : net.built().executor->plan().steps) {
+            NodeReport report;
+            report.name = step.name;
+            report.type = step.type;
+            report.engine = step.engine ? std::string(step.engine->name()) : "";
+            report.device = net.context().info().id;
+            report.fused = step.fused;
+            report.part = name_of(step.part);
+            report.gflop = step.flops * 1e-9;
+            report.gbytes = step.bytes * 1e-9;
+            report.bound_ms = step.bound_seconds * 1e3;
+            reports.push_back(std::move(report));
+        }
     }
-    count_params(impl().base_graph(), reports);
+    count_params(core.base_graph(), reports);
     return reports;
 }
 
@@ -326,7 +393,7 @@ std::vector<NodeReport> Net::profile(bool whole_step) {
 }
 
 std::string Net::first_nan() {
-    return impl().first_nan();
+    return core_of(*this).first_nan();
 }
 
 }  // namespace dlprim

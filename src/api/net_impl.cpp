@@ -50,20 +50,17 @@ struct WithScratch {
 }  // namespace
 
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
-    : context_(context), description_(std::move(description)), options_(options) {
+    : NetCore(options, std::move(description)), context_(context) {
     require(options.max_plans >= 1, "max_plans is ", options.max_plans,
             ": it must be at least 1, for the plan that the net runs");
     remarks = apply_options(description_, options);
     remark_devices();
-    base_ = build_graph(description_, options_);
+    set_graph(build_graph(description_, options_));
     remark_float_indices();
-    int order = 0;
-    for (const Value& value : base_.values)
-        if (value.role == Role::parameter) params_[value.name] = {value, order++};
 }
 
 NetImpl::NetImpl(const Context& context, const NetOptions& options)
-    : context_(context), options_(options) {}
+    : NetCore(options), context_(context) {}
 
 void NetImpl::remark_devices() {
     std::set<std::string> names;
@@ -97,29 +94,6 @@ std::map<std::string, Precision> NetImpl::precisions() const {
     return all;
 }
 
-std::vector<std::string> NetImpl::param_names() const {
-    std::vector<std::string> names(params_.size());
-    for (const auto& [name, param] : params_) names[static_cast<std::size_t>(param.order)] = name;
-    return names;
-}
-
-const TensorSpec& NetImpl::input_spec(const std::string& name) const {
-    std::vector<std::string> names;
-    for (ValueId id : base_.inputs) {
-        if (base_.value(id).name == name) return base_.spec(id);
-        names.push_back(base_.value(id).name);
-    }
-    fail(ErrorKind::not_found, "the network has no input '", name, "'", did_you_mean(name, names));
-}
-
-const TensorSpec& NetImpl::param_spec(const std::string& name) const {
-    const auto found = params_.find(name);
-    if (found == params_.end())
-        fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
-             did_you_mean(name, param_names()));
-    return found->second.value.spec;
-}
-
 std::string NetImpl::plan_key() const {
     std::string key(solver_ ? "solver" : "");
     for (ValueId id : base_.inputs) key += base_.shape(id).str();
@@ -133,7 +107,9 @@ void NetImpl::use_set(int set, const GivenMemory& memory) {
     set_ = set;
     sets_ = std::max(sets_, set + 1);
     const auto found = plans_.find(plan_key());
-    if (found != plans_.end()) bind_tensors(*found->second, nullptr);
+    if (found == plans_.end()) return;
+    bind_tensors(*found->second, nullptr);
+    found->second->feeds.clear();  // to the memory of before
 }
 
 void NetImpl::bind_tensors(Built& built, const Built* before) {
@@ -191,11 +167,6 @@ void NetImpl::find_params(Built& built) {
             built.gradients[value.name] = Access::tensor(context_, block->second, place.offset,
                                                          value.spec.shape, value.spec.dtype);
     }
-}
-
-Graph NetImpl::own_graph() const {
-    // A net without a network has none, and the error of building it says so.
-    return base_.outputs.empty() ? build_graph(description_, options_) : base_;
 }
 
 std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool apart) {
@@ -282,29 +253,8 @@ void NetImpl::remark_momentum(const SolverOptions& solver) {
     if (std::find(remarks.begin(), remarks.end(), text) == remarks.end()) remarks.push_back(text);
 }
 
-void NetImpl::check_params_stay(const Graph& graph) const {
-    std::size_t count = 0;
-    for (const Value& value : graph.values) {
-        if (value.role != Role::parameter) continue;
-        ++count;
-        const TensorSpec& spec = param_spec(value.name);
-        require(value.spec == spec, "with inputs of these shapes parameter '", value.name,
-                "' would have shape ", value.spec.shape.str(), " in place of ", spec.shape.str(),
-                "; make another net for them, with the option input_shapes");
-    }
-    require(count == params_.size(), "with inputs of these shapes the network would have ", count,
-            " parameters in place of ", params_.size(),
-            "; make another net for them, with the option input_shapes");
-}
-
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
-    const NetOptions before = options_;
-    for (const auto& [name, shape] : shapes) options_.input_shapes[name] = shape;
-    if (batch > 0) {
-        options_.batch = batch;
-        for (auto& [name, shape] : options_.input_shapes)
-            if (shape.rank() > 0) shape = shape.with(0, batch);
-    }
+    const NetOptions before = take_shapes(batch, shapes);
     try {
         NetDescription description = redescribe_ ? redescribe_(options_) : description_;
         if (redescribe_) apply_options(description, options_);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// NetImpl: a network description, the memory of its parameters, and its plans, one per set of input
-// shapes. In inference, large parameters have device memory only while they are needed.
+// NetImpl: a network on one device: the memory of its parameters, and its plans, one per set of
+// input shapes. In inference, large parameters have device memory only while they are needed.
 #pragma once
 
 #include "api/index_inputs.hpp"
-#include "api/label_inputs.hpp"
-#include "api/param_source.hpp"
+#include "api/net_core.hpp"
 #include "api/part_border.hpp"
 #include "base/shard_tree.hpp"
 #include "exec/executor.hpp"
@@ -40,7 +39,7 @@ Graph build_graph(const NetDescription& description, const NetOptions& options);
 [[noreturn]] void fail_unset(const std::vector<std::string>& inputs, std::string_view action,
                              bool has_loss);
 
-class NetImpl : private ParamSupply {
+class NetImpl : public NetCore, private ParamSupply {
   public:
     NetImpl(const Context& context, NetDescription description, const NetOptions& options);
     /// Without a network: planning is an error.
@@ -94,19 +93,13 @@ class NetImpl : private ParamSupply {
         bool has_outputs = false;  ///< whether a forward has run, be it of a profile
     };
 
-    /// A parameter as the description declares it, without any plan.
-    struct Param {
-        Value value;
-        int order = 0;
-    };
-
-    const Context& context() const { return context_; }
-    const NetOptions& options() const { return options_; }
-    const std::map<std::string, Param>& params() const { return params_; }
-    std::vector<std::string> param_names() const;
-    /// Throws Error(not_found), with the nearest name.
-    const TensorSpec& input_spec(const std::string& name) const;
-    const TensorSpec& param_spec(const std::string& name) const;
+    const Context& context() const override { return context_; }
+    NetImpl* alone() override { return this; }
+    int stages() const override { return 1; }
+    NetImpl& stage(int /*index*/) override { return *this; }
+    bool runs(int /*stage*/) const override { return true; }
+    int stage_of_param(const std::string& /*name*/) const override { return 0; }
+    int stage_of_gradient(const std::string& /*name*/) const override { return 0; }
 
     /// Returns the current plan. If there is none, makes it, and may drop another for it
     /// (NetOptions::max_plans).
@@ -116,7 +109,7 @@ class NetImpl : private ParamSupply {
     void attach_solver(const SolverOptions& solver);
     /// Adds a remark where the solver has a momentum that its kind does not use.
     void remark_momentum(const SolverOptions& solver);
-    void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes);
+    void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) override;
 
     /// Throws Error(invalid_argument) for data that the input does not take: another size, null, a
     /// label that is not a class number, an index out of range; see Net::set_input.
@@ -126,10 +119,15 @@ class NetImpl : private ParamSupply {
     /// The device memory for feeding inputs, which is not part of the plan's memory.
     std::uint64_t feed_bytes();
 
+    void prepare() override { built(); }
     /// The input counts as set from this call on.
-    Tensor input(const std::string& name);
-    /// An output's tensor, also before it has values.
-    Tensor output(const std::string& name);
+    Tensor input(const std::string& name) override;
+    Tensor output(const std::string& name) override;
+    void set_input(const std::string& name, const void* data, std::uint64_t bytes) override;
+    void run_forward(std::string_view action) override;
+    void run_backward() override;
+    std::uint64_t planned_peak_bytes() override;
+    std::vector<std::string> notes() override;
     /// The parameter counts as set from this call on.
     Tensor param(const std::string& name);
     /// Throws Error(invalid_argument) if a parameter has never been set. `action` is what needs it.
@@ -137,24 +135,21 @@ class NetImpl : private ParamSupply {
     /// The same for an input of the current plan.
     void require_inputs(std::string_view action);
     /// Throws Error(invalid_argument) if no forward has run in the current plan.
-    void require_outputs(const std::string& name);
+    void require_outputs(const std::string& name) override;
     /// Copies a parameter's values to the host. Allocates no device memory for them.
-    void read_param(const std::string& name, std::vector<std::byte>& data);
-    /// Writes a weights file, with `how` unless it is null.
-    void save(const std::string& path, const Preprocessing* how);
+    void read_values(const std::string& name, std::vector<std::byte>& data);
     void params_changed();
     /// Sets the seed of dropout for the next forward run and later ones.
     void set_seed(std::uint64_t seed);
     /// Sets all parameters to the values of `source`, and keeps it to read released parameters
     /// again when they are needed. With `pack_now` these are read and packed at once, so that
     /// values that cannot be read are an error of this call. If it fails, the former source is
-    /// restored, but parameters that were already filled keep the new values.
+    /// restored, but parameters that were already filled keep the new values. The caller closes the
+    /// source.
     void fill_from(std::shared_ptr<ParamSource> source, bool pack_now);
     void initialize(std::string_view method);
     /// The same of values from anywhere: filled in when there is a plan, which is not made for it.
     void set_source(std::shared_ptr<ParamSource> source);
-    /// Whether large parameters are released after packing.
-    bool lets_go() const;
 
     /// Enqueue without a flush. The caller flushes, because a step may consist of more commands.
     void forward();
@@ -164,7 +159,7 @@ class NetImpl : private ParamSupply {
     void run(Part part, const Executor::AfterStep& after = {});
     /// Runs the forward part again on the same inputs. Returns the operator of the description
     /// whose result is the first that is not finite, or an empty name if all are finite.
-    std::string first_nan();
+    std::string first_nan() override;
     /// Timings by step of one run of the current plan: of its forward part, or of all parts.
     /// Restores everything that is kept between runs, but backward() then needs another forward().
     std::vector<Executor::Timing> profile(bool whole_step);
@@ -174,12 +169,6 @@ class NetImpl : private ParamSupply {
 
     std::vector<std::string> remarks, checkpoint_remarks;  ///< in addition to the plan's notes
     std::uint64_t step_count = 0;  ///< number of training forward runs; part of dropout's key
-
-    const Graph& base_graph() const { return base_; }
-    /// Whether plans leave out losses (NetOptions::without_losses). base_graph() still has them.
-    bool drops_losses() const {
-        return options_.without_losses && base_.losses.size() < base_.outputs.size();
-    }
 
     /// Net::plan_memory().
     MemoryMap plan_memory(const SolverOptions* solver);
@@ -194,8 +183,6 @@ class NetImpl : private ParamSupply {
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:
     /// each operator has launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
-    /// A copy of the description's graph, for passes to change. Throws where there is no network.
-    Graph own_graph() const;
     /// Adds a remark where operators name devices, which a net on one device ignores.
     void remark_devices();
     /// Adds a remark where an Embedding reads indices of a float type.
@@ -219,8 +206,6 @@ class NetImpl : private ParamSupply {
     void bind_tensors(Built& built, const Built* before);
     /// Records where the plan keeps parameters, and gradients that are in a block.
     void find_params(Built& built);
-    /// Throws Error(invalid_argument) if a parameter would have another shape in this graph.
-    void check_params_stay(const Graph& graph) const;
     /// The operator of the description that the node comes from.
     std::string described(const std::string& node) const;
     /// Replaces the current plan after one of its engines has failed.
@@ -250,10 +235,8 @@ class NetImpl : private ParamSupply {
     void fill_all();
 
     Context context_;
-    NetDescription description_;
     std::function<NetDescription(const NetOptions&)> redescribe_;  ///< empty: it stays as it is
-    NetOptions options_;
-    std::optional<PartBorder> border_;  ///< of a part of a larger net
+    std::optional<PartBorder> border_;                             ///< of a part of a larger net
     GivenMemory given_;
     bool among_many_ = false;
     KeptValues own_kept_;
@@ -261,8 +244,6 @@ class NetImpl : private ParamSupply {
     SharedSlabs slabs_;              ///< of the plans of inference
     int set_ = 0, sets_ = 1;         ///< the present working set, and how many there are
     std::optional<SolverOptions> solver_;
-    Graph base_;  ///< the description's graph, before any pass
-    std::map<std::string, Param> params_;
     BlockStore store_;
     std::map<std::string, std::unique_ptr<Built>> plans_;
     Built* current_ = nullptr;
@@ -275,5 +256,9 @@ class NetImpl : private ParamSupply {
     /// param() returned, because the caller may have changed them.
     std::map<std::string, Tensor> held_;
 };
+
+/// The network of a Net on one device, as a pointer that keeps it. Throws Error(invalid_argument)
+/// for another.
+std::shared_ptr<NetImpl> one_device(const Net& net);
 
 }  // namespace dlprim

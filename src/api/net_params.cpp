@@ -50,7 +50,7 @@ void NetImpl::require_params(std::string_view action) const {
             "param()");
 }
 
-void NetImpl::read_param(const std::string& name, std::vector<std::byte>& data) {
+void NetImpl::read_values(const std::string& name, std::vector<std::byte>& data) {
     const Built& plan = built();
     Tensor tensor = plan.executor->tensor(plan.params.at(name));
     if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
@@ -76,10 +76,6 @@ void NetImpl::fill(const std::string& name, Tensor tensor) {
     tensor.copy_from_host(data.data(), data.size());
 }
 
-bool NetImpl::lets_go() const {
-    return options_.mode == Mode::inference && !options_.keep_parameters;
-}
-
 void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
     const std::shared_ptr<ParamSource> before = std::exchange(source_, std::move(source));
     const bool filled_later = std::exchange(fill_later_, false);
@@ -87,7 +83,6 @@ void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
         built();
         fill_all();
         if (pack_now && lets_go()) pack();
-        source_->close();
     } catch (...) {
         source_ = before;
         fill_later_ = filled_later;
@@ -157,7 +152,11 @@ void NetImpl::initialize(std::string_view method) {
 }
 
 void NetImpl::set_source(std::shared_ptr<ParamSource> source) {
-    if (current_ != nullptr) return fill_from(std::move(source), false);
+    if (current_ != nullptr) {
+        fill_from(std::move(source), false);
+        source_->close();
+        return;
+    }
     // Does not plan yet: a solver that is attached before the first run needs another plan.
     source_ = std::move(source);
     fill_later_ = true;

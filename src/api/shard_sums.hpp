@@ -44,6 +44,7 @@ class ShardSums {
     int shards() const { return shards_; }
     int taken() const { return taken_; }  ///< shards of the present batch that were added
     int next() const { return part_.first + taken_; }  ///< index of the next shard
+    int own() const { return part_.count; }  ///< shards of a batch that the device computes
     bool is_alone() const { return !exchange_; }
     /// Whether a transport adds in an order of its own.
     bool is_in_any_order() const { return exchange_ && exchange_->is_in_any_order(); }

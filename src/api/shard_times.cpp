@@ -121,7 +121,7 @@ std::vector<double> time_shards(const std::vector<Context>& devices,
         [nets, devices, open, solver](std::size_t rank) {
             Net net = open(devices[rank], static_cast<int>(rank));
             const Solver unused(net, solver);
-            (*nets)[rank] = Access::shared_impl(net);
+            (*nets)[rank] = one_device(net);
         },
         std::max(deadline, compiling));
     return time_shards(threads, *nets, deadline, warm);

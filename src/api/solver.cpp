@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Solver: steps and step scalars.
+// Solver: its calls, and the steps and step scalars of a net on one device.
 #include <dlprim/solver.hpp>
 
-#include "api/net_impl.hpp"
+#include "api/placement/placed_solver_impl.hpp"
 #include "api/solver_impl.hpp"
 #include "base/text.hpp"
 #include "graph/operator.hpp"
@@ -81,93 +81,121 @@ std::string synchronous_norm(NetImpl& net) {
 
 }  // namespace
 
-Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<SolverImpl>()) {
+Solver::Solver(Net& net, const SolverOptions& options) {
     check(options);
-    impl_->options = options;
-    impl_->rate = options.learning_rate;
-    Access::impl(net).attach_solver(options);
-    impl_->shared_net = Access::shared_impl(net);
-    impl_->shared_net->remark_momentum(options);
-    impl_->sums.attach(*impl_->shared_net, options.shards);
-    impl_->synchronous = synchronous_norm(*impl_->shared_net);
-    if (std::optional<Tensor> scale = scale_of(*impl_->shared_net))
+    if (core_of(net).alone() != nullptr)
+        impl_ = std::make_shared<SolverImpl>(one_device(net), options);
+    else
+        impl_ = std::make_shared<PlacedSolverImpl>(
+            std::static_pointer_cast<PlacedNetImpl>(Access::shared_impl(net)), options);
+}
+
+SolverImpl::SolverImpl(std::shared_ptr<NetImpl> net, const SolverOptions& how)
+    : SolverCore(how), shared_net(std::move(net)) {
+    shared_net->attach_solver(options);
+    shared_net->remark_momentum(options);
+    sums.attach(*shared_net, options.shards);
+    synchronous = synchronous_norm(*shared_net);
+    if (std::optional<Tensor> scale = scale_of(*shared_net))
         scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
 
 Solver::~Solver() = default;
+
+SolverCore& core_of(const Solver& solver) {
+    return *Access::shared_impl(solver);
+}
+
+SolverImpl& Solver::impl() const {
+    SolverImpl* const alone = impl_->alone();
+    require(alone != nullptr, "this call is for the solver of a network on one device");
+    return *alone;
+}
 
 const SolverOptions& Solver::options() const {
     return impl_->options;
 }
 
 void Solver::set_learning_rate(double rate) {
-    check_rate(rate);
-    impl_->rate = rate;
+    impl_->set_rate(rate);
+}
+
+void SolverCore::set_rate(double value) {
+    check_rate(value);
+    rate = value;
+    for (SolverImpl* const solver : solvers()) solver->rate = value;
 }
 
 double Solver::learning_rate() const {
     return impl_->rate;
 }
 std::uint64_t Solver::steps() const {
-    return impl_->updates;
+    return impl_->updates_so_far();
+}
+
+std::uint64_t SolverCore::updates_so_far() {
+    const std::vector<SolverImpl*> all = solvers();
+    return all.empty() ? 0 : all.front()->updates;
 }
 
 double Solver::loss_scale() {
-    const std::optional<Tensor> scale = scale_of(*impl_->shared_net);
-    if (!scale) return 1;
-    float value = 0;
-    scale->copy_to_host(&value, sizeof(value));
-    return value;
+    for (const SolverImpl* const solver : impl_->solvers())
+        if (const std::optional<Tensor> scale = scale_of(*solver->shared_net))
+            return scale->to_doubles().at(0);
+    return 1;
 }
 
 void Solver::step() {
-    step_if(nullptr);
+    impl_->step(nullptr);
 }
 
 bool Solver::step_if(const std::function<bool()>& proceed) {
-    require(!proceed || impl_->sums.is_alone(),
+    return impl_->step(proceed);
+}
+
+bool SolverImpl::step(const std::function<bool()>& proceed) {
+    require(!proceed || sums.is_alone(),
             "step_if() is for one device: the others of the team would not know of its decision");
-    require(impl_->options.state_parts == 1 || !impl_->sums.is_alone(),
+    require(options.state_parts == 1 || !sums.is_alone(),
             "a solver with a part of the state needs a team, which has the others");
     require(
-        impl_->synchronous.empty() || impl_->meeting, "the ", impl_->synchronous,
+        synchronous.empty() || meeting, "the ", synchronous,
         " are those of all shards, with \"sync\": each shard needs a rank of its own in a Team, "
         "and this solver computes ",
-        impl_->options.shards, " shards one after the other");
-    NetImpl& net = *impl_->shared_net;
+        options.shards, " shards one after the other");
+    NetImpl& net = *shared_net;
     net.require_params("step()");
     net.require_inputs("step()");
     Executor& executor = *net.built().executor;
-    impl_->set_scalars();
-    const bool guarded = impl_->options.guard_loss, sharded = impl_->sums.shards() > 1;
-    if (impl_->sums.taken() == 0) {
+    set_scalars();
+    const bool guards = options.guard_loss, sharded = sums.shards() > 1;
+    if (sums.taken() == 0) {
         // A failing engine uses the first slot in the middle of a batch.
-        impl_->batch_slot = guarded || sharded ? impl_->slot() : 0;
-        if (proceed || guarded || sharded) executor.keep_states(impl_->batch_slot);
-        impl_->present = {impl_->updates, impl_->batches, net.step_count};
+        batch_slot = guards || sharded ? slot() : 0;
+        if (proceed || guards || sharded) executor.keep_states(batch_slot);
+        present = {updates, batches, net.step_count};
     }
-    if (sharded)
-        net.step_count =
-            impl_->present.random_step + static_cast<std::uint64_t>(impl_->sums.next());
-    if (impl_->meeting) impl_->try_parts();
-    const Meets meets(net.context(), impl_->meeting.get());
-    impl_->mark(TraceKind::wait, "wait for input");
+    if (sharded) net.step_count = present.random_step + static_cast<std::uint64_t>(sums.next());
+    if (meeting) try_parts();
+    const Meets meets(net.context(), meeting.get());
+    mark(TraceKind::wait, "wait for input");
     net.forward();
-    impl_->mark(TraceKind::compute, "forward");
+    mark(TraceKind::compute, "forward");
     if (proceed && !proceed()) {
-        net.built().executor->restore_states(impl_->batch_slot);  // running statistics
+        net.built().executor->restore_states(batch_slot);  // running statistics
         if (sharded) {
-            if (guarded && impl_->sums.taken() > 0) --impl_->guarded;
-            impl_->forget_shards();
+            if (guards && sums.taken() > 0) --guarded;
+            forget_shards();
         }
         Access::impl(net.context()).queue().flush();
         return false;
     }
-    if (guarded && impl_->sums.taken() == 0)
-        impl_->before[impl_->guarded++ % impl_->before.size()] = impl_->present;
-    net.backward(impl_->sums.watch(net));
-    impl_->mark(TraceKind::compute, "backward");
-    impl_->finish_shard();
+    if (guards && sums.taken() == 0) before[guarded++ % before.size()] = present;
+    for (const auto& [name, output] : outputs_)
+        output.keep(net.built().outputs.at(name), sums.taken());
+    net.backward(sums.watch(net));
+    mark(TraceKind::compute, "backward");
+    finish_shard();
     Access::impl(net.context()).queue().flush();
     return true;
 }
@@ -233,12 +261,29 @@ void SolverImpl::forget_shards() {
     shared_net->step_count = present.random_step + static_cast<std::uint64_t>(sums.shards());
 }
 
-void SolverImpl::repeat_shard(int shard) {
+std::string SolverImpl::first_nan_of_shard(int shard) {
     shared_net->built().executor->set_integer(
         "@step", present.random_step + static_cast<std::uint64_t>(shard));
+    return shared_net->first_nan();
 }
 
-std::map<std::string, Tensor> SolverImpl::averages(Receivers receivers) {
+Tensor Solver::output_of_batch(const std::string& name) {
+    return impl_->output_of_batch(name);
+}
+
+Tensor SolverImpl::output_of_batch(const std::string& name) {
+    const Tensor of_shard = shared_net->output(name);
+    if (sums.own() == 1 || shared_net->is_loss(name)) return of_shard;
+    return outputs_.try_emplace(name, name, of_shard, sums.own()).first->second.whole();
+}
+
+std::map<std::string, Tensor> SolverCore::averages(Receivers receivers) {
+    std::map<std::string, Tensor> all;
+    for (SolverImpl* const solver : solvers()) all.merge(solver->own_averages(receivers));
+    return all;
+}
+
+std::map<std::string, Tensor> SolverImpl::own_averages(Receivers receivers) {
     std::map<std::string, Tensor> all;
     const NetImpl::Built& built = shared_net->built();
     const Plan& plan = built.executor->plan();
@@ -265,37 +310,48 @@ std::map<std::string, Tensor> SolverImpl::averages(Receivers receivers) {
 }
 
 void Solver::use_averages() {
-    std::map<std::string, Tensor> averages = impl_->averages(SolverImpl::Receivers::all);
-    require(!averages.empty() && impl_->updates > 0,
+    impl_->use_averages();
+}
+
+void SolverCore::use_averages() {
+    std::map<std::string, Tensor> values = averages(Receivers::all);
+    require(!values.empty() && updates_so_far() > 0,
             "there are no averages: the solver needs the option average, and an update");
     std::vector<std::byte> data;
-    for (auto& [name, average] : averages) {
+    for (auto& [name, average] : values) {
         data.resize(average.bytes());
         average.copy_to_host(data.data(), data.size());
-        impl_->shared_net->param(name).copy_from_host(data.data(), data.size());
+        net()
+            .stage(net().stage_of_param(name))
+            .param(name)
+            .copy_from_host(data.data(), data.size());
     }
-    impl_->shared_net->params_changed();
+    for (int i = 0; i < net().stages(); ++i) net().stage(i).params_changed();
 }
 
 void Solver::call_off(int back) {
+    impl_->call_off(back);
+}
+
+void SolverImpl::call_off(int back) {
     const auto steps = static_cast<std::uint64_t>(back);
-    require(impl_->options.guard_loss, "call_off() needs a solver with guard_loss");
-    require(back >= 1 && steps <= std::min<std::uint64_t>(impl_->before.size(), impl_->guarded),
+    require(options.guard_loss, "call_off() needs a solver with guard_loss");
+    require(back >= 1 && steps <= std::min<std::uint64_t>(before.size(), guarded),
             "call_off() undoes one or two steps that were made, not ", back);
-    impl_->guarded -= steps;
-    const SolverImpl::Before& before = impl_->before[impl_->guarded % impl_->before.size()];
-    NetImpl& net = *impl_->shared_net;
+    guarded -= steps;
+    const Before& then = before[guarded % before.size()];
+    NetImpl& net = *shared_net;
     Executor& executor = *net.built().executor;
-    executor.restore_states(impl_->slot());
+    executor.restore_states(slot());
     if (const ValueId guard = executor.plan().graph.find(loss_guard_name); guard != no_value)
         executor.tensor(guard).fill(0);
-    impl_->updates = before.updates;
-    impl_->batches = before.batches;
-    impl_->present = before;
-    impl_->forget_shards();
-    executor.set_integer("@step", before.random_step);
+    updates = then.updates;
+    batches = then.batches;
+    present = then;
+    forget_shards();
+    executor.set_integer("@step", then.random_step);
     Access::impl(net.context()).queue().flush();
-    impl_->guarded = 0;  // the other record belongs to a step that was undone
+    guarded = 0;  // the other record belongs to a step that was undone
 }
 
 }  // namespace dlprim

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// SolverImpl: the state of a Solver, and its checkpoints as parts of larger ones.
+// SolverImpl: the solver of a net on one device.
 #pragma once
 
 #include "api/net_impl.hpp"
+#include "api/shard_output.hpp"
 #include "api/shard_sums.hpp"
+#include "api/solver_core.hpp"
 #include "collective/exchange/step_trace.hpp"
 #include "collective/processes/process_group.hpp"
-#include "formats/hdf5_file.hpp"
 #include "runtime/shard_meeting.hpp"
 
 #include <dlprim/solver_options.hpp>
@@ -22,12 +23,22 @@
 
 namespace dlprim {
 
-/// What a Solver points to.
-class SolverImpl {
+class SolverImpl : public SolverCore {
   public:
-    std::shared_ptr<NetImpl> shared_net;
-    SolverOptions options;
-    double rate = 0;
+    /// Attaches to the net; see Solver's constructor.
+    SolverImpl(std::shared_ptr<NetImpl> net, const SolverOptions& how);
+
+    SolverImpl* alone() override { return this; }
+    NetCore& net() const override { return *shared_net; }
+    std::vector<SolverImpl*> solvers() override { return {this}; }
+    bool step(const std::function<bool()>& proceed) override;
+    void call_off(int back) override;
+    Tensor output_of_batch(const std::string& name) override;
+    std::string first_nan_of_shard(int shard) override;
+    int taken() const override { return sums.taken(); }
+    void forget_batch() override { sums.restart(); }
+
+    const std::shared_ptr<NetImpl> shared_net;
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
     ShardSums sums;
@@ -79,39 +90,27 @@ class SolverImpl {
     }
     /// Forgets the shards of the present batch. Random numbers go on as if it had been whole.
     void forget_shards();
-    /// Sets random numbers to those of a shard of the batch that was called off, for first_nan().
-    void repeat_shard(int shard);
 
-    /// Which of the processes that have parts of the states get a whole one. All of them call for
-    /// it.
-    enum class Receivers : std::uint8_t { first, all };
-    /// A state of all elements of the block of parameters, put together from the parts that the
-    /// solvers of a team keep; and its opposite. They wait. A process that is no receiver gets
-    /// nothing.
-    std::vector<std::byte> gather(const std::string& state, Receivers receivers);
-    void scatter(const std::string& state, const std::vector<std::byte>& whole);
-    /// Before write_checkpoint(), to be called by all processes: puts together the states of which
-    /// other processes have parts. Returns whether this is the process to write the checkpoint.
-    bool gather_states();
-
-    /// The averages of the parameters, by name; empty without SolverOptions::average. They are the
-    /// solver's own memory, or put together from parts.
-    std::map<std::string, Tensor> averages(Receivers receivers);
-
-    /// Writes what Solver::save_checkpoint() says into a file that may hold more. The caller
-    /// commits it.
-    void write_checkpoint(Hdf5Writer& file, const std::map<std::string, double>& extra);
-    /// Reads it; of states in parts, those of this process. Whatever is wrong with the file is
-    /// found before anything is changed.
-    std::map<std::string, double> read_checkpoint(const Hdf5Reader& file);
+    // The solver's own share of what SolverCore does for all stages.
+    std::map<std::string, Tensor> own_averages(Receivers receivers);
+    bool gather_own_states();
+    /// A state that the solver has of its net, in host memory: as it is, or put together from the
+    /// parts that the solvers of a team keep. They wait.
+    std::vector<std::byte> read_state(const std::string& state);
+    void write_state(const std::string& state, const std::vector<std::byte>& data);
+    /// A state in the plan's graph; null if the plan has none of that name.
+    const Value* find_state(const std::string& state) const;
 
   private:
-    /// For write_checkpoint().
-    std::vector<std::byte> whole_state(const std::string& state);
+    /// A state of all elements of the block of parameters, put together from the parts that the
+    /// solvers of a team keep; and its opposite. A process that is no receiver gets nothing.
+    std::vector<std::byte> gather(const std::string& state, Receivers receivers);
+    void scatter(const std::string& state, const std::vector<std::byte>& whole);
     void exchange_parts(const std::string& state, std::vector<std::byte>& whole,
                         Receivers receivers);
-    /// States that gather_states() has put together, until the checkpoint is written.
+    /// States that gather_own_states() has put together, until the checkpoint is written.
     std::map<std::string, std::vector<std::byte>> gathered_;
+    std::map<std::string, ShardOutput> outputs_;  ///< of whole batches, by name
 };
 
 }  // namespace dlprim

@@ -32,9 +32,27 @@ std::vector<std::byte> SolverImpl::gather(const std::string& state, Receivers re
     return whole;
 }
 
-std::vector<std::byte> SolverImpl::whole_state(const std::string& state) {
-    if (!group) return gather(state, Receivers::first);
-    return std::move(gathered_.extract(state).mapped());
+const Value* SolverImpl::find_state(const std::string& state) const {
+    const Graph& graph = shared_net->built().executor->plan().graph;
+    const ValueId id = graph.find(state);
+    return id == no_value ? nullptr : &graph.value(id);
+}
+
+std::vector<std::byte> SolverImpl::read_state(const std::string& state) {
+    if (find_state(state)->part_begin >= 0)
+        return group ? std::move(gathered_.extract(state).mapped())
+                     : gather(state, Receivers::first);
+    const Executor& executor = *shared_net->built().executor;
+    const Tensor tensor = executor.tensor(executor.plan().graph.find(state));
+    std::vector<std::byte> data(tensor.bytes());
+    tensor.copy_to_host(data.data(), data.size());
+    return data;
+}
+
+void SolverImpl::write_state(const std::string& state, const std::vector<std::byte>& data) {
+    if (find_state(state)->part_begin >= 0) return scatter(state, data);
+    const Executor& executor = *shared_net->built().executor;
+    executor.tensor(executor.plan().graph.find(state)).copy_from_host(data.data(), data.size());
 }
 
 void SolverImpl::exchange_parts(const std::string& state, std::vector<std::byte>& whole,
@@ -77,7 +95,7 @@ void SolverImpl::scatter(const std::string& state, const std::vector<std::byte>&
     }
 }
 
-bool SolverImpl::gather_states() {
+bool SolverImpl::gather_own_states() {
     if (!group) return true;
     gathered_.clear();
     const bool is_first = group->rank() == 0;

@@ -221,6 +221,7 @@ Team::Team(const std::vector<Context>& devices,
 }
 
 void TeamImpl::compare_nets() {
+    if (ranks.size() == 1) return;
     const ProcessGroup::Fields first = parameters_of(Access::impl(*ranks[0].net));
     for (std::size_t i = 1; i < ranks.size(); ++i) {
         const ProcessGroup::Fields other = parameters_of(Access::impl(*ranks[i].net));
@@ -267,7 +268,7 @@ void TeamImpl::attach(std::size_t rank, std::uint64_t range_bytes) {
 /// Gives the devices numbers of shards by the time that one takes each.
 void TeamImpl::measure(int shards) {
     std::vector<std::shared_ptr<NetImpl>> nets;
-    for (const Rank& rank : ranks) nets.push_back(Access::shared_impl(*rank.net));
+    for (const Rank& rank : ranks) nets.push_back(one_device(*rank.net));
     const auto warm = [&] {
         if (group) group->barrier("the devices to be timed");
     };
@@ -337,6 +338,7 @@ void TeamImpl::meet_in_steps() {
         barrier, group, counts,
         exchange ? exchange->process_levels() : std::vector<LevelPlan::Groups>{});
     for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (core_of(*ranks[i].solver).alone() == nullptr) continue;  // placed, which has no "sync"
         SolverImpl& solver = Access::impl(*ranks[i].solver);
         if (solver.synchronous.empty()) continue;
         for (std::size_t rank = 0; rank < parts.size(); ++rank)

@@ -3,6 +3,7 @@
 #include <dlprim/trainer.hpp>
 
 #include "api/checkpoint_record.hpp"
+#include "api/solver_core.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/common_start.hpp"
 #include "api/training/epoch.hpp"
@@ -92,7 +93,8 @@ class Trainer {
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
         if (!is_first()) return result;
-        net().save_weights(result.model, feeder_.preprocessing());
+        const std::optional<Preprocessing> how = feeder_.preprocessing();
+        core_of(net()).save_weights(result.model, how ? &*how : nullptr);
         return result;
     }
 
@@ -104,11 +106,13 @@ class Trainer {
         options.seed = config_.seed;
         set_precision(options);
         options.progress = planning();
-        if (feeder_.has_test() && is_first()) open_evaluator(options);
-        options.memory_limit = call_.memory_limit > 0
+        open_evaluator(options);
+        NetOptions limited = options;
+        limited.memory_limit = call_.memory_limit > 0
                                    ? call_.memory_limit
                                    : static_cast<std::uint64_t>(config_.memory_limit * (1 << 20));
-        open_trainee(options);
+        open_trainee(limited);
+        open_evaluator(options);
         const Roles roles = roles_of(net());
         initial_notes_ = set_initial_values(net(), config_, call_.read_weights);
         trainee_->attach(roles, trace_ ? &*trace_ : nullptr);
@@ -124,36 +128,46 @@ class Trainer {
         if (!is_first()) return;
         report_.emplace(RunReport::Parts{contexts_, config_, call_, folder_, state_, feeder_,
                                          evaluator_ ? &*evaluator_ : nullptr},
-                        trainee_->whole());
+                        net());
     }
 
     void open_trainee(const NetOptions& options) {
-        if (!devices_.empty()) {
-            trainee_ = train_placed(devices_, call_, config_, options);
-            return;
-        }
-        trainee_ =
-            train_by_team(contexts_, call_, config_, group_, [&](const Context& context, int rank) {
-                NetOptions own = options;
-                if (rank > 0) own.progress = {};  // the first one tells of all
-                return open_training_net(context, config_, own);
-            });
+        const bool is_placed = !devices_.empty();
+        if (is_placed) check_placed(call_, config_);
+        trainee_.emplace(is_placed ? std::vector{devices_.front().context} : contexts_, call_,
+                         config_, group_, is_placed, [&](const Context& context, int rank) {
+                             NetOptions own = options;
+                             if (rank > 0) own.progress = {};  // the first one tells of all
+                             return is_placed ? open_placed(own)
+                                              : open_training_net(context, config_, own);
+                         });
     }
 
-    void open_evaluator(const NetOptions& options) {
-        if (devices_.empty()) {
-            evaluator_.emplace(contexts_[0], config_, options, feeder_);
-            return;
-        }
-        evaluator_.emplace(devices_, config_, options, feeder_,
-                           [this] { return trainee_->net().devices_of_operators(); });
+    Net open_placed(const NetOptions& options) {
+        PlacementOptions placement = call_.placement;
+        placement.solver = config_.solver;
+        PlacedNet net = open_placed_net(devices_, config_, options, placement);
+        if (call_.memory_of_devices) call_.memory_of_devices(net, net.plan_memory(&config_.solver));
+        return net;
+    }
+
+    /// On one device before the net that is trained, and else on the devices of its operators.
+    void open_evaluator(NetOptions options) {
+        if (!feeder_.has_test() || !is_first() || evaluator_) return;
+        options.mode = Mode::inference;
+        if (devices_.empty())
+            evaluator_.emplace(Net::from_json_file(contexts_[0], config_.net, options), feeder_);
+        else if (trainee_)
+            evaluator_.emplace(open_placed_net(devices_, config_, options, {},
+                                               core_of(net()).devices_of_operators()),
+                               feeder_);
     }
 
     /// Whether this is the process that writes results.
     bool is_first() const { return group_ == nullptr || group_->rank() == 0; }
 
-    TrainedNet net() { return trainee_->net(); }
-    TrainedSolver solver() { return trainee_->solver(); }
+    Net& net() { return trainee_->net(); }
+    Solver& solver() { return trainee_->solver(); }
 
     /// Sets the precisions. The command line takes precedence over the checkpoint's record, and
     /// that over the configuration.
@@ -208,7 +222,8 @@ class Trainer {
     std::optional<Evaluator::Result> judge() {
         std::optional<Evaluator::Result> result;
         // All processes put them together where each has a part.
-        const std::map<std::string, Tensor> averages = solver().averages();
+        const std::map<std::string, Tensor> averages =
+            core_of(solver()).averages(SolverCore::Receivers::first);
         if (is_first()) result = evaluator_->run(net(), averages, [this] { return is_stopped(); });
         if (group_ == nullptr) return result;
         std::vector<double> values;
@@ -248,7 +263,7 @@ class Trainer {
         for (const std::string& text : trainee_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net().notes()) note(text);
-        const Precision precision = net().precision();
+        const Precision precision = net().options().precision;
         if (!call_.precision && config_.precision.value_or(precision) != precision)
             note(cat("'", from_.path, "' continues in ", name_of(precision),
                      ", in which it was trained, although the configuration says ",
@@ -328,7 +343,7 @@ class Trainer {
             note(cat(error.what(), "; the training goes on"));
         }
         try {
-            if (trainee_->is_whole()) report_->examine(trainee_->whole());
+            if (devices_.empty()) report_->examine(net());
         } catch (const StoppedWhilePlanning&) {
             // The epoch is saved as any other. What the callback saw, the next epoch finds.
         }
@@ -402,7 +417,7 @@ class Trainer {
     Feeder feeder_;
     RunState state_;
     Checkpoints checkpoints_;
-    std::unique_ptr<Trainee> trainee_;
+    std::optional<Trainee> trainee_;
     std::optional<Evaluator> evaluator_;  ///< of the first process, if there is a test set
     std::optional<Judging> judging_;
     std::optional<EventFile> events_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Net's weights: in HDF5 files, one dataset per parameter, and in host memory.
+// NetCore: the parameters of all stages in HDF5 files, one dataset per parameter, and in host
+// memory.
 #include "api/net_impl.hpp"
 #include "base/blocks.hpp"
 #include "base/text.hpp"
@@ -9,17 +10,14 @@
 
 namespace dlprim {
 
-namespace {
-
-std::map<std::string, const Value*> values_of(NetImpl& net) {
+std::map<std::string, const Value*> NetCore::values() const {
     std::map<std::string, const Value*> parameters;
-    for (const auto& [name, param] : net.params()) parameters[name] = &param.value;
+    for (const auto& [name, param] : params_) parameters[name] = &param.value;
     return parameters;
 }
 
-/// The types of the parameters that are stored in GGUF's blocks, by name.
-std::map<std::string, std::string> blocks_of(const Graph& graph) {
-    std::map<std::string, std::string> types;
+/// Adds the types of the parameters that are stored in GGUF's blocks, by name.
+void add_blocks(const Graph& graph, std::map<std::string, std::string>& types) {
     for (const Node& node : graph.nodes) {
         const Attr* const blocks = node.attrs.find("blocks");
         if (blocks == nullptr || std::get<std::string>(*blocks).empty()) continue;
@@ -31,6 +29,11 @@ std::map<std::string, std::string> blocks_of(const Graph& graph) {
         if (graph.value(weight).role == Role::parameter)
             types[graph.value(weight).name] = std::get<std::string>(*blocks);
     }
+}
+
+std::map<std::string, std::string> blocks_of(NetCore& net) {
+    std::map<std::string, std::string> types;
+    for (int i = 0; i < net.stages(); ++i) add_blocks(net.stage(i).base_graph(), types);
     return types;
 }
 
@@ -50,70 +53,68 @@ void check_blocks(const std::string& path, const std::map<std::string, std::stri
 
 }  // namespace
 
-void Net::load_weights(const std::string& path, bool missing_ok) {
-    std::shared_ptr<ParamSource> missing;
-    if (missing_ok)
-        missing = std::make_shared<InitialValues>("default", impl().options().seed,
-                                                  Access::impl(context()).pool());
-    auto file = std::make_shared<WeightsFile>(path, std::move(missing));
+std::shared_ptr<ParamSource> NetCore::missing_values(bool missing_ok) const {
+    if (!missing_ok) return nullptr;
+    return std::make_shared<InitialValues>("default", options_.seed,
+                                           Access::impl(context()).pool());
+}
+
+void NetCore::fill_all_from(const std::shared_ptr<ParamSource>& source) {
+    for (int i = 0; i < stages(); ++i)
+        if (NetImpl& net = stage(i); !net.params().empty()) net.fill_from(source, true);
+    source->close();
+}
+
+void NetCore::load_weights(const std::string& path, bool missing_ok) {
+    auto file = std::make_shared<WeightsFile>(path, missing_values(missing_ok));
     // Everything is checked before anything is written, so that a bad file changes nothing.
-    file->check(values_of(impl()));
-    check_blocks(path, blocks_of(impl().base_graph()));
-    impl().fill_from(std::move(file), true);
+    file->check(values());
+    check_blocks(path, blocks_of(*this));
+    fill_all_from(file);
 }
 
-void Net::load_weights(std::map<std::string, HostTensor> values, const std::string& source,
-                       bool missing_ok) {
-    write_params(fitted(std::move(values), values_of(impl()), source, missing_ok), missing_ok);
+void NetCore::load_weights(std::map<std::string, HostTensor> values, const std::string& source,
+                           bool missing_ok) {
+    write_params(fitted(std::move(values), this->values(), source, missing_ok), missing_ok);
 }
 
-void Net::save_weights(const std::string& path) {
-    impl().save(path, nullptr);
+void NetCore::write_params(std::map<std::string, HostTensor> values, bool missing_ok) {
+    for (const auto& [name, value] : values) param_spec(name);  // throws if it does not exist
+    const auto source =
+        std::make_shared<HostValues>(std::move(values), missing_values(missing_ok), lets_go());
+    for (const auto& [name, param] : params_) source->check(param.value);
+    fill_all_from(source);
 }
 
-void Net::save_weights(const std::string& path, const Preprocessing& how) {
-    impl().save(path, &how);
+void NetCore::require_all_params(std::string_view action) {
+    for (int i = 0; i < stages(); ++i) stage(i).require_params(action);
 }
 
-void NetImpl::save(const std::string& path, const Preprocessing* how) {
-    require_params("save_weights()");
+HostTensor NetCore::read_param(const std::string& name) {
+    const TensorSpec& spec = param_spec(name);
+    NetImpl& net = stage(stage_of_param(name));
+    net.require_params("read_param()");
+    HostTensor values{spec.shape, spec.dtype, {}};
+    net.read_values(name, values.data);
+    return values;
+}
+
+void NetCore::save_weights(const std::string& path, const Preprocessing* how) {
+    require_all_params("save_weights()");
     Hdf5Writer file(path);
-    const std::map<std::string, std::string> types = blocks_of(base_);
-    std::vector<std::byte> data;
+    const std::map<std::string, std::string> types = blocks_of(*this);
     for (const std::string& name : param_names()) {
-        read_param(name, data);
-        const TensorSpec& spec = params().at(name).value.spec;
-        file.write(name, spec.shape, spec.dtype, data.data());
+        const HostTensor values = read_param(name);
+        file.write(name, values.shape, values.dtype, values.data.data());
         const auto blocks = types.find(name);
         if (blocks == types.end()) continue;
         file.attribute(name, "dtype", blocks->second);
         file.attribute(
             name, "shape",
-            Ints{spec.shape[0], block_weights(block_type(blocks->second), spec.shape[1])});
+            Ints{values.shape[0], block_weights(block_type(blocks->second), values.shape[1])});
     }
     if (how != nullptr) write_preprocessing(file, *how);
     file.commit();
-}
-
-HostTensor Net::read_param(const std::string& name) {
-    const TensorSpec& spec = impl().param_spec(name);
-    impl().require_params("read_param()");
-    HostTensor values{spec.shape, spec.dtype, {}};
-    impl().read_param(name, values.data);
-    return values;
-}
-
-void Net::write_params(std::map<std::string, HostTensor> values, bool missing_ok) {
-    for (const auto& [name, value] : values)
-        impl().param_spec(name);  // throws if it does not exist
-    std::shared_ptr<ParamSource> missing;
-    if (missing_ok)
-        missing = std::make_shared<InitialValues>("default", impl().options().seed,
-                                                  Access::impl(context()).pool());
-    auto source =
-        std::make_shared<HostValues>(std::move(values), std::move(missing), impl().lets_go());
-    for (const auto& [name, param] : impl().params()) source->check(param.value);
-    impl().fill_from(std::move(source), true);
 }
 
 }  // namespace dlprim

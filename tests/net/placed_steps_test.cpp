@@ -51,6 +51,7 @@ TEST_CASE("outputs of all shards are kept", "[placed_steps]") {
         Solver solver(one, adam_in(shards));
         PlacedSolver placed_solver(two, adam_in(shards));
         const Tensor scores = placed_solver.output_of_batch("scores");
+        const Tensor of_one_device = solver.output_of_batch("scores");
         const Tensor loss = placed_solver.output_of_batch("loss");
         CHECK(scores.shape() == Shape{4 * shards, 5});
         check_error(ErrorKind::not_found, {"scores", "score"},
@@ -66,6 +67,7 @@ TEST_CASE("outputs of all shards are kept", "[placed_steps]") {
                 of_shards.insert(of_shards.end(), own.begin(), own.end());
             }
             CHECK(scores.to_floats() == of_shards);
+            CHECK(of_one_device.to_floats() == of_shards);
             CHECK(scores.context() == two.output("scores").context());
             CHECK(loss.shape() == one.output("loss").shape());
             CHECK(bits(loss) == bits(one.output("loss")));

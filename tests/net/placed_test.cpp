@@ -324,6 +324,44 @@ TEST_CASE("an operator without an engine on its device runs on the host", "[plac
     }
 }
 
+TEST_CASE("a placed network is a Net, and takes other shapes", "[placed]") {
+    ON_EVERY_DEVICE(device) {
+        for (const Mode mode : {Mode::inference, Mode::evaluation}) {
+            for (const Example& example : examples()) {
+                INFO("mode " << static_cast<int>(mode) << ", " << example.json);
+                Net one = make_net(device, example.json, with_mode(mode));
+                Net two = PlacedNet::from_json(
+                    two_like(device), placed(example.json, example.device_of), with_mode(mode));
+                two.initialize();
+                for (const unsigned batch :
+                     {2, 4, 3, 2}) {  // the last one has its plan from before
+                    one.reshape(batch);
+                    two.reshape(batch);
+                    check_error(invalid, {"never set"}, [&] { two.forward(); });
+                    feed(one, batch);
+                    feed(two, batch);
+                    one.forward();
+                    two.forward();
+                    check_same(bits_of_results(one, false), bits_of_results(two, false));
+                }
+                CHECK(two.param_names() == one.param_names());
+                CHECK(two.loss_weights() == one.loss_weights());
+                CHECK(two.gradient_names().size() == one.gradient_names().size());
+                CHECK_FALSE(two.nodes().empty());
+            }
+        }
+    }
+    PlacedNet net = PlacedNet::from_json(two_like(Context("host")),
+                                         placed(branches, {{"two", "b"}}), training());
+    net.initialize();
+    check_error(invalid, {"one device"}, [&] { net.profile(false); });
+    Net& as_net = net;
+    Solver solver(as_net, {});
+    check_error(invalid, {"keeps its shapes"}, [&] { net.reshape(2); });
+    check_error(invalid, {"step_if()", "one device"}, [&] { solver.step_if([] { return true; }); });
+    CHECK(solver.loss_scale() == 1);
+}
+
 TEST_CASE("what parts cannot do is refused", "[placed]") {
     const std::vector<NamedDevice> devices = two_like(Context("host"));
     const std::string json = placed(branches, {{"two", "b"}});

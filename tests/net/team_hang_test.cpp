@@ -25,7 +25,7 @@ TEST_CASE("a device that hangs keeps what its thread uses", "[team_hang]") {
                 return make_net(context, TwoLayers::json(4), training());
             },
             solver, options);
-        const std::weak_ptr<NetImpl> net = Access::shared_impl(team->net(1));
+        const std::weak_ptr<NetCore> net = Access::shared_impl(team->net(1));
         const HeldQueue held(devices[1]);
         check_error(ErrorKind::device, {"rank 1", "2 seconds"}, [&] { team->share_state(); });
         const auto begin = std::chrono::steady_clock::now();

@@ -218,7 +218,7 @@ class Estimator {
         std::map<std::size_t, LaunchTimes> times;  // by part
         for (std::size_t part = 0; part < trial.cut().parts.size(); ++part) {
             const CutPart& cut = trial.cut().parts[part];
-            const NetImpl& net = Access::impl(trial.nets()[part]);
+            const NetImpl& net = *trial.nets()[part];
             if (!(net.context() == context)) continue;
             for (const auto& op : cut.description.operators) there.insert(items.at(op.name));
             const std::unique_ptr<Plan> plan = net.plan_step(solver_of(cut));

@@ -45,7 +45,7 @@ LaunchTimes planned_times(const Plan& plan, const Context& context) {
 }
 
 LaunchTimes measured_times(PlacedNetImpl& net, int part, const SolverOptions* solver) {
-    Net& own = net.part(part);
+    Net own = Access::handle<Net>(net.shared_stage(part));
     std::unique_ptr<Solver> trains;
     if (solver != nullptr) {
         SolverOptions how = *solver;

@@ -108,7 +108,7 @@ Pipeline::Work::Work(std::shared_ptr<PlacedNetImpl> net, int shards)
     : net_(std::move(net)), shards_(shards), inputs_(at(shards)) {
     std::vector<std::size_t> ranks;
     for (const int part : net_->chain()) {
-        const Context& context = net_->part(part).context();
+        const Context& context = net_->stage(part).context();
         std::size_t rank = 0;
         while (rank < contexts_.size() && !(contexts_[rank] == context)) ++rank;
         if (rank == contexts_.size()) {
@@ -331,7 +331,7 @@ void Pipeline::Work::count_moves() {
 }
 
 Tensor Pipeline::Work::gather(const std::string& output) {
-    const int part = net_->output_part(output);
+    const int part = net_->stage_of_output(output);
     const auto stage = std::find_if(stages_.begin(), stages_.end(),
                                     [part](const Stage& each) { return each.part == part; });
     const Tensor& of_shard = select(*stage, shards_ - 1).built().outputs.at(output);

@@ -42,8 +42,7 @@ void PlacedNetImpl::place_automatically(const NetDescription& as_read) {
     find_devices();  // throws for names that are not bound
     require(placement_.link_seconds >= 0 && placement_.link_gbytes_per_s > 0,
             "PlacementOptions: link_seconds must be at least 0, and link_gbytes_per_s above 0");
-    PlacementEstimate estimate =
-        estimate_placement(devices_, as_read, whole_, options_, placement_);
+    PlacementEstimate estimate = estimate_placement(devices_, as_read, base_, options_, placement_);
     PlacementProblem& problem = estimate.problem;
     place_stuck(problem);
     const std::size_t notes = notes_.size();

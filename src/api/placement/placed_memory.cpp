@@ -5,7 +5,6 @@
 #include "api/placement/estimate.hpp"
 #include "api/placement/placed_net_impl.hpp"
 #include "base/text.hpp"
-#include "runtime/access.hpp"
 
 #include <algorithm>
 
@@ -18,7 +17,7 @@ std::uint64_t PlacedNetImpl::feed_bytes(const Context& context, int shards) cons
     for (const Crossing& crossing : cut_.crossings)
         if (crossing.maker == Crossing::caller &&
             std::any_of(crossing.readers.begin(), crossing.readers.end(), [&](int part) {
-                return nets_[static_cast<std::size_t>(part)].context() == context;
+                return nets_[static_cast<std::size_t>(part)]->context() == context;
             }))
             bytes += static_cast<std::uint64_t>(crossing.spec.shape.numel()) *
                      size_of(crossing.spec.dtype);
@@ -34,7 +33,7 @@ PlacedNet::PartMemory PlacedNetImpl::plan_part(int part, const SolverOptions* so
     if (own) own->guard_loss = false;  // losses are judged before the update of any part
     PlacedNet::PartMemory memory;
     memory.part = index;
-    memory.map = Access::impl(nets_[index]).plan_memory(own ? &*own : nullptr);
+    memory.map = nets_[index]->plan_memory(own ? &*own : nullptr);
     memory.working_sets = sets(part, shards);
     const MemoryMap& map = memory.map;
     const std::uint64_t border = borders_.counted_bytes(part);
@@ -66,7 +65,7 @@ std::vector<PlacedNet::DeviceMemory> PlacedNetImpl::plan_memory(const SolverOpti
             copies(shards) * (borders_.bytes(context) + feed_bytes(context, shards));
         device.peak_bytes = device.border_bytes;
         for (std::size_t part = 0; part < nets_.size(); ++part) {
-            if (!(nets_[part].context() == context)) continue;
+            if (!(nets_[part]->context() == context)) continue;
             device.parts.push_back(plan_part(static_cast<int>(part), solver));
             device.peak_bytes += device.parts.back().bytes;
         }
@@ -80,6 +79,12 @@ std::map<std::string, std::uint64_t> PlacedNetImpl::planned_peak_bytes(
     for (const PlacedNet::DeviceMemory& device : plan_memory(solver))
         bytes[device.name] = device.peak_bytes;
     return bytes;
+}
+
+std::uint64_t PlacedNetImpl::planned_peak_bytes() {
+    std::uint64_t all = 0;
+    for (const auto& [name, bytes] : planned_peak_bytes(nullptr)) all += bytes;
+    return all;
 }
 
 void PlacedNetImpl::check_limits() const {

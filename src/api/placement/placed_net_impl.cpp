@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 #include "graph/operator.hpp"
 #include "plan/engine_failed.hpp"
-#include "runtime/access.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -59,23 +58,31 @@ void check_options(const NetOptions& options) {
             "memory_limits sets, or the command's device-memory NAME=SIZE");
 }
 
+int find_part(const std::map<std::string, int>& parts, const std::string& name, const char* what) {
+    if (const auto found = parts.find(name); found != parts.end()) return found->second;
+    std::vector<std::string> names;
+    names.reserve(parts.size());
+    for (const auto& [other, part] : parts) names.push_back(other);
+    fail(ErrorKind::not_found, "the network has no ", what, " '", name, "'",
+         did_you_mean(name, names));
+}
+
 }  // namespace
 
 PlacedNetImpl::PlacedNetImpl(std::vector<NamedDevice> devices, NetDescription description,
                              const NetOptions& options, const PlacementOptions& placement)
-    : devices_(std::move(devices)),
-      description_(std::move(description)),
-      options_(options),
+    : NetCore(options, std::move(description)),
+      devices_(std::move(devices)),
       placement_(placement) {
     check_devices(devices_);
     check_options(options_);
     check_limits();
     const NetDescription as_read = placement.automatic ? description_ : NetDescription{};
     notes_ = apply_options(description_, options_);
-    whole_ = build_graph(description_, options_);
+    set_graph(build_graph(description_, options_));
     if (options_.without_losses) {
-        drop_losses(description_, whole_);
-        whole_ = build_graph(description_, options_);
+        drop_losses(description_, base_);
+        set_graph(build_graph(description_, options_));
     }
     if (placement.automatic)
         place_automatically(as_read);
@@ -98,12 +105,11 @@ std::map<std::string, std::size_t> PlacedNetImpl::find_devices() {
 }
 
 void PlacedNetImpl::place(std::map<std::string, std::size_t> device_of) {
-    CutOptions how;
-    how.gradients = options_.mode != Mode::inference && options_.backward;
-    how.input_gradients = options_.input_gradients;
+    how_.gradients = options_.mode != Mode::inference && options_.backward;
+    how_.input_gradients = options_.input_gradients;
     for (;;) {
-        how.devices = device_of;
-        cut_ = cut_net(description_, whole_, how);
+        how_.devices = device_of;
+        cut_ = cut_net(description_, base_, how_);
         open_parts();
         const std::optional<Stuck> stuck = operator_without_engine();
         if (!stuck) return;
@@ -119,22 +125,45 @@ void PlacedNetImpl::open_parts() {
     nets_.clear();
     WholeNet whole;
     whole.has_more = cut_.parts.size() > 1;
-    whole.has_fp16 = std::any_of(whole_.nodes.begin(), whole_.nodes.end(), [](const Node& node) {
+    whole.has_fp16 = std::any_of(base_.nodes.begin(), base_.nodes.end(), [](const Node& node) {
         return node.precision == Precision::fp16;
     });
-    std::vector<Context> contexts;
     for (CutPart& part : cut_.parts) {
         part.border.whole = whole;
         const Context& context = devices_[part.device].context;
         auto impl = std::make_shared<NetImpl>(context, part.description, options_of(part));
         impl->set_border(part.border);
-        nets_.push_back(Access::handle<Net>(std::move(impl)));
-        contexts.push_back(context);
+        impl->describe_by(
+            [this, i = nets_.size()](const NetOptions&) { return cut_.parts[i].description; });
+        nets_.push_back(std::move(impl));
     }
-    borders_ = BorderMemory(cut_, std::move(contexts));
+    open_borders();
     chain_.clear();
     for (std::size_t i = 0; i < cut_.parts.size(); ++i)
         if (cut_.parts[i].runs) chain_.push_back(static_cast<int>(i));
+}
+
+void PlacedNetImpl::open_borders() {
+    std::vector<Context> contexts;
+    for (const auto& net : nets_) contexts.push_back(net->context());
+    borders_ = BorderMemory(cut_, std::move(contexts));
+    allocated_ = fits_ = false;
+}
+
+void PlacedNetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
+    require(!solver_, "a placed network with a solver keeps its shapes: open another one");
+    const NetOptions before = take_shapes(batch, shapes);
+    try {
+        Graph graph = build_graph(description_, options_);
+        check_params_stay(graph);
+        cut_ = cut_net(description_, graph, how_);
+        set_graph(std::move(graph));
+    } catch (...) {
+        options_ = before;
+        throw;
+    }
+    for (const auto& net : nets_) net->reshape(0, {});
+    open_borders();
 }
 
 NetOptions PlacedNetImpl::options_of(const CutPart& part) const {
@@ -152,9 +181,9 @@ NetOptions PlacedNetImpl::options_of(const CutPart& part) const {
 
 std::optional<PlacedNetImpl::Stuck> PlacedNetImpl::operator_without_engine() const {
     for (std::size_t i = 0; i < nets_.size(); ++i) {
-        if (nets_[i].context().traits().host) continue;
+        if (nets_[i]->context().traits().host) continue;
         try {
-            Access::impl(nets_[i]).plan_memory(nullptr);
+            nets_[i]->plan_memory(nullptr);
         } catch (const NoEngine& missing) {
             const std::string name = operator_of(cut_.parts[i], missing.node);
             if (name.empty()) throw;
@@ -188,7 +217,7 @@ std::size_t PlacedNetImpl::copies(int shards) const {
 void PlacedNetImpl::allocate() {
     borders_.allocate(copies(shards()));
     for (std::size_t i = 0; i < nets_.size(); ++i)
-        Access::impl(nets_[i]).use_set(0, borders_.memory_of(static_cast<int>(i), 0));
+        nets_[i]->use_set(0, borders_.memory_of(static_cast<int>(i), 0));
     allocated_ = true;
     inputs_.forget_targets();
     filled_.clear();
@@ -200,7 +229,7 @@ void PlacedNetImpl::allocate() {
                 inputs_.add_target(borders_.memory_of(reader, copy).inputs.at(crossing.name));
 }
 
-Net& PlacedNetImpl::part(int index) {
+const std::shared_ptr<NetImpl>& PlacedNetImpl::shared_stage(int index) {
     if (!allocated_) allocate();
     return nets_[static_cast<std::size_t>(index)];
 }
@@ -213,7 +242,7 @@ void PlacedNetImpl::train_with(const SolverOptions& options) {
 }
 
 NetImpl& PlacedNetImpl::select(int index, int shard) {
-    NetImpl& net = Access::impl(part(index));
+    NetImpl& net = stage(index);
     net.use_set(shard % sets(index, shards()),
                 borders_.memory_of(index, static_cast<std::size_t>(shard) % borders_.copies()));
     return net;
@@ -229,41 +258,71 @@ void PlacedNetImpl::feed(int index, int shard, const ShardInputs::Shard& inputs)
     }
 }
 
+const std::vector<int>& PlacedNetImpl::readers(const std::string& input) const {
+    input_spec(input);  // throws if it does not exist
+    const auto found =
+        std::find_if(cut_.crossings.begin(), cut_.crossings.end(), [&](const Crossing& crossing) {
+            return crossing.maker == Crossing::caller && crossing.name == input;
+        });
+    return found->readers;
+}
+
+int PlacedNetImpl::stage_of_output(const std::string& name) const {
+    return find_part(cut_.output_parts, name, "output");
+}
+
+int PlacedNetImpl::stage_of_param(const std::string& name) const {
+    return find_part(cut_.param_parts, name, "parameter");
+}
+
+int PlacedNetImpl::stage_of_gradient(const std::string& name) const {
+    const auto param = cut_.param_parts.find(name);
+    return param != cut_.param_parts.end() ? param->second : readers(name).front();
+}
+
+std::map<std::string, std::string> PlacedNetImpl::devices_of_operators() const {
+    std::map<std::string, std::string> devices;
+    for (const CutPart& part : cut_.parts)
+        for (const NetDescription::Op& op : part.description.operators)
+            devices[op.name] = devices_[part.device].name;
+    return devices;
+}
+
 void PlacedNetImpl::prepare() {
     check_memory(nullptr);
     for (std::size_t i = 0; i < nets_.size(); ++i)
-        if (cut_.parts[i].runs) part(static_cast<int>(i)).prepare();
+        if (cut_.parts[i].runs) stage(static_cast<int>(i)).prepare();
 }
 
 Tensor PlacedNetImpl::input(const std::string& name) {
     filled_.insert(name);
-    return part(readers(name).front()).input(name);
+    return stage(readers(name).front()).input(name);
 }
 
 Tensor PlacedNetImpl::output(const std::string& name) {
-    return Access::impl(part(output_part(name))).output(name);
+    return stage(stage_of_output(name)).output(name);
 }
 
 void PlacedNetImpl::require_inputs(std::string_view action) {
-    part(0);  // what allocates also forgets what was set
+    stage(0);  // what allocates also forgets what was set
     std::vector<std::string> missing;
     for (const Crossing& crossing : cut_.crossings)
         if (crossing.maker == Crossing::caller && !crossing.readers.empty() &&
             crossing.spec.shape.numel() > 0 && filled_.count(crossing.name) == 0)
             missing.push_back(cat("'", crossing.name, "'"));
     if (!missing.empty())
-        fail_unset(missing, action, options_.mode != Mode::training && !whole_.losses.empty());
+        fail_unset(missing, action, options_.mode != Mode::training && !base_.losses.empty());
 }
 
 void PlacedNetImpl::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
     const std::vector<int>& all = readers(name);
-    for (const int reader : all) Access::impl(part(reader)).check_input(name, data, bytes);
+    for (const int reader : all) stage(reader).check_input(name, data, bytes);
     filled_.insert(name);
     if (bytes == 0) return;
     if (shards() > 1)
         inputs_.set(name, data, bytes);
     else
-        Access::impl(part(all.front())).feed(name, data);
+        stage(all.front()).feed(name, data);
 }
 
 void PlacedNetImpl::take_inputs(int index) {
@@ -272,23 +331,24 @@ void PlacedNetImpl::take_inputs(int index) {
     feed(index, 0, inputs_.next());
 }
 
-void PlacedNetImpl::forward() {
+void PlacedNetImpl::run_forward(std::string_view action) {
+    require_inputs(action);
     check_memory_once();
-    part(0);
+    stage(0);
     if (shards() == 1) borders_.move_inputs(trace_);
     for (const int index : chain_) {
         take_inputs(index);
         trace_.mark(index, TraceKind::wait, waits_for_values);
-        part(index).forward();
+        stage(index).run_forward(action);
         trace_.mark(index, TraceKind::compute, "forward");
         borders_.move_after(index, false, trace_);
     }
 }
 
-void PlacedNetImpl::backward() {
+void PlacedNetImpl::run_backward() {
     require(options_.mode != Mode::inference && options_.backward,
             "backward() needs a net in evaluation or training mode, with the option backward");
-    require(!whole_.losses.empty(),
+    require(!base_.losses.empty(),
             "backward() of a placed network starts from its losses, and "
             "the network has none");
     check_memory_once();
@@ -296,18 +356,18 @@ void PlacedNetImpl::backward() {
         if (!cut_.parts[i].backward) continue;
         const int index = static_cast<int>(i);
         trace_.mark(index, TraceKind::wait, waits_for_values);
-        nets_[i].backward();
+        nets_[i]->run_backward();
         trace_.mark(index, TraceKind::compute, "backward");
         borders_.move_after(index, true, trace_);
     }
 }
 
 std::string PlacedNetImpl::first_nan() {
-    part(0);
+    stage(0);
     if (shards() == 1) borders_.move_inputs(trace_);
     for (const int index : chain_) {
         take_inputs(index);
-        std::string origin = Access::impl(part(index)).first_nan();
+        std::string origin = stage(index).first_nan();
         if (!origin.empty()) return origin;
         borders_.move_after(index, false, trace_);
     }
@@ -317,7 +377,7 @@ std::string PlacedNetImpl::first_nan() {
 std::vector<std::string> PlacedNetImpl::notes() {
     std::vector<std::string> all = notes_;
     for (std::size_t i = 0; i < nets_.size(); ++i)
-        for (const std::string& note : part(static_cast<int>(i)).notes())
+        for (const std::string& note : stage(static_cast<int>(i)).notes())
             all.push_back(cat("device '", device_name(static_cast<int>(i)), "': ", note));
     return all;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PlacedNetImpl: the parts of a placed network, a Net each, and how they run together.
+// PlacedNetImpl: the parts of a placed network, a stage each, and how they run together.
 #pragma once
 
 #include "api/placement/border_memory.hpp"
@@ -33,16 +33,14 @@ struct PartEstimate {
 /// that fail.
 inline constexpr std::size_t kept_slot = 1;
 
-class PlacedNetImpl {
+class PlacedNetImpl : public NetCore {
   public:
     PlacedNetImpl(std::vector<NamedDevice> devices, NetDescription description,
                   const NetOptions& options, const PlacementOptions& placement = {});
 
     const std::vector<NamedDevice>& devices() const { return devices_; }
-    const NetOptions& options() const { return options_; }
-    const Graph& graph() const { return whole_; }  ///< of the whole network, before any pass
     const CutNet& cut() const { return cut_; }
-    const std::vector<Net>& nets() const { return nets_; }  ///< of the parts
+    const std::vector<std::shared_ptr<NetImpl>>& nets() const { return nets_; }  ///< of the parts
     const BorderMemory& borders() const { return borders_; }
     /// By part; empty without automatic placement.
     const std::vector<PartEstimate>& estimates() const { return estimates_; }
@@ -51,35 +49,34 @@ class PlacedNetImpl {
         return devices_[cut_.parts[static_cast<std::size_t>(part)].device].name;
     }
 
+    const Context& context() const override { return devices_.front().context; }
+    int stages() const override { return static_cast<int>(nets_.size()); }
     /// Allocates what crosses borders, unless that was done. The parts can be planned then.
-    Net& part(int index);
-    /// The part that reads the input first, has the output, or has the parameter. They throw
-    /// Error(not_found), which offers the nearest name.
-    const std::vector<int>& readers(const std::string& input) const;
-    int output_part(const std::string& name) const;
-    int param_part(const std::string& name) const;
-    std::vector<std::string> param_names() const;
-    const TensorSpec& input_spec(const std::string& name) const;
+    NetImpl& stage(int index) override { return *shared_stage(index); }
+    const std::shared_ptr<NetImpl>& shared_stage(int index);
+    bool runs(int part) const override { return cut_.parts[static_cast<std::size_t>(part)].runs; }
+    /// Throw Error(not_found), which offers the nearest name.
+    int stage_of_param(const std::string& name) const override;
+    int stage_of_gradient(const std::string& name) const override;
+    int stage_of_output(const std::string& name) const;
+    std::map<std::string, std::string> devices_of_operators() const override;
 
     /// The input counts as set from this call on.
-    Tensor input(const std::string& name);
-    /// An output's tensor, also before it has values.
-    Tensor output(const std::string& name);
-    void set_input(const std::string& name, const void* data, std::uint64_t bytes);
+    Tensor input(const std::string& name) override;
+    Tensor output(const std::string& name) override;
+    void require_outputs(const std::string& name) override {
+        stage(stage_of_output(name)).require_outputs(name);
+    }
+    void set_input(const std::string& name, const void* data, std::uint64_t bytes) override;
+
+    void prepare() override;
+    void run_forward(std::string_view action) override;
+    void run_backward() override;
+    /// Operators stay on their devices.
+    void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) override;
+    std::string first_nan() override;
     /// Throws Error(invalid_argument) if an input that a part reads was never set.
     void require_inputs(std::string_view action);
-    void load_weights(const std::string& path, bool missing_ok);
-    /// `source` names the values in messages.
-    void load_values(std::map<std::string, HostTensor> values, const std::string& source,
-                     bool missing_ok);
-    /// With the preprocessing unless it is null.
-    void save_weights(const std::string& path, const Preprocessing* how = nullptr);
-    void write_params(std::map<std::string, HostTensor> values, bool missing_ok);
-
-    void prepare();
-    void forward();
-    void backward();
-    std::string first_nan();
 
     /// For a solver whose steps take options.shards shards: forgets what was planned, and has
     /// memory for as many shards as are in flight at once. Throws Error(out_of_memory).
@@ -103,12 +100,15 @@ class PlacedNetImpl {
 
     std::vector<PlacedNet::DeviceMemory> plan_memory(const SolverOptions* solver) const;
     std::map<std::string, std::uint64_t> planned_peak_bytes(const SolverOptions* solver) const;
+    std::uint64_t planned_peak_bytes() override;
     /// Throws Error(out_of_memory) where the parts of a device exceed its memory or limit; see
     /// planned_peak_bytes().
     void check_memory(const SolverOptions* solver);
-    std::vector<std::string> notes();
+    std::vector<std::string> notes() override;
 
   private:
+    /// The parts that read the input.
+    const std::vector<int>& readers(const std::string& input) const;
     /// With shards: a part reads what was set last, as in a batch of its own.
     void take_inputs(int index);
     /// The device of every operator.
@@ -126,6 +126,8 @@ class PlacedNetImpl {
     /// Makes the parts, and moves operators without an engine to the host until all have one.
     void place(std::map<std::string, std::size_t> device_of);
     void open_parts();
+    /// What crosses borders, as the network is cut now.
+    void open_borders();
     NetOptions options_of(const CutPart& part) const;
     /// An operator that a device other than the host has no engine for.
     struct Stuck {
@@ -147,12 +149,10 @@ class PlacedNetImpl {
     PlacedNet::PartMemory plan_part(int part, const SolverOptions* solver) const;
 
     std::vector<NamedDevice> devices_;
-    NetDescription description_;
-    NetOptions options_;
     PlacementOptions placement_;
-    Graph whole_;
+    CutOptions how_;  ///< by which the network is cut
     CutNet cut_;
-    std::vector<Net> nets_;
+    std::vector<std::shared_ptr<NetImpl>> nets_;
     BorderMemory borders_;
     bool allocated_ = false;
     bool fits_ = false;  ///< whether check_memory() has said so

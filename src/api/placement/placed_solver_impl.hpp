@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// PlacedSolverImpl: the solvers of a placed network's parts, and the steps that they make together.
+// PlacedSolverImpl: a solver for every part of a placed network that has parameters to train. Their
+// steps are one: all parts run forward and backward before the first of them is updated.
 #pragma once
 
 #include "api/late_output.hpp"
 #include "api/placement/gradient_totals.hpp"
 #include "api/placement/pipeline.hpp"
 #include "api/placement/placed_net_impl.hpp"
-
-#include <dlprim/placed_net.hpp>
-#include <dlprim/solver.hpp>
+#include "api/solver_impl.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -17,22 +16,18 @@
 
 namespace dlprim {
 
-class PlacedSolverImpl {
+class PlacedSolverImpl : public SolverCore {
   public:
     PlacedSolverImpl(std::shared_ptr<PlacedNetImpl> net, const SolverOptions& options);
 
-    void step();
-    Tensor output_of_batch(const std::string& name);
-    void call_off(int back);
-    /// Sets random numbers to those of a shard of the step that was called off, and runs forward.
-    /// As PlacedNet::first_nan().
-    std::string first_nan_of_shard(int shard);
-
-    const std::shared_ptr<PlacedNetImpl> net;
-    const SolverOptions options;
-    double rate = 0;
-    std::vector<std::unique_ptr<Solver>> solvers;
-    std::vector<ShardInputs::Shard> fed;  ///< with shards: what those of the present batch read
+    NetCore& net() const override { return *net_; }
+    std::vector<SolverImpl*> solvers() override;
+    bool step(const std::function<bool()>& proceed) override;
+    void call_off(int back) override;
+    Tensor output_of_batch(const std::string& name) override;
+    std::string first_nan_of_shard(int shard) override;
+    int taken() const override { return static_cast<int>(fed_.size()); }
+    void forget_batch() override { fed_.clear(); }
 
   private:
     void open_solvers();
@@ -46,7 +41,10 @@ class PlacedSolverImpl {
     bool losses_are_finite();
     void update();
 
+    const std::shared_ptr<PlacedNetImpl> net_;
+    std::vector<std::unique_ptr<SolverImpl>> solvers_;
     std::vector<int> parts_;                  ///< of the solvers
+    std::vector<ShardInputs::Shard> fed_;     ///< with shards: what those of the present batch read
     std::unique_ptr<GradientTotals> totals_;  ///< with several parts
     std::unique_ptr<Pipeline> pipeline_;      ///< with several shards
     // With SolverOptions::guard_loss:

@@ -131,9 +131,8 @@ bool Checkpoints::is_due_after_epoch(const RunState& state) const {
            is_due(state, 0);
 }
 
-bool Checkpoints::attempt(const std::string& path, const RunState& state,
-                          const TrainedSolver& solver) {
-    solver.gather_states();
+bool Checkpoints::attempt(const std::string& path, const RunState& state, Solver& solver) {
+    core_of(solver).gather_states();
     if (!folder_.is_owner()) return true;
     try {
         save_run(path, state, solver);
@@ -147,7 +146,7 @@ bool Checkpoints::attempt(const std::string& path, const RunState& state,
     }
 }
 
-bool Checkpoints::save(const RunState& state, const TrainedSolver& solver) {
+bool Checkpoints::save(const RunState& state, Solver& solver) {
     const std::string path =
         folder_.file(RunFolder::name_of(state.epochs_done, state.batches_done));
     tried_at_ = position_of(state);
@@ -165,7 +164,7 @@ bool Checkpoints::save(const RunState& state, const TrainedSolver& solver) {
     return true;
 }
 
-void Checkpoints::save_best(const RunState& state, const TrainedSolver& solver) {
+void Checkpoints::save_best(const RunState& state, Solver& solver) {
     attempt(folder_.file("best.h5"), state, solver);
 }
 

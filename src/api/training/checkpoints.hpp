@@ -46,15 +46,15 @@ class Checkpoints {
     /// Saves, and then removes the earliest checkpoints beyond the number to keep. If that fails,
     /// says so to `note`, and returns false. Where the folder belongs to another process, these
     /// functions only take note that it saves.
-    bool save(const RunState& state, const TrainedSolver& solver);
+    bool save(const RunState& state, Solver& solver);
     /// The same for best.h5.
-    void save_best(const RunState& state, const TrainedSolver& solver);
+    void save_best(const RunState& state, Solver& solver);
 
     const std::string& last() const { return last_; }  ///< path; empty if there is none
     bool is_saved(const RunState& state) const;        ///< at its present position
 
   private:
-    bool attempt(const std::string& path, const RunState& state, const TrainedSolver& solver);
+    bool attempt(const std::string& path, const RunState& state, Solver& solver);
 
     const TrainConfig::Checkpoints how_;
     const RunFolder& folder_;

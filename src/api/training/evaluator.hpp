@@ -19,19 +19,12 @@ namespace dlprim {
 
 class Evaluator {
   public:
-    /// Takes the test set of the data of `training`, and opens the network once more, for
-    /// inference. `options` are those of the net that is trained.
-    Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
-              const Feeder& training);
-    /// The same on several devices, where `place` gets the devices of operators of the net that is
-    /// trained before the first run().
-    using Placing = std::function<std::map<std::string, std::string>()>;
-    Evaluator(const std::vector<NamedDevice>& devices, const TrainConfig& config,
-              NetOptions options, const Feeder& training, Placing place);
+    /// Takes the test set of the data of `training`. `net` is the network once more, for inference.
+    Evaluator(Net net, const Feeder& training);
     /// The net that is trained is needed to check the data against it. `metrics` are the names of
     /// what to measure, and `mistakes` the number of those to keep.
-    void attach(const TrainedNet& trained, const Roles& roles,
-                const std::vector<std::string>& metrics, int mistakes);
+    void attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics,
+                int mistakes);
 
     struct Result {
         double loss = 0;
@@ -40,8 +33,7 @@ class Evaluator {
     /// Over the whole set, with the present parameters of the net that is trained, or with those of
     /// `instead` in their place. Nothing if
     /// `is_stopped`, which is called between batches, returns true.
-    std::optional<Result> run(const TrainedNet& trained,
-                              const std::map<std::string, Tensor>& instead,
+    std::optional<Result> run(Net& trained, const std::map<std::string, Tensor>& instead,
                               const std::function<bool()>& is_stopped);
 
     const Feeder& feeder() const { return feeder_; }
@@ -50,17 +42,10 @@ class Evaluator {
 
   private:
     using Values = std::map<std::string, Tensor>;
-    TrainedNet net();
-    std::int64_t batch();
-    /// Gives the net another batch, and the parameters that it then lacks.
-    void set_batch(std::int64_t batch, const TrainedNet& trained, const Values& instead);
-    void copy_parameters(const TrainedNet& trained, const Values& instead);
+    void copy_parameters(Net& trained, const Values& instead);
 
     Feeder feeder_;
-    // One of them is there, but for the placed net before the first run().
-    std::optional<Net> net_;
-    std::optional<PlacedNet> placed_;
-    std::function<PlacedNet(std::int64_t batch)> open_placed_;
+    Net net_;
     Roles roles_;
     Judges judges_;
     // Both are there if there is an output to judge. A run() that is stopped leaves found_ alone.

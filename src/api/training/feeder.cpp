@@ -25,7 +25,7 @@ void check_kept(const std::string& name, const void* labels,
              "', which is ", name_of(want), "; int holds every label");
 }
 
-void upload_values(const TrainedNet& net, const std::string& name, const void* data, DType dtype,
+void upload_values(Net& net, const std::string& name, const void* data, DType dtype,
                    std::size_t count) {
     const DType want = net.input_dtype(name);
     if (want == dtype) {
@@ -62,7 +62,7 @@ bool Feeder::has_test() const {
     return static_cast<bool>(parts_.test);
 }
 
-void Feeder::attach(const TrainedNet& net, const Roles& roles) {
+void Feeder::attach(Net& net, const Roles& roles) {
     roles_ = roles;
     LoaderOptions options;
     options.batch = batch_size();
@@ -84,7 +84,7 @@ void Feeder::attach(const TrainedNet& net, const Roles& roles) {
                                    known == 1 ? " class" : " classes",
                                    ": the others are never right"));
     } else if (data.target_kind() == TargetKind::mask) {
-        labels_ = net.label_input(roles.labels).value_or(labels_);
+        labels_ = core_of(net).label_input(roles.labels).value_or(labels_);
     } else if (classes > 0 || each != data.target_size()) {
         fail(ErrorKind::invalid_argument, "targets of ", data.source(), " are ", data.target_size(),
              " numbers, input '", roles.labels, "' has shape ", labels.str(),
@@ -100,7 +100,7 @@ void Feeder::attach(const TrainedNet& net, const Roles& roles) {
     if (!is_test_) check_batches(config_, size());
 }
 
-void Feeder::check_shapes(const TrainedNet& net) const {
+void Feeder::check_shapes(Net& net) const {
     const Shape want = net.input_shape(roles_.images), have = loader_->input_shape();
     const Dataset& data = *part_.data;
     const std::int64_t batch = config_.shard_batch();
@@ -148,7 +148,7 @@ Targets Feeder::take() {
     return targets;
 }
 
-void Feeder::upload(const TrainedNet& net, int shard, int shards) {
+void Feeder::upload(Net& net, int shard, int shards) {
     const Batch& batch = *taken_;
     const auto set = [&](const std::string& name, const auto& all, DType dtype) {
         const std::size_t each = all.size() / static_cast<std::size_t>(shards);
@@ -161,7 +161,7 @@ void Feeder::upload(const TrainedNet& net, int shard, int shards) {
         set(roles_.labels, batch.labels, DType::i32);
 }
 
-Targets Feeder::feed(const TrainedNet& net) {
+Targets Feeder::feed(Net& net) {
     Targets targets = take();
     if (targets.examples > 0) upload(net, 0, 1);
     return targets;

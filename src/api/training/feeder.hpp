@@ -42,7 +42,7 @@ class Feeder {
 
     /// Must be called before feed(). Throws Error if the examples do not fit the net, or numbers of
     /// the configuration do not fit the examples.
-    void attach(const TrainedNet& net, const Roles& roles);
+    void attach(Net& net, const Roles& roles);
 
     /// How many examples the loader puts into a batch. A test set is judged in batches of a
     /// training shard, which the device has memory for.
@@ -63,10 +63,10 @@ class Feeder {
     /// the following call.
     Targets take();
     /// Sets the inputs of the net to a shard of the batch. The net's batch must be the shard's.
-    void upload(const TrainedNet& net, int shard, int shards);
+    void upload(Net& net, int shard, int shards);
     /// take(), and upload() of the whole batch, unless no example of it can be read: then the net
     /// is left as it is.
-    Targets feed(const TrainedNet& net);
+    Targets feed(Net& net);
 
     const Dataset& data() const;
     /// How pictures become inputs of the net that is trained, to be kept with its weights; nothing
@@ -81,7 +81,7 @@ class Feeder {
     std::map<std::int64_t, std::string> broken() const;
 
   private:
-    void check_shapes(const TrainedNet& net) const;
+    void check_shapes(Net& net) const;
     void check_masks(const Batch& batch) const;
 
     const TrainConfig& config_;

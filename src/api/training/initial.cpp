@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
 #include "formats/json_net.hpp"
+#include "graph/operator.hpp"
 
 #include <fnmatch.h>
 #include <algorithm>
@@ -76,7 +77,7 @@ class Given {
     std::vector<Hdf5Dataset> datasets_;
 };
 
-Matching match(const TrainedNet& net, const Given& file, const TrainConfig::Initial& how) {
+Matching match(Net& net, const Given& file, const TrainConfig::Initial& how) {
     Matching found;
     const std::vector<std::string> names = net.param_names();
     const std::set<std::string> wanted(names.begin(), names.end());
@@ -116,7 +117,7 @@ std::string summary(const Matching& found, const std::string& path, std::size_t 
     return text;
 }
 
-std::vector<std::string> take_by_patterns(const TrainedNet& net, const TrainConfig& config,
+std::vector<std::string> take_by_patterns(Net& net, const TrainConfig& config,
                                           const ReadWeights& read) {
     const TrainConfig::Initial& how = config.initial;
     const Given file(how.weights, read);
@@ -130,7 +131,7 @@ std::vector<std::string> take_by_patterns(const TrainedNet& net, const TrainConf
     return {text};
 }
 
-void load_whole(const TrainedNet& net, const std::string& path, const ReadWeights& read) {
+void load_whole(Net& net, const std::string& path, const ReadWeights& read) {
     try {
         if (read)
             net.load_weights(read(path), path);
@@ -200,14 +201,14 @@ bool meets_in_steps(const TrainConfig& config) {
                        });
 }
 
-std::vector<std::string> set_initial_values(const TrainedNet& net, const TrainConfig& config,
+std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,
                                             const ReadWeights& read) {
     std::vector<std::string> notes;
     net.initialize(config.initialization);
     if (!config.weights.empty()) load_whole(net, config.weights, read);
     if (!config.initial.weights.empty()) notes = take_by_patterns(net, config, read);
     if (config.initial.freeze.empty()) return notes;
-    const std::set<std::string> changed = changed_by_training(net.graph());
+    const std::set<std::string> changed = changed_by_training(core_of(net).base_graph());
     std::vector<std::string> frozen;
     for (const std::string& name : net.param_names())
         if (!net.is_trainable(name) && changed.count(name) == 0) frozen.push_back(name);

@@ -3,8 +3,10 @@
 // those of another network's weights file by patterns (fine-tuning).
 #pragma once
 
-#include "api/training/trained_net.hpp"
 #include "train/config.hpp"
+
+#include <dlprim/net.hpp>
+#include <dlprim/placed_net.hpp>
 
 #include <functional>
 #include <map>
@@ -30,7 +32,7 @@ using ReadWeights = std::function<std::map<std::string, HostTensor>(const std::s
 
 /// Gives all parameters values. Returns notes: which came from the file, which were left, and which
 /// are frozen. Throws Error, which names the file.
-std::vector<std::string> set_initial_values(const TrainedNet& net, const TrainConfig& config,
+std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config,
                                             const ReadWeights& read);
 
 }  // namespace dlprim

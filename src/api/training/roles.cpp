@@ -2,6 +2,7 @@
 // roles_of().
 #include "api/training/roles.hpp"
 
+#include "api/net_core.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ bool meets_parameters(const Graph& graph, const std::string& input) {
     return false;
 }
 
-void find_inputs(const TrainedNet& net, Roles& roles) {
+void find_inputs(Net& net, Roles& roles) {
     const std::vector<std::string> names = net.input_names();
     constexpr const char* needs =
         "training needs a network of two inputs: examples, and labels or numbers that a loss reads";
@@ -39,7 +40,7 @@ void find_inputs(const TrainedNet& net, Roles& roles) {
         require(!roles.images.empty(), needs);
         return;
     }
-    const Graph& graph = net.graph();
+    const Graph& graph = core_of(net).base_graph();
     roles.images.clear();
     for (const std::string& name : names)
         (meets_parameters(graph, name) ? roles.images : roles.labels) = name;
@@ -50,7 +51,7 @@ void find_inputs(const TrainedNet& net, Roles& roles) {
 
 }  // namespace
 
-Roles roles_of(const TrainedNet& net) {
+Roles roles_of(Net& net) {
     Roles roles;
     find_inputs(net, roles);
     const std::vector<std::string> losses = net.loss_names();

@@ -2,7 +2,7 @@
 // Roles: which tensors of a net are the examples, their targets, the outputs to judge and the loss.
 #pragma once
 
-#include "api/training/trained_net.hpp"
+#include <dlprim/net.hpp>
 
 #include <string>
 
@@ -15,6 +15,6 @@ struct Roles {
 };
 
 /// Throws Error(invalid_argument) if the net lacks one of them that training needs.
-Roles roles_of(const TrainedNet& net);
+Roles roles_of(Net& net);
 
 }  // namespace dlprim

@@ -140,7 +140,7 @@ void read_position(const Hdf5Reader& file, const Numbers& saved, const std::stri
 
 }  // namespace
 
-void save_run(const std::string& path, const RunState& state, const TrainedSolver& solver) {
+void save_run(const std::string& path, const RunState& state, Solver& solver) {
     Hdf5Writer file(path);
     std::map<std::string, double> numbers{
         {"epochs_done", state.epochs_done},
@@ -159,7 +159,7 @@ void save_run(const std::string& path, const RunState& state, const TrainedSolve
         numbers["last_learning_rate"] = state.sums.learning_rate;
         numbers["seconds"] = state.sums.seconds;
     }
-    solver.write_checkpoint(file, numbers);
+    core_of(solver).write_checkpoint(file, numbers);
     write_text(file, settings_dataset, text_of(state.settings));
     write_history(file, state.history);
     if (state.batches_done > 0) {
@@ -172,13 +172,13 @@ void save_run(const std::string& path, const RunState& state, const TrainedSolve
 }
 
 std::string load_run(const std::string& path, const std::string& folder, RunState& state,
-                     const TrainedSolver& solver) {
+                     Solver& solver) {
     const Hdf5Reader file(path);
     const Settings before = parse_settings(read_text(file, settings_dataset));
     const std::string changed = changes(before, state.settings);
     std::map<std::string, double> numbers;
     try {
-        numbers = solver.read_checkpoint(file);
+        numbers = core_of(solver).read_checkpoint(file);
     } catch (const Error& error) {
         if (changed.empty()) throw;
         throw Error(error.kind(), cat(error.what(), "; this run has ", changed));

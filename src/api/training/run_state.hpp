@@ -4,11 +4,11 @@
 #pragma once
 
 #include "api/training/judges.hpp"
-#include "api/training/trained_net.hpp"
 #include "train/history.hpp"
 #include "train/settings.hpp"
 
 #include <dlprim/schedule.hpp>
+#include <dlprim/solver.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -49,10 +49,10 @@ struct RunState {
 };
 
 /// Writes a checkpoint, whole or not at all. Throws Error(io).
-void save_run(const std::string& path, const RunState& state, const TrainedSolver& solver);
+void save_run(const std::string& path, const RunState& state, Solver& solver);
 /// Reads one. A history that it lacks comes from metrics.csv next to it or in `folder`. Returns a
 /// sentence on settings that have changed, or an empty text. Throws Error, which names the file.
 std::string load_run(const std::string& path, const std::string& folder, RunState& state,
-                     const TrainedSolver& solver);
+                     Solver& solver);
 
 }  // namespace dlprim

@@ -2,39 +2,25 @@
 // Stepper.
 #include "api/training/stepper.hpp"
 
+#include "api/net_core.hpp"
+
 #include <cmath>
 
 namespace dlprim {
 
-Stepper::Stepper(const TrainedNet& net, const Roles& roles, int first_shard, int shards)
-    : first_(first_shard), shards_(shards) {
-    read_losses(net, roles);
-    if (roles.scores.empty()) return;
-    shard_scores_ = net.output(roles.scores);
-    if (shards_ > 1) gathered_.emplace(roles.scores, shard_scores_, shards_);
-    read_scores(gathered_ ? gathered_->whole() : shard_scores_);
-}
-
-Stepper::Stepper(PlacedNet& net, PlacedSolver& solver, const Roles& roles) {
-    read_losses(net, roles);
-    if (!roles.scores.empty()) read_scores(solver.output_of_batch(roles.scores));
-}
-
-void Stepper::read_losses(const TrainedNet& net, const Roles& roles) {
-    losses_.emplace_back(net.output(roles.loss));
+Stepper::Stepper(Net& net, Solver& solver, const Roles& roles, int last_shard)
+    : last_shard_(last_shard) {
+    losses_.emplace_back(core_of(net).output(roles.loss));
     for (const std::string& name : net.loss_names())
-        if (name != roles.loss) losses_.emplace_back(net.output(name));
-}
-
-void Stepper::read_scores(const Tensor& whole) {
+        if (name != roles.loss) losses_.emplace_back(core_of(net).output(name));
+    if (roles.scores.empty()) return;
+    const Tensor whole = solver.output_of_batch(roles.scores);
     scores_shape_ = whole.shape();
     scores_.emplace(whole);
 }
 
 void Stepper::keep(int shard) {
-    const int index = shard - first_;
-    if (gathered_) gathered_->keep(shard_scores_, index);
-    if (index + 1 < shards_) return;
+    if (shard != last_shard_) return;
     for (LateOutput& loss : losses_) loss.read();
     if (scores_) scores_->read();
 }

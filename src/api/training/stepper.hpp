@@ -4,9 +4,9 @@
 #pragma once
 
 #include "api/late_output.hpp"
-#include "api/shard_output.hpp"
 #include "api/training/roles.hpp"
-#include "api/training/trained_net.hpp"
+
+#include <dlprim/solver.hpp>
 
 #include <optional>
 #include <vector>
@@ -15,13 +15,11 @@ namespace dlprim {
 
 class Stepper {
   public:
-    /// For a net that computes so many shards of each batch, from this one on.
-    Stepper(const TrainedNet& net, const Roles& roles, int first_shard, int shards);
-    /// For a placed net, whose solver puts the outputs of all shards together.
-    Stepper(PlacedNet& net, PlacedSolver& solver, const Roles& roles);
+    /// For a net and its solver that compute the shards of each batch of which this is the last.
+    Stepper(Net& net, Solver& solver, const Roles& roles, int last_shard);
 
-    /// Must be called after the step of each shard. Enqueues what keeps its results, and after the
-    /// last one reads of all. Of a placed net whole batches count as one shard.
+    /// Must be called after the step of each shard. After the last one it enqueues reads of the
+    /// results of all.
     void keep(int shard);
 
     struct Outcome {
@@ -34,14 +32,9 @@ class Stepper {
     const Shape& scores_shape() const { return scores_shape_; }
 
   private:
-    void read_losses(const TrainedNet& net, const Roles& roles);
-    void read_scores(const Tensor& whole);
-
     std::vector<LateOutput> losses_;  ///< the first is the loss that is reported
-    int first_ = 0, shards_ = 1;
-    Tensor shard_scores_;                  ///< the output to judge
-    std::optional<ShardOutput> gathered_;  ///< over several shards
-    std::optional<LateOutput> scores_;
+    int last_shard_;
+    std::optional<LateOutput> scores_;  ///< the output to judge
     Shape scores_shape_;
 };
 

@@ -37,19 +37,19 @@ TracedSteps::TracedSteps(const TrainCall& call, int rank, int processes)
 
 void TracedSteps::attach(Team& team, const std::vector<Context>& devices, std::size_t first_rank) {
     recorder_ = std::make_shared<StepTrace>(first_rank);
+    if (NetCore& net = core_of(team.net(0)); net.alone() == nullptr) {
+        auto& placed = static_cast<PlacedNetImpl&>(net);
+        placed.set_trace(recorder_);
+        for (const std::string& name : placed.trace().names())
+            ranks_.push_back({ranks_.size(), name});
+        return;
+    }
     for (int i = 0; i < team.size(); ++i) {
         Access::impl(team.solver(i)).set_trace(recorder_, static_cast<std::size_t>(i));
         const std::size_t number = first_rank + static_cast<std::size_t>(i);
         ranks_.push_back({number, cat("rank ", number, ": ",
                                       devices.at(static_cast<std::size_t>(i)).info().str())});
     }
-}
-
-void TracedSteps::attach(PlacedNet& net) {
-    recorder_ = std::make_shared<StepTrace>(0);
-    PlacedNetImpl& impl = Access::impl(net);
-    impl.set_trace(recorder_);
-    for (const std::string& name : impl.trace().names()) ranks_.push_back({ranks_.size(), name});
 }
 
 void TracedSteps::begin_step(std::int64_t step) {

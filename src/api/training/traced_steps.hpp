@@ -5,7 +5,6 @@
 #include "collective/exchange/step_trace.hpp"
 #include "formats/trace_file.hpp"
 
-#include <dlprim/placed_net.hpp>
 #include <dlprim/team.hpp>
 #include <dlprim/trainer.hpp>
 
@@ -28,12 +27,9 @@ class TracedSteps {
     /// Writes a file without steps, so that one that cannot be written is known now. `rank` is the
     /// number of the process among `processes`. Throws Error(invalid_argument), Error(io).
     TracedSteps(const TrainCall& call, int rank, int processes);
-    /// Lets the team's solvers record. `first_rank` is the number of its first rank among those of
-    /// all processes, of which each may have several.
+    /// Lets the team's solvers record, or the parts of its placed network. `first_rank` is the
+    /// number of its first rank among those of all processes, of which each may have several.
     void attach(Team& team, const std::vector<Context>& devices, std::size_t first_rank);
-
-    /// The same of the parts of a placed network, in one process.
-    void attach(PlacedNet& net);
 
     StepTrace* recorder() const { return recorder_.get(); }
     /// To be called before each step. Writes the file after the last traced one, which waits for

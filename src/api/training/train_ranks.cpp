@@ -13,13 +13,13 @@
 namespace dlprim {
 
 TrainRanks::TrainRanks(const std::vector<Context>& devices, const TrainCall& call,
-                       const TrainConfig& config, ProcessGroup* group,
+                       const TrainConfig& config, ProcessGroup* group, bool is_placed,
                        const std::function<Net(const Context&, int rank)>& open)
     : call_(call),
       config_(config),
       group_(group),
       first_(group != nullptr ? group->rank() : 0),
-      meets_(meets_in_steps(config)) {
+      meets_(!is_placed && meets_in_steps(config)) {
     if (meets_)
         take_shards(devices, open);
     else

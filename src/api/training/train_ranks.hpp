@@ -21,11 +21,12 @@ class ProcessGroup;
 
 class TrainRanks {
   public:
-    /// `devices` are those of this process, and `group` is null where it is alone. `open` opens the
-    /// net that is trained; it is called where shards are to be timed before there is a team. Call
-    /// and configuration are referred to. Processes make one together.
+    /// `devices` are those of this process, and `group` is null where it is alone. A network that
+    /// is placed has one rank, whose shards do not meet. `open` opens the net that is trained; it
+    /// is called where shards are to be timed before there is a team. Call and configuration are
+    /// referred to. Processes make one together.
     TrainRanks(const std::vector<Context>& devices, const TrainCall& call,
-               const TrainConfig& config, ProcessGroup* group,
+               const TrainConfig& config, ProcessGroup* group, bool is_placed,
                const std::function<Net(const Context&, int rank)>& open);
 
     /// Of this process's ranks: each device once, or as often as it has shards where these meet in
