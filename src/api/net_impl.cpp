@@ -181,10 +181,11 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
     graph = step_graph(std::move(graph), solver_ ? &*solver_ : nullptr);
     const PlanOptions plan_options = options_of_plans(apart);
     try {
-        while (!built->executor) built->executor = make_executor(graph, plan_options);
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::out_of_memory || apart) throw;
-        throw Error(error.kind(), with_largest_batch(error.what()));
+        built->executor = retry_without_failed_engines(
+            Access::impl(context_), [&] { return make_executor(graph, plan_options); });
+    } catch (const TooLarge& error) {
+        if (apart) throw;
+        throw with_largest_batch(error);
     }
     built->executor->fetch_params_from(*this);
 
@@ -326,26 +327,23 @@ void NetImpl::forward() {
 }
 
 void NetImpl::run(Part part, const Executor::AfterStep& after) {
-    bool forward_first = false;
-    try {
+    const auto attempt = [&] {
         const WithScratch scratch(*built().executor);
-        return scratch.executor.run(part, after);
-    } catch (const EngineFailure& failure) {
-        forward_first = failure.rerun_forward;
-    }
-    plan_anew();
-    if (forward_first) run(Part::forward);
-    run(part, after);
+        scratch.executor.run(part, after);
+    };
+    retry_without_failed_engines(Access::impl(context_), attempt, [&](const EngineFailed& failed) {
+        plan_anew();
+        if (failed.rerun_forward) run(Part::forward);
+    });
 }
 
 void NetImpl::pack() {
-    try {
+    const auto attempt = [&] {
         const WithScratch scratch(*built().executor);
-        return scratch.executor.set_up();
-    } catch (const EngineFailure&) {
-    }
-    plan_anew();
-    pack();
+        scratch.executor.set_up();
+    };
+    retry_without_failed_engines(Access::impl(context_), attempt,
+                                 [&](const EngineFailed&) { plan_anew(); });
 }
 
 void NetImpl::plan_anew() {
@@ -376,19 +374,17 @@ std::string NetImpl::described(const std::string& node) const {
 
 std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
     require_params("profile()");
-    for (;;) {
+    const auto attempt = [&] {
         Built& plan = built();
         plan.ran_forward = false;
-        try {
-            const WithScratch scratch(*plan.executor);
-            std::vector<Executor::Timing> timings =
-                plan.executor->profile(whole_step, options_.progress);
-            plan.has_outputs = true;
-            return timings;
-        } catch (const EngineFailure&) {
-            plan_anew();
-        }
-    }
+        const WithScratch scratch(*plan.executor);
+        std::vector<Executor::Timing> timings =
+            plan.executor->profile(whole_step, options_.progress);
+        plan.has_outputs = true;
+        return timings;
+    };
+    return retry_without_failed_engines(Access::impl(context_), attempt,
+                                        [&](const EngineFailed&) { plan_anew(); });
 }
 
 std::string NetImpl::first_nan() {

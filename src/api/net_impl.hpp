@@ -11,6 +11,7 @@
 #include "graph/description.hpp"
 #include "graph/passes/passes.hpp"
 #include "plan/plan_options.hpp"
+#include "plan/too_large.hpp"
 #include "runtime/transfer.hpp"
 
 #include <dlprim/net.hpp>
@@ -155,7 +156,6 @@ class NetImpl : public NetCore, private ParamSupply {
     void forward();
     /// `after` as for Executor::run().
     void backward(const Executor::AfterStep& after = {});
-    /// If an engine fails at its first run, makes a new plan without it and continues.
     void run(Part part, const Executor::AfterStep& after = {});
     /// Runs the forward part again on the same inputs. Returns the operator of the description
     /// whose result is the first that is not finite, or an empty name if all are finite.
@@ -194,12 +194,9 @@ class NetImpl : public NetCore, private ParamSupply {
     /// `first_fit`: only whether it fits counts, not what takes the least time.
     MemoryMap plan_memory_of(const NetOptions& options, const SolverOptions* solver, bool first_fit,
                              const std::vector<ShardRange>& parts = {}, std::size_t rank = 0) const;
-    /// The message of an Error(out_of_memory) with the largest batch that fits, found by planning,
-    /// in the place of an estimate.
-    std::string with_largest_batch(const std::string& message) const;
+    /// The error with the largest batch that fits, found by planning, in the place of an estimate.
+    TooLarge with_largest_batch(const TooLarge& error) const;
     PlanOptions options_of_plans(bool apart) const;
-    /// Null if an engine turned out to be wrong: it is disabled, and another attempt has another
-    /// one.
     std::unique_ptr<Executor> make_executor(const Graph& graph, const PlanOptions& options);
     /// Binds tensors to the plan's inputs, outputs and gradients: those of `before` if it has them,
     /// else new ones.

@@ -4,7 +4,6 @@
 #include "api/shard_sums.hpp"
 #include "base/text.hpp"
 #include "graph/passes/pipeline.hpp"
-#include "plan/engine_failed.hpp"
 #include "plan/make_plan.hpp"
 #include "plan/whole_nodes.hpp"
 #include "runtime/context_impl.hpp"
@@ -135,10 +134,8 @@ std::unique_ptr<Plan> NetImpl::plan_step(const SolverOptions* solver, bool launc
     return make_plan(context_, step_graph(own_graph(), solver), plan_options);
 }
 
-std::string NetImpl::with_largest_batch(const std::string& message) const {
-    constexpr std::string_view hint = "; the largest batch that fits is ";
-    const std::size_t at = message.find(hint);
-    if (at == std::string::npos || !options_.input_shapes.empty()) return message;
+TooLarge NetImpl::with_largest_batch(const TooLarge& error) const {
+    if (error.largest_batch.value_or(0) == 0 || !options_.input_shapes.empty()) return error;
     NetOptions options = options_;
     const SolverOptions* const solver = solver_ ? &*solver_ : nullptr;
     try {
@@ -154,12 +151,11 @@ std::string NetImpl::with_largest_batch(const std::string& message) const {
                    : fails == whole.batch ? options.batch + step
                                           : (fits + fails) / 2;
         }
-        if (fits > 0)
-            return cat(message.substr(0, at), hint, fails - fits == 1 ? "" : "about ", fits);
+        if (fits > 0) return {error.need, fits, fails - fits > 1};
     } catch (const Error&) {
         // The batch may be no dimension of its own for the network. The estimate remains.
     }
-    return message;
+    return error;
 }
 
 std::uint64_t NetImpl::own_bytes(const Built& plan) {
@@ -202,13 +198,11 @@ std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanO
             std::make_unique<Executor>(context_, std::move(plan), store_, among_many_, slabs);
         executor->share_setup(*kept_);
         return executor;
-    } catch (const EnginesDistrusted& found) {
-        if (!disable_distrusted(Access::impl(context_), found.engines)) throw;
     } catch (const Error& error) {
         // What is kept to be fast must not be why memory is short.
         if (error.kind() != ErrorKind::out_of_memory || !drop_all_plans()) throw;
     }
-    return nullptr;
+    return make_executor(graph, options);
 }
 
 }  // namespace dlprim

@@ -13,6 +13,12 @@ namespace dlprim {
 /// The key of a disabled engine: its name and a problem without layouts.
 std::string disable_key(const Engine& engine, const Problem& problem);
 
+/// An engine that does not work for a problem.
+struct FailedEngine {
+    std::string key;  ///< its disable_key()
+    std::string why;
+};
+
 /// Records and logs a failure; the line is left out if `quiet`. Returns false if it was recorded
 /// before, which means that no other engine can help.
 bool disable(ContextImpl& context, const std::string& key, const std::string& why,

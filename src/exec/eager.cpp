@@ -141,16 +141,16 @@ void put_off_call(EagerCache& cache, const Context& context, const EagerCall& ca
                        memory = std::move(memory), backward = call.backward] {
         std::vector<PlannedCall::Place> lying = memory;
         entry->call->follow(lying, cache.moved);
-        for (;;) try {
-                entry->call->finish(inner, cache.store);
-                const BoundMemory bound(entry->call->executor());
-                entry->call->bind(inner, lying);
-                run_bound(*entry, how, backward);
-                entry->call->place_results(inner, cache.moved);
-                return Access::impl(inner).queue().flush();
-            } catch (const EngineFailure&) {
-                entry->call->start_again();  // without the failed engine
-            }
+        const auto attempt = [&] {
+            entry->call->finish(inner, cache.store);
+            const BoundMemory bound(entry->call->executor());
+            entry->call->bind(inner, lying);
+            run_bound(*entry, how, backward);
+            entry->call->place_results(inner, cache.moved);
+            Access::impl(inner).queue().flush();
+        };
+        retry_without_failed_engines(Access::impl(inner), attempt,
+                                     [&](const EngineFailed&) { entry->call->start_again(); });
     };
     cache.later->push(std::string(call.type), entry->call->programs(), make);
 }
@@ -250,13 +250,9 @@ std::vector<Tensor> run(const EagerCall& call) {
     // Computed once for all attempts: if an `out` tensor is also an input, the first attempt
     // discards its contents.
     const std::vector<EagerOperand> operands = operands_of(call);
-    for (;;) {
-        try {
-            return run_once(context, call, operands);
-        } catch (const EngineFailure&) {
-            forget_entry(context, call, operands);  // planned again without the failed engine
-        }
-    }
+    return retry_without_failed_engines(
+        Access::impl(context), [&] { return run_once(context, call, operands); },
+        [&](const EngineFailed&) { forget_entry(context, call, operands); });
 }
 
 }  // namespace

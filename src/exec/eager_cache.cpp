@@ -200,19 +200,19 @@ std::shared_ptr<PlannedCall> make_conversion(const Deferred& from) {
 
 void run_conversion(const Context& context, PlannedCall& conversion, BlockStore& store,
                     const std::shared_ptr<Buffer>& contents, const std::shared_ptr<Buffer>& plain) {
-    for (;;) try {
-            conversion.finish(context, store);
-            Executor& executor = conversion.executor();
-            const BoundMemory bound(executor);
-            const LaunchesLater later(executor.proven(Part::forward) ? "Reorder" : "");
-            executor.bind(0, contents, 0);
-            executor.bind(1, plain, 0);
-            executor.take_scratch();
-            executor.run(Part::forward);
-            return Access::impl(context).queue().flush();
-        } catch (const EngineFailure&) {
-            conversion.start_again();  // without the failed engine
-        }
+    const auto attempt = [&] {
+        conversion.finish(context, store);
+        Executor& executor = conversion.executor();
+        const BoundMemory bound(executor);
+        const LaunchesLater later(executor.proven(Part::forward) ? "Reorder" : "");
+        executor.bind(0, contents, 0);
+        executor.bind(1, plain, 0);
+        executor.take_scratch();
+        executor.run(Part::forward);
+        Access::impl(context).queue().flush();
+    };
+    retry_without_failed_engines(Access::impl(context), attempt,
+                                 [&](const EngineFailed&) { conversion.start_again(); });
 }
 
 }  // namespace

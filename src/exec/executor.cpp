@@ -470,8 +470,9 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     const Error whole(error.kind(),
                       cat("[", step.type, " '", step.name, "'] ", engine, error.what()));
     if (part <= Part::backward) restore_states();
-    if (!disable(Access::impl(context_), step.disable_key(), error.what())) throw whole;
-    throw EngineFailure(whole, part, part == Part::backward);
+    EngineFailed failed(EngineFailed::Kind::launch, whole, {{step.disable_key(), error.what()}});
+    failed.rerun_forward = part == Part::backward;
+    throw failed;
 }
 
 void Executor::run_stepwise(Part part, const std::function<bool(const Step&)>& visit) {

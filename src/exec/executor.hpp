@@ -3,6 +3,7 @@
 #pragma once
 
 #include "exec/chain.hpp"
+#include "plan/engine_failed.hpp"
 #include "plan/kept_values.hpp"
 #include "plan/plan.hpp"
 #include "runtime/access.hpp"
@@ -35,16 +36,6 @@ class SharedSlabs {
     std::vector<std::shared_ptr<Buffer>> slabs_;
 };
 
-/// The device refused a launch of an engine when a part ran for the first time. The engine is now
-/// disabled, so another plan does not use it. States are as they were before the forward run.
-class EngineFailure : public Error {
-  public:
-    EngineFailure(const Error& error, Part failed, bool from_forward)
-        : Error(error.kind(), error.what()), part(failed), rerun_forward(from_forward) {}
-    Part part;
-    bool rerun_forward;  ///< the part's inputs are lost with the plan: run forward again first
-};
-
 /// Provides parameters that the plan expects to be bound and that are not.
 class ParamSupply {
   public:
@@ -61,7 +52,7 @@ class Executor {
     /// others are added to it. The blocks of constants and scalars are not shared so. With
     /// `brief_scratch`, as eager calls and the nets of a session want it, memory comes from the
     /// context's pool, and slabs only from take_scratch() to release_bindings(). Throws
-    /// Error(out_of_memory), and EnginesDistrusted (plan/engine_failed.hpp) if checks find an
+    /// Error(out_of_memory), and EngineFailed (plan/engine_failed.hpp) if checks find an
     /// engine of a chain wrong; a new plan has another one. With `slabs`, scratch memory is that of
     /// several plans, again from take_scratch() to release_scratch().
     Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
@@ -76,7 +67,7 @@ class Executor {
     /// Adds what setup makes to `values`, which must outlive the executor, when it has run. They
     /// are those of PlanOptions::kept.
     void share_setup(KeptValues& values) { kept_values_ = &values; }
-    /// Runs setup if it is needed, as the next run() would. Throws EngineFailure.
+    /// Runs setup if it is needed, as the next run() would. Throws EngineFailed.
     void set_up();
 
     /// Binds the external of this index. All externals must be bound before run(). Cheap.
@@ -125,7 +116,7 @@ class Executor {
     using AfterStep = std::function<void(std::size_t step)>;
     /// Enqueues the steps of one part in order, after setup and scalars if these are needed. Does
     /// not flush, because a training step consists of several parts and one flush. Throws
-    /// EngineFailure. `after` is called only where the part is proven: what another plan might have
+    /// EngineFailed. `after` is called only where the part is proven: what another plan might have
     /// to repeat has no steps that are over.
     void run(Part part, const AfterStep& after = {});
     /// Whether run(part) has succeeded, so that no engine of the part is new.
@@ -147,7 +138,7 @@ class Executor {
     /// indexed like plan().steps. Waits. Blocks and bound gradients are copied to the host before
     /// and written back afterwards, also if something fails. Scratch is not, so backward must not
     /// continue with results of an earlier forward run. `progress` is called before each step, and
-    /// its exceptions are passed on. Throws EngineFailure.
+    /// its exceptions are passed on. Throws EngineFailed.
     std::vector<Timing> profile(bool whole_step, const Progress& progress = {});
     /// Runs `part` step by step. After each step is finished, calls `visit(step)`, and stops when
     /// that returns false.
@@ -193,7 +184,7 @@ class Executor {
     void enqueue(const Step& step, Bound& bound);
     void touch_written();
     void make_chains();
-    /// Checks engines whose kernels are compiled in chains only. Throws EnginesDistrusted.
+    /// Checks engines whose kernels are compiled in chains only. Throws EngineFailed.
     void check_unchecked();
 
     Context context_;

@@ -65,7 +65,7 @@ void CompileStage::finish(const Entry& entry, const std::vector<std::exception_p
         step.launch->compile();
     } catch (const Error& error) {
         if (step.disable_key().empty() || error.kind() == ErrorKind::out_of_memory) throw;
-        throw EngineFailed(error, step.disable_key());
+        throw EngineFailed(EngineFailed::Kind::build, error, {{step.disable_key(), error.what()}});
     }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// EngineFailed: thrown by an attempt to plan if an engine cannot be built. The next attempt does
-// not use that engine. EnginesDistrusted: the same for engines whose results are wrong. NoEngine:
-// the device has no engine for a node.
+// EngineFailed: what is thrown where engines of a plan do not work, and the one way to go on: they
+// are disabled, and what used them is planned again without them. NoEngine: the device has no
+// engine for a node.
 #pragma once
 
+#include "engine/disabled.hpp"
 #include "plan/trust/trust.hpp"
 
 #include <dlprim/error.hpp>
@@ -14,12 +15,20 @@
 
 namespace dlprim {
 
-/// An engine applies but cannot be built.
 class EngineFailed : public Error {
   public:
-    EngineFailed(const Error& error, std::string engine_key)
-        : Error(error.kind(), error.what()), key(std::move(engine_key)) {}
-    std::string key;  ///< the key to disable it
+    enum class Kind : std::uint8_t {
+        build,   ///< its kernels cannot be built
+        launch,  ///< the device refused its launch when a part of the plan ran for the first time
+        wrong,   ///< checks have found results that are wrong (plan/trust/trust.hpp)
+    };
+    EngineFailed(Kind how, const Error& error, std::vector<FailedEngine> all)
+        : Error(error.kind(), error.what()), failure(how), engines(std::move(all)) {}
+    Kind failure;
+    std::vector<FailedEngine> engines;
+    /// After a launch: the part's inputs are lost with the plan, so that forward must run again
+    /// first. States are as they were before the forward run.
+    bool rerun_forward = false;
 };
 
 /// No engine of the device computes a node.
@@ -30,12 +39,28 @@ class NoEngine : public Error {
     std::string node;
 };
 
-/// Checks have found engines wrong (plan/trust/trust.hpp). The next attempt uses none of them.
-class EnginesDistrusted : public Error {
-  public:
-    EnginesDistrusted(const std::string& what, std::vector<DistrustedEngine> all)
-        : Error(ErrorKind::device, what), engines(std::move(all)) {}
-    std::vector<DistrustedEngine> engines;
-};
+/// Calls attempt() and returns its result. Where engines fail in it, disables them, calls
+/// again(failed) and tries once more. Throws what attempt() throws otherwise, and EngineFailed
+/// where all of these engines were disabled before: then no other one can help.
+template <typename Attempt, typename Again>
+auto retry_without_failed_engines(ContextImpl& context, const Attempt& attempt,
+                                  const Again& again) {
+    for (;;) {
+        try {
+            return attempt();
+        } catch (const EngineFailed& failed) {
+            const FailedEngine& first = failed.engines.front();
+            if (failed.failure == EngineFailed::Kind::wrong
+                    ? !disable_distrusted(context, failed.engines)
+                    : !disable(context, first.key, first.why))
+                throw;
+            again(failed);
+        }
+    }
+}
+template <typename Attempt>
+auto retry_without_failed_engines(ContextImpl& context, const Attempt& attempt) {
+    return retry_without_failed_engines(context, attempt, [](const EngineFailed&) {});
+}
 
 }  // namespace dlprim

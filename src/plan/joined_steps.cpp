@@ -166,7 +166,7 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
         step.launch = std::make_unique<TableLaunch>(context, calls);
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::out_of_memory) throw;
-        throw EngineFailed(error, joined_steps_key);
+        throw EngineFailed(EngineFailed::Kind::build, error, {{joined_steps_key, error.what()}});
     }
     built.programs = noted.programs();
     return built;

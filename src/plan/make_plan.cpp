@@ -74,7 +74,7 @@ PendingPrograms add_chain_programs(ContextImpl& device, Plan& plan) {
     return noted.programs();
 }
 
-/// Adds the steps, with compiled programs. Throws EngineFailed and EnginesDistrusted.
+/// Adds the steps, with compiled programs. Throws EngineFailed.
 void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
                const std::vector<Choice>& choices, const Schedule& schedule,
                const PlanOptions& options) {
@@ -196,15 +196,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 std::unique_ptr<Plan> make_plan(const Context& context, const Graph& graph,
                                 const PlanOptions& options) {
     tell_left_out_plugins();
-    for (;;) {
-        try {
-            return try_plan(Access::impl(context), graph, options);
-        } catch (const EngineFailed& failed) {
-            if (!disable(Access::impl(context), failed.key, failed.what())) throw;
-        } catch (const EnginesDistrusted& found) {
-            if (!disable_distrusted(Access::impl(context), found.engines)) throw;
-        }
-    }
+    ContextImpl& device = Access::impl(context);
+    return retry_without_failed_engines(device, [&] { return try_plan(device, graph, options); });
 }
 
 }  // namespace dlprim

@@ -87,10 +87,11 @@ class MemoryAccount {
             check_pieces(most);
             return;
         }
-        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes), at_least(),
-             " (largest: ", largest_users(), "), the ",
-             most < device_.global_bytes ? "memory limit is " : "device has ", mib(most),
-             who_is_first(most), batch_hint(most));
+        throw TooLarge(cat("the plan needs ", mib(plan_.setup_peak_bytes), at_least(),
+                           " (largest: ", largest_users(), "), the ",
+                           most < device_.global_bytes ? "memory limit is " : "device has ",
+                           mib(most), who_is_first(most)),
+                       fitting_batch(most), true);
     }
 
     /// The three that need most.
@@ -226,10 +227,11 @@ class MemoryAccount {
     void check_pieces(std::uint64_t limit) const {
         const auto check = [&](std::uint64_t bytes, const auto& name, bool grows) {
             if (bytes > device_.max_alloc_bytes)
-                fail(ErrorKind::out_of_memory, name(), " needs ", mib(bytes),
-                     " in one allocation, the device allows ", mib(device_.max_alloc_bytes),
-                     " per allocation and has ", mib(device_.global_bytes),
-                     grows ? batch_hint(limit) : "");
+                throw TooLarge(
+                    cat(name(), " needs ", mib(bytes), " in one allocation, the device allows ",
+                        mib(device_.max_alloc_bytes), " per allocation and has ",
+                        mib(device_.global_bytes)),
+                    grows ? fitting_batch(limit) : std::nullopt, true);
         };
         for_each_piece([&](std::uint64_t bytes, const auto& name, bool grows) {
             check(
@@ -242,13 +244,6 @@ class MemoryAccount {
         for (const Block& b : plan_.blocks)
             check(
                 b.bytes, [&] { return cat("the block of ", b.name); }, false);
-    }
-
-    std::string batch_hint(std::uint64_t limit) const {
-        const std::optional<std::int64_t> fits = fitting_batch(limit);
-        if (!fits) return "";
-        return *fits > 0 ? cat("; the largest batch that fits is about ", *fits)
-                         : "; not even one sample fits in a batch";
     }
 
     /// Scratch, inputs and outputs grow with the batch, and the rest (nearly) does not. Both the
@@ -277,7 +272,19 @@ class MemoryAccount {
     std::vector<const Stored*> largest_;  ///< scratch, the largest first
 };
 
+std::string batch_hint(const std::optional<std::int64_t>& batch, bool is_estimate) {
+    if (!batch) return "";
+    return *batch > 0
+               ? cat("; the largest batch that fits is ", is_estimate ? "about " : "", *batch)
+               : "; not even one sample fits in a batch";
+}
+
 }  // namespace
+
+TooLarge::TooLarge(const std::string& needed, std::optional<std::int64_t> batch, bool is_estimate)
+    : Error(ErrorKind::out_of_memory, needed + batch_hint(batch, is_estimate)),
+      need(needed),
+      largest_batch(batch) {}
 
 bool MemoryMap::fits() const {
     return setup_peak_bytes <= limit_bytes &&

@@ -5,11 +5,12 @@
 #pragma once
 
 #include "plan/memory.hpp"
+#include "plan/too_large.hpp"
 
 namespace dlprim {
 
-/// Fills in all of `plan` but slabs, blocks, externals and literals. Throws Error(out_of_memory) if
-/// the device or options.memory_limit has less, unless options.over_limit is set.
+/// Fills in all of `plan` but slabs, blocks, externals and literals. Throws TooLarge if the device
+/// or options.memory_limit has less, unless options.over_limit is set.
 void account_for(MemoryPlan& plan, const Traits& device, const Graph& graph,
                  const Schedule& schedule, const PlanOptions& options);
 

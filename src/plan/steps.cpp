@@ -133,7 +133,7 @@ std::unique_ptr<Launch> StepBuilder::make_launch(const Step& step, const Work& w
         return launch;
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::out_of_memory) throw;
-        throw EngineFailed(error, step.disable_key());
+        throw EngineFailed(EngineFailed::Kind::build, error, {{step.disable_key(), error.what()}});
     }
 }
 

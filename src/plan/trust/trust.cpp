@@ -243,16 +243,16 @@ CheckedEngines check_engines(ContextImpl& context, const std::vector<EngineUse>&
     return Checker(context).run(uses);
 }
 
-std::vector<DistrustedEngine> check_engines_by(
+std::vector<FailedEngine> check_engines_by(
     ContextImpl& context, const std::vector<EngineUse>& uses,
     const std::function<bool(Launch&, std::span<const BufferRef>)>& run) {
     return Checker(context, run).run(uses).wrong;
 }
 
-bool disable_distrusted(ContextImpl& context, const std::vector<DistrustedEngine>& wrong) {
+bool disable_distrusted(ContextImpl& context, const std::vector<FailedEngine>& wrong) {
     std::set<std::string> logged;
     bool any = false;
-    for (const DistrustedEngine& engine : wrong) {
+    for (const FailedEngine& engine : wrong) {
         disable(context, distrust_key + engine.key, engine.why, true);
         const bool first = logged.insert(engine.key.substr(0, engine.key.find('\n'))).second;
         any = disable(context, engine.key, engine.why, !first) || any;
@@ -264,11 +264,11 @@ bool is_distrusted(ContextImpl& context, const Engine& engine, const Problem& pr
     return has_failed(context, distrust_key + disable_key(engine, problem));
 }
 
-void refuse_distrusted(std::vector<DistrustedEngine> wrong) {
+void refuse_distrusted(std::vector<FailedEngine> wrong) {
     if (wrong.empty()) return;
     const std::string what = cat("engine ", wrong[0].key.substr(0, wrong[0].key.find('\n')),
                                  " cannot be trusted: ", wrong[0].why);
-    throw EnginesDistrusted(what, std::move(wrong));
+    throw EngineFailed(EngineFailed::Kind::wrong, Error(ErrorKind::device, what), std::move(wrong));
 }
 
 }  // namespace dlprim

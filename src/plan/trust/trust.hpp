@@ -5,6 +5,7 @@
 // has the picture.
 #pragma once
 
+#include "engine/disabled.hpp"
 #include "engine/engine.hpp"
 #include "runtime/program_builds.hpp"
 
@@ -25,12 +26,6 @@ struct EngineUse {
     bool any_size = false;     ///< whether on the host a check covers problems of other sizes
 };
 
-/// An engine that a check has found wrong.
-struct DistrustedEngine {
-    std::string key;  ///< disable_key() of the use
-    std::string why;
-};
-
 /// While it lives, engines that the calling thread plans with are not checked: whoever has it looks
 /// at their results.
 class EnginesUnchecked {
@@ -49,7 +44,7 @@ class EnginesUnchecked {
 bool checks_engines();
 
 struct CheckedEngines {
-    std::vector<DistrustedEngine> wrong;
+    std::vector<FailedEngine> wrong;
     /// Uses that are not checked yet because their programs are not compiled: they run in chains.
     std::vector<EngineUse> later;
 };
@@ -59,16 +54,16 @@ CheckedEngines check_engines(ContextImpl& context, const std::vector<EngineUse>&
 
 /// Checks CheckedEngines::later. `run` runs a launch by a program of another kind, and waits for
 /// it; it returns false if it cannot.
-std::vector<DistrustedEngine> check_engines_by(
+std::vector<FailedEngine> check_engines_by(
     ContextImpl& context, const std::vector<EngineUse>& uses,
     const std::function<bool(Launch&, std::span<const BufferRef>)>& run);
 
 /// Disables wrong engines for their problems, and writes a line to the log for each engine. Returns
 /// false if all of them were disabled before, which means that no other engine can help.
-bool disable_distrusted(ContextImpl& context, const std::vector<DistrustedEngine>& wrong);
+bool disable_distrusted(ContextImpl& context, const std::vector<FailedEngine>& wrong);
 /// Whether it was disabled so for the problem.
 bool is_distrusted(ContextImpl& context, const Engine& engine, const Problem& problem);
-/// Throws EnginesDistrusted (plan/engine_failed.hpp) unless the list is empty.
-void refuse_distrusted(std::vector<DistrustedEngine> wrong);
+/// Throws EngineFailed (plan/engine_failed.hpp) unless the list is empty.
+void refuse_distrusted(std::vector<FailedEngine> wrong);
 
 }  // namespace dlprim
