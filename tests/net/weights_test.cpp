@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Weights files: saving and loading preserves all bits, and failures leave the file and the net
 // unchanged.
+#include "formats/hdf5_file.hpp"
 #include "net/support.hpp"
 
 #include <chrono>
@@ -70,6 +71,37 @@ TEST_CASE("weights that are saved and loaded give the same bits", "[weights]") {
             loaded.forward();
             CHECK((bits(copied.output("scores")) == bits(loaded.output("scores"))));
         }
+    }
+}
+
+TEST_CASE("weights in blocks are saved with the name of their type", "[weights]") {
+    const auto network = [](const std::string& type) {
+        return R"({"inputs": [{"name": "rows", "shape": [3], "dtype": "int"}], "outputs": ["y"], "operators": [
+            {"name": "table", "type": "Embedding", "inputs": ["rows"], "outputs": ["x"], "params": ["table"],
+             "options": {"num_embeddings": 4, "embedding_dim": 32, "blocks": ")" +
+               type + R"("}},
+            {"name": "product", "type": "InnerProduct", "inputs": ["x"], "outputs": ["y"], "params": ["table"],
+             "options": {"outputs": 4, "bias": false, "blocks": ")" +
+               type + R"("}}]})";
+    };
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        const std::string path = folder.file("w.h5");
+        HostTensor table{Shape{4, 64}, DType::u8, std::vector<std::byte>(256)};
+        for (std::size_t i = 0; i < 256; ++i)
+            table.data[i] = static_cast<std::byte>(i % 2 ? 0x30 + i / 64 : i);
+        Net net = make_net(device, network("f16"), with_mode(Mode::inference));
+        net.write_params({{"table", table}});
+        net.save_weights(path);
+        const Hdf5Reader file(path);
+        CHECK(file.attribute("table", "dtype") == Attr(std::string("f16")));
+        CHECK(file.attribute("table", "shape") == Attr(Ints{4, 32}));
+        Net copied = make_net(device, network("f16"), with_mode(Mode::inference));
+        copied.load_weights(path);
+        CHECK(copied.read_param("table").data == table.data);
+        Net other = make_net(device, network("bf16"), with_mode(Mode::inference));
+        check_error(ErrorKind::format, {"table", "blocks of f16", "bf16"},
+                    [&] { other.load_weights(path); });
     }
 }
 
