@@ -16,6 +16,8 @@ std::map<std::string, const Value*> NetCore::values() const {
     return parameters;
 }
 
+namespace {
+
 /// Adds the types of the parameters that are stored in GGUF's blocks, by name.
 void add_blocks(const Graph& graph, std::map<std::string, std::string>& types) {
     for (const Node& node : graph.nodes) {
