@@ -57,8 +57,8 @@ at::Tensor sizes_of(const Bags& bags) {
 at::Tensor winners_of(const Bags& bags, const at::Tensor& rows, const at::Tensor& maxima) {
     const std::int64_t count = bags.indices.numel();
     const at::Tensor is_best = rows.eq(maxima.index_select(0, bags.of_row));
-    const at::Tensor places = at::where(
-        is_best, at::arange(count, bags.indices.options()).unsqueeze(1), count - 1);
+    const at::Tensor places =
+        at::where(is_best, at::arange(count, bags.indices.options()).unsqueeze(1), count - 1);
     const at::Tensor first = at::full(maxima.sizes(), count - 1, places.options())
                                  .index_reduce(0, bags.of_row, places, "amin");
     return bags.indices.take(first);
