@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from . import nn, ops, plot, schedules, summary, weights
+from . import language, nn, ops, plot, schedules, summary, weights
 from ._core import (
     Context,
     Counters,
@@ -84,6 +84,7 @@ __all__ = [
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
+    "language",
     "nn",
     "ops",
     "plot",

@@ -40,6 +40,7 @@ void bind_net(nb::module_& module);
 void bind_onnx(nb::module_& module);
 void bind_solver(nb::module_& module);
 void bind_placed(nb::module_& module);
+void bind_language(nb::module_& module);
 
 // Locks and forks (lock.cpp).
 

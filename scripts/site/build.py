@@ -25,7 +25,8 @@ ROOT = HERE.parents[1]
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md",
            "torch/README.md": "torch_development.md"}
 MODULES = {"nn": "Networks: dlprim.nn", "ops": "Operators: dlprim.ops", "schedules": "Schedules: dlprim.schedules",
-           "weights": "Weights: dlprim.weights", "summary": "Summaries: dlprim.summary", "plot": "Pictures: dlprim.plot"}
+           "weights": "Weights: dlprim.weights", "summary": "Summaries: dlprim.summary", "plot": "Pictures: dlprim.plot",
+           "language": "Language models: dlprim.language"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 

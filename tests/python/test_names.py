@@ -17,7 +17,7 @@ import dlprim
 import pytest
 from ops_cases import CASES
 
-MODULES = ["dlprim", "dlprim.nn", "dlprim.ops", "dlprim.schedules", "dlprim.weights"]
+MODULES = ["dlprim", "dlprim.language", "dlprim.nn", "dlprim.ops", "dlprim.schedules", "dlprim.weights"]
 TESTS = pathlib.Path(__file__).parent
 # Shown by a program that is not run, or by this very file.
 NO_TESTS = {"typed_example.py", "test_names.py"}

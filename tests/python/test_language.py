@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""dlprim.language: texts, chats and probabilities of a tiny model of random weights."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+import sys
+from typing import Any
+
+import dlprim
+import numpy as np
+import pytest
+from dlprim import language
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "commands"))
+import tiny_language_model as tiny
+
+END = 256
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    file = tmp_path_factory.mktemp("language") / "tiny.gguf"
+    file.write_bytes(tiny.model({"tokenizer.chat_template": tiny.TEMPLATE}))
+    return file
+
+
+@pytest.fixture
+def model(context: dlprim.Context, path: pathlib.Path) -> language.LanguageModel:
+    try:
+        return language.LanguageModel(context, path)
+    except dlprim.UnsupportedError as error:
+        pytest.skip(str(error))  # built without ICU
+
+
+def greedy(model: language.LanguageModel, prompt: list[int], length: int) -> list[int]:
+    """The likeliest tokens by the logits of read()."""
+    model.forget()
+    tokens: list[int] = []
+    logits = model.read(prompt)
+    while len(tokens) < length and int(np.argmax(logits)) != END:
+        tokens.append(int(np.argmax(logits)))
+        logits = model.read(tokens[-1:])
+    return tokens
+
+
+def test_facts(model: language.LanguageModel) -> None:
+    assert (model.architecture, model.vocabulary, model.context_length) == ("llama", 258, 4096)
+    memory = model.memory()
+    assert memory["per_token"] == 2 * 2 * 2 * 8 * 4
+    assert memory["longest_context"] == 4096
+    assert model.position == 0
+    assert model.has_chat_template
+    model.read([1, 2, 3])
+    assert model.position == 3
+    assert model.peak_bytes > memory["weights"]
+    model.forget(2)
+    assert model.position == 2
+
+
+def test_tokens(model: language.LanguageModel) -> None:
+    assert model.encode("he<|end|>") == [257, END]
+    assert model.encode("<|end|>", special=False) == list(b"<|end|>")
+    assert model.decode([97, 257]) == "ahe"
+    assert model.decode([0xC3]) == "\ufffd"
+    with pytest.raises(dlprim.InvalidArgumentError, match="none of"):
+        model.decode([999])
+
+
+def test_a_text_token_by_token(model: language.LanguageModel) -> None:
+    expected = greedy(model, model.encode("abc"), 12)
+    text = model.start("abc", length=12, alternatives=2)
+    assert isinstance(text, language.Generation)
+    assert text.prompt_tokens == 3
+    assert text.prompt_seconds > 0
+    assert text.end == "length"
+    pieces = list(text)
+    tokens = [piece.token for piece in pieces if piece.token is not None]
+    assert tokens == text.tokens == expected
+    assert "".join(piece.text for piece in pieces) == text.text
+    for piece in pieces[: len(tokens)]:
+        assert isinstance(piece, language.GeneratedPiece)
+        assert piece.alternatives[0] == (piece.token, piece.log_probability)
+        assert piece.alternatives[0][1] > piece.alternatives[1][1]
+    assert [piece.log_probability for piece in pieces[: len(tokens)]] == text.log_probabilities
+    assert text.first_token_seconds >= text.prompt_seconds
+    assert text.seconds >= 0
+    assert next(text, None) is None
+    assert model.start(model.encode("abc"), length=12).run() == text.text
+
+
+def test_options(model: language.LanguageModel) -> None:
+    drawn = {"length": 20, "temperature": 2.0, "top_k": 50, "top_p": 0.9, "min_p": 0.001, "seed": 3}
+    assert model.start("abc", **drawn).run() == model.start("abc", **drawn).run()
+    varied = model.start("abc", length=20, repetition_penalty=1000.0, repetition_window=0)
+    varied.run()
+    assert len(set(varied.tokens)) == len(varied.tokens)
+    whole = model.start("abc", length=20).run()
+    letter = next(letter for letter in whole[1:] if letter.isascii())
+    assert model.start("abc", length=20, stop=letter).run() == whole[: whole.index(letter)]
+    assert model.start("abc", length=20, stop=["\0\0\0\0", letter]).run() == whole[: whole.index(letter)]
+    again = model.start("abcd", length=1, remember=True)
+    assert again.remembered_tokens == 3
+    arguments: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"temperature": -1.0}, dlprim.InvalidArgumentError, "temperature"),
+        ({"temperatur": 1.0}, TypeError, "no option 'temperatur'"),
+        ({"length": "a"}, TypeError, "'length'"),
+        ({"length": 0}, dlprim.InvalidArgumentError, "0 tokens"),
+    ]
+    for options, kind, words in arguments:
+        with pytest.raises(kind, match=words):
+            model.start("abc", **options)
+    with pytest.raises(dlprim.InvalidArgumentError, match="empty"):
+        model.start("")
+    with pytest.raises(dlprim.InvalidArgumentError, match="at most 4096"):
+        model.start([1] * 5000)
+
+
+def test_a_text_ends_where_its_model_reads_something_else(model: language.LanguageModel) -> None:
+    text = model.start("abc", length=20)
+    next(text)
+    model.forget()
+    with pytest.raises(dlprim.InvalidArgumentError, match="something else"):
+        next(text)
+
+
+def test_a_text_keeps_its_model(context: dlprim.Context, path: pathlib.Path) -> None:
+    text = language.LanguageModel(context, path).start("abc", length=3)
+    assert len(list(text)) >= 1
+
+
+def test_a_chat(model: language.LanguageModel) -> None:
+    messages = [{"role": "user", "content": "Hi<|end|>"}]
+    assert model.chat_prompt(messages) == "[user]Hi<|end|><|end|>[assistant]"
+    assert model.chat_prompt(messages, False) == "[user]Hi<|end|><|end|>"
+    tokens = model.encode_chat(messages)
+    assert tokens.count(END) == 1  # the name in the message is text
+    chat = language.Chat(model, system="Be kind.")
+    answer = "".join(chat.say("Hi", length=5))
+    assert [message["role"] for message in chat.messages] == ["system", "user", "assistant"]
+    assert chat.messages[2]["content"] == answer
+    assert chat.ask("And?", length=5) == chat.messages[4]["content"]
+    begun = chat.say("never", length=5)
+    next(begun, None)
+    begun.close()  # type: ignore[attr-defined]
+    assert len(chat.messages) == 5
+    with pytest.raises(ValueError, match="role"):
+        model.chat_prompt([{"content": "a"}])
+    with pytest.raises(TypeError, match="dict"):
+        model.chat_prompt(["a"])  # type: ignore[list-item]
+
+
+def test_probabilities(model: language.LanguageModel) -> None:
+    tokens = model.encode("hello")
+    logits = [model.read([token]) for token in tokens]
+    expected = [
+        float(row[following]) - float(np.logaddexp.reduce(row.astype(np.float64)))
+        for row, following in zip(logits, tokens[1:], strict=False)
+    ]
+    got = model.log_probabilities(tokens)
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    assert math.isclose(language.perplexity(model, "hello"), math.exp(-np.mean(expected)), rel_tol=1e-4)
+    with pytest.raises(dlprim.InvalidArgumentError, match="two tokens"):
+        language.perplexity(model, "a")
+
+
+def test_wrong_files(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(dlprim.MissingFileError):
+        language.LanguageModel(context, tmp_path / "nowhere.gguf")
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(tiny.model({"general.architecture": "other"}))
+    with pytest.raises(dlprim.UnsupportedError, match="llama"):
+        language.LanguageModel(context, bad)
+    bad.write_bytes(tiny.model({"tokenizer.chat_template": "\n{% if %}"}))
+    model = language.LanguageModel(context, bad)
+    with pytest.raises(dlprim.FormatError, match="line 2"):
+        model.chat_prompt([])
