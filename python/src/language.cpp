@@ -123,11 +123,10 @@ std::vector<std::int32_t> to_tokens(const OwnedModel& model, nb::handle prompt, 
     return model->encode(text, special);
 }
 
-std::unique_ptr<OwnedGeneration> start(const OwnedModel& model, nb::handle prompt,
-                                       const nb::kwargs& given) {
+OwnedGeneration* start(const OwnedModel& model, nb::handle prompt, const nb::kwargs& given) {
     const GenerateOptions options = to_options(given);
     const std::vector<std::int32_t> tokens = to_tokens(model, prompt, options.special);
-    return std::make_unique<OwnedGeneration>(model.context(), [&] {
+    return new OwnedGeneration(model.context(), [&] {
         return std::make_unique<Generation>(model->start(tokens, options));
     });
 }
@@ -281,7 +280,8 @@ void bind_writing(nb::class_<OwnedModel>& model) {
         std::string("def start(self, prompt: str | collections.abc.Sequence[int], *, ") +
         options_signature + ") -> Generation";
     model
-        .def("start", start, nb::arg("prompt"), nb::arg("options"), nb::sig(signature.c_str()),
+        .def("start", start, nb::rv_policy::take_ownership, nb::arg("prompt"), nb::arg("options"),
+             nb::sig(signature.c_str()),
              "Read a prompt, a text or tokens, and return the text that follows, of which "
              "iterating makes a token at a time. docs/language.md says what the options do. Raises "
              "InvalidArgumentError for a prompt that is empty or does not fit, and for options "
