@@ -112,33 +112,34 @@ void make_model(OwnedModel* self, nb::handle on, const std::filesystem::path& pa
     options.context = context_length;
     options.prompt_piece = prompt_piece;
     options.precision = parse_precision(precision);
-    new (self) OwnedModel(
-        context, [&] { return std::make_unique<LanguageModel>(context, path.string(), options); });
+    new (self) OwnedModel({context}, [&] {
+        return std::make_unique<LanguageModel>(context, path.string(), options);
+    });
 }
 
 std::vector<std::int32_t> to_tokens(const OwnedModel& model, nb::handle prompt, bool special) {
     if (!nb::isinstance<nb::str>(prompt)) return nb::cast<std::vector<std::int32_t>>(prompt);
     const auto text = nb::cast<std::string>(prompt);
-    const ContextLock lock(model.context());
+    const ContextLock lock(model.contexts());
     return model->encode(text, special);
 }
 
 OwnedGeneration* start(const OwnedModel& model, nb::handle prompt, const nb::kwargs& given) {
     const GenerateOptions options = to_options(given);
     const std::vector<std::int32_t> tokens = to_tokens(model, prompt, options.special);
-    return new OwnedGeneration(model.context(), [&] {
+    return new OwnedGeneration(model.contexts(), [&] {
         return std::make_unique<Generation>(model->start(tokens, options));
     });
 }
 
 std::optional<GeneratedPiece> next_piece(const OwnedGeneration& text) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    const ContextLock lock(text.context());
+    const ContextLock lock(text.contexts());
     return text->next();
 }
 
 GenerateResult result_of(const OwnedGeneration& text) {
-    const ContextLock lock(text.context());
+    const ContextLock lock(text.contexts());
     return text->result();
 }
 
@@ -158,7 +159,7 @@ nb::list alternatives_of(const std::vector<TokenProbability>& alternatives) {
 nb::dict memory_of(const OwnedModel& model) {
     LanguageModelMemory memory;
     {
-        const ContextLock lock(model.context());
+        const ContextLock lock(model.contexts());
         memory = model->memory();
     }
     nb::dict result;
@@ -236,7 +237,7 @@ void bind_reading(nb::class_<OwnedModel>& model) {
         .def(
             "encode",
             [](const OwnedModel& self, const std::string& text, bool special) {
-                const ContextLock lock(self.context());
+                const ContextLock lock(self.contexts());
                 return self->encode(text, special);
             },
             nb::arg("text"), nb::arg("special") = true,
