@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dlprim_convert: writes an ONNX model, a program of torch.export or a language model as a network
-// in JSON and its weights in HDF5, or a language model as GGUF. A program of torch.export is a
+// dlprim_convert: writes an ONNX model or a program of torch.export as a network in JSON and its
+// weights in HDF5, or a language model as GGUF. A program of torch.export is a
 // graph in front of PyTorch's decompositions, so that Python and the package dlprim_torch make the
 // network of it.
 #include "common.hpp"
@@ -43,23 +43,10 @@ struct Options {
     std::string model, net, weights;
     bool half = false;
     NetOptions how;
-    LanguageStep step;
 };
 
 [[noreturn]] void wrong(const std::string& sentence) {
     throw Error(ErrorKind::invalid_argument, sentence);
-}
-
-/// A model in a GGUF file or a folder.
-void convert_language(const Options& options) {
-    if (options.how.batch > 0 || !options.how.input_shapes.empty())
-        wrong(
-            "-B and --shape are for ONNX models; --tokens and --remembered are for language "
-            "models");
-    if (options.weights.empty()) return convert_to_gguf(options.model, options.net, options.half);
-    if (options.half)
-        wrong("--half is for GGUF files; the precision of a network is chosen when it runs");
-    convert_language_model(options.model, options.net, options.weights, options.step);
 }
 
 void convert(const Options& options) {
@@ -74,7 +61,15 @@ void convert(const Options& options) {
                    : "WEIGHTS, where the weights go, is missing");
     if (options.net == options.weights)
         wrong("NET and WEIGHTS name the same file '" + options.net + "'");
-    if (language) return convert_language(options);
+    if (language) {
+        if (!gguf)
+            wrong(
+                "a language model is written as one file that ends with .gguf: a network in JSON "
+                "does not remember what was read");
+        if (options.how.batch > 0 || !options.how.input_shapes.empty())
+            wrong("-B and --shape are for ONNX models");
+        return convert_to_gguf(model, options.net, options.half);
+    }
     if (model.ends_with(".pt2")) {
         if (options.how.batch > 0 || !options.how.input_shapes.empty())
             wrong(
@@ -90,8 +85,8 @@ void convert(const Options& options) {
 int main(int argc, char** argv) {
     Options options;
     CLI::App app(
-        "Writes an ONNX model, a program of torch.export or a language model as a network in JSON "
-        "and its weights in HDF5, or a language model as GGUF.",
+        "Writes an ONNX model or a program of torch.export as a network in JSON and its weights in "
+        "HDF5, or a language model as GGUF.",
         "dlprim_convert");
     app.add_option(
            "MODEL", options.model,
@@ -102,13 +97,6 @@ int main(int argc, char** argv) {
         ->required();
     app.add_option("WEIGHTS", options.weights, "where the weights go, HDF5");
     app.add_flag("--half", options.half, "of GGUF: weights as F16");
-    const auto tokens = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
-    app.add_option("--tokens", options.step.tokens,
-                   "of a language model's network: how many tokens it reads at a time (1)")
-        ->check(tokens);
-    app.add_option("--remembered", options.step.remembered,
-                   "of a language model's network: how many tokens can be remembered (256)")
-        ->check(tokens);
     app.add_option("-B", options.how.batch, "batch size, where the model leaves it open")
         ->check(CLI::Range(1, 1 << 20));
     tools::add_shape_option(app, options.how.input_shapes);

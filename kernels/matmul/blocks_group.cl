@@ -31,7 +31,9 @@ INLINE void put(float v, long at, int column, int has_bias, global float* c, glo
 
 /// The sum of sixteen products.
 INLINE float dot_sixteen(float16 x, float16 w) {
-    return (dot(x.lo.lo, w.lo.lo) + dot(x.lo.hi, w.lo.hi)) + (dot(x.hi.lo, w.hi.lo) + dot(x.hi.hi, w.hi.hi));
+    const float8 eight = x.lo * w.lo + x.hi * w.hi;
+    const float4 four = eight.lo + eight.hi;
+    return (four.x + four.y) + (four.z + four.w);
 }
 
 // Work-group (i, j): COLUMNS columns from i * COLUMNS on, of MR rows from j * MR on.

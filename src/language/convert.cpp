@@ -2,11 +2,8 @@
 // Language models written as networks and as GGUF files.
 #include <dlprim/language_convert.hpp>
 
-#include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/gguf/writer.hpp"
-#include "formats/hdf5_file.hpp"
-#include "formats/json_net.hpp"
 #include "language/architecture.hpp"
 #include "language/model_file.hpp"
 #include "language/network.hpp"
@@ -109,38 +106,6 @@ void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValu
 
 }  // namespace language
 
-void convert_language_model(const std::string& model, const std::string& net_path,
-                            const std::string& weights_path, const LanguageStep& step) {
-    using namespace language;
-    const std::unique_ptr<const ModelFile> file = open_model(model);
-    const ModelSizes sizes = file->sizes();
-    require(step.tokens >= 1 && step.remembered >= 1 &&
-                std::max(step.tokens, step.remembered) <= sizes.context,
-            "a step of ", step.tokens, " tokens after ", step.remembered,
-            " was asked for; the model has a context of ", sizes.context);
-    const std::int64_t positions = step.tokens + step.remembered;
-    const NetDescription net = make_network(find_architecture(file->architecture()), *file, sizes,
-                                            {step.tokens, step.remembered, positions});
-    Hdf5Writer weights(weights_path);
-    std::vector<float> values;
-    for (const std::string& name : weights_of(net)) {
-        const Shape shape = file->shape(name).value();
-        values.resize(static_cast<std::size_t>(shape.numel()));
-        file->read(name, values.data());
-        weights.write(name, shape, DType::f32, values.data());
-    }
-    if (sizes.rotary > 0) {
-        const Shape shape{(sizes.windowed_rotary_base > 0 ? 2 : 1) * positions, sizes.rotary / 2};
-        values.resize(static_cast<std::size_t>(shape.numel()));
-        for (const std::string_view table : {cosines, sines}) {
-            fill_rotary_table(sizes, table == sines, shape[0], values.data());
-            weights.write(std::string(table), shape, DType::f32, values.data());
-        }
-    }
-    write_file_atomically(net_path, write_net_json(net));
-    weights.commit();
-}
-
 void convert_to_gguf(const std::string& model, const std::string& path, bool half) {
     using namespace language;
     const std::unique_ptr<const ModelFile> file = open_model(model);
@@ -162,7 +127,7 @@ void convert_to_gguf(const std::string& model, const std::string& path, bool hal
     if (const auto chat = file->chat_template())
         contents.metadata["tokenizer.chat_template"] = *chat;
     for (const std::string& weight :
-         weights_of(make_network(architecture, *file, sizes, {1, 1, 2}))) {
+         weights_of(make_network(architecture, *file, sizes, {.capacity = 1, .positions = 2}))) {
         const Shape shape = file->shape(weight).value();
         contents.tensors.push_back({weight, shape, half && shape.rank() > 1});
     }

@@ -138,20 +138,3 @@ TEST_CASE("A folder becomes a GGUF file with the same logits and tokens", "[hugg
 }
 
 #endif
-
-TEST_CASE("A folder becomes a network and its weights", "[hugging_face]") {
-    const nlohmann::json all = golden_models();
-    const Folder folder;
-    folder.write("config.json", all["models"]["gemma3"]["config"].dump());
-    write_tensors(folder, "model.safetensors", all["models"]["gemma3"]["tensors"], 0, 1000);
-    const std::string net = folder.file("net.json"), weights = folder.file("w.h5");
-    convert_language_model(folder.path().string(), net, weights, {4, 32});
-    NetOptions how;
-    how.mode = Mode::inference;
-    Net made = Net::from_json_file(Context("cpu"), net, how);
-    made.load_weights(weights);
-    CHECK(made.input("tokens").shape() == Shape{4});
-    check_error(ErrorKind::invalid_argument, {"300", "context of 256"}, [&] {
-        convert_language_model(folder.path().string(), net, weights, {1, 300});
-    });
-}
