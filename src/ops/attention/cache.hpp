@@ -21,11 +21,13 @@
 
 #include "engine/engine.hpp"
 #include "engine/launch.hpp"
+#include "engine/reached_by.hpp"
 #include "graph/operator.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace dlprim::attention {
 
@@ -73,6 +75,12 @@ KernelCall join_call(ContextImpl& context, const CacheSizes& sizes, const CacheP
 /// The attention kernel's launch, and join_call() if there are several parts.
 std::unique_ptr<Launch> cached_launch(ContextImpl& context, KernelCall call,
                                       const CacheSizes& sizes, const CacheParts& parts);
+
+/// What the engines of both operators derive from.
+class CacheEngine : public Engine, public ReachedBy {
+  public:
+    std::string_view reached_by() const override { return "networks of language models"; }
+};
 
 /// Whether the problem's types, sizes and epilogue are supported by the engines of this folder.
 Verdict check_cached(const Problem& problem);

@@ -22,7 +22,7 @@ std::int64_t heads_of_all(const CacheSizes& sizes) {
     return sizes.batch * sizes.length * (sizes.heads + 2 * sizes.key_heads);
 }
 
-class UpdateReference : public Engine {
+class UpdateReference : public CacheEngine {
   public:
     std::string_view name() const override { return "cache_update.reference"; }
     std::string_view op() const override { return cache_update_type; }
@@ -125,7 +125,7 @@ void update_token(const CacheSizes& sizes, const HostCaches& of, int y, std::int
     }
 }
 
-class UpdateHost : public Engine {
+class UpdateHost : public CacheEngine {
   public:
     std::string_view name() const override { return "cache_update.host"; }
     std::string_view op() const override { return cache_update_type; }

@@ -216,7 +216,7 @@ void join_parts(const CacheSizes& sizes, const CacheParts& parts, std::int64_t b
     }
 }
 
-class CachedHost : public Engine {
+class CachedHost : public CacheEngine {
   public:
     std::string_view name() const override { return "attention.cached_host"; }
     std::string_view op() const override { return cached_type; }

@@ -18,7 +18,7 @@ CacheParts rows_parts(const Traits& device, const CacheSizes& sizes) {
     return {sizes, block_of_rows, 4 * rows_tile, std::max<std::int64_t>(1, device.compute_units)};
 }
 
-class CachedRows : public Engine {
+class CachedRows : public CacheEngine {
   public:
     std::string_view name() const override { return "attention.cached_rows"; }
     std::string_view op() const override { return cached_type; }

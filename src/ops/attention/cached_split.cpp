@@ -35,7 +35,7 @@ std::int64_t split_bytes(const CacheSizes& sizes, std::int64_t block) {
     return 4 * (std::max(products, slots) + tile_of(sizes) * block);
 }
 
-class CachedSplit : public Engine {
+class CachedSplit : public CacheEngine {
   public:
     std::string_view name() const override { return "attention.cached_split"; }
     std::string_view op() const override { return cached_type; }
