@@ -199,7 +199,9 @@ void bind_generation(nb::module_& module) {
         "A text in the making, which LanguageModel.start() begins. Iterating makes it piece by "
         "piece. While the model reads something else, starts another text or forgets, this one "
         "ends: what comes next is InvalidArgumentError.")
-        .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+        .def(
+            "__iter__", [](nb::handle self) { return nb::borrow(self); },
+            nb::sig("def __iter__(self) -> Generation"))
         .def(
             "__next__",
             [](const OwnedGeneration& self) {
