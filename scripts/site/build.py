@@ -132,7 +132,7 @@ def reference_pages(pages, python):
     pages.write("api/cpp.md", "# The library in C++\n\nThe headers of include/dlprim are the contract of the library. Doxygen makes\n"
                 "[their reference](cpp/index.html): [by header](cpp/files.html), [by class](cpp/annotated.html), "
                 "[by name](cpp/namespacedlprim.html).\n`#include <dlprim/dlprim.hpp>` brings all of it, and `dp` is short for the "
-                "namespace `dlprim`.\n\n[A first program](../index.md#a-first-program) shows how the parts work together, and "
+                "namespace `dlprim`.\n\n[A first program](../first_program.md) shows how the parts work together, and "
                 "[part 3 of the tutorial](../tutorial/3_from_cpp_and_python.md) builds one.\n")
     names = [name for name in public_names(python / "dlprim") if name not in MODULES and name != "__version__"]
     text = "# The package dlprim\n\n[A guide](../python.md) goes through all of its parts.\n\n"
