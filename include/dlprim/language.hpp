@@ -6,7 +6,7 @@
 //   model.generate("The capital of France is", {.length = 20},
 //                  [](std::string_view text) { std::cout << text << std::flush; return true; });
 //
-// docs/language.md says which files are read. Weights are unpacked to float.
+// docs/language.md says which files are read. Matrices of GGUF files stay in their blocks.
 //
 // Ownership: a model owns its weights on the device, and what it remembers of the text that it has
 // read. It holds the file open, from which weights are read again for other sizes of a step.
