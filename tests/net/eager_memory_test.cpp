@@ -77,14 +77,15 @@ TEST_CASE("weights that are used once, as those cast by autocast, are not kept p
     ON_EVERY_DEVICE(device) {
         const Context own(device.info().id);
         const Tensor x = filled(own, {1, 256, 8, 8}, 1);
-        const std::uint64_t held = own.memory().live;
         std::vector<Tensor> weights;
+        std::uint64_t held = 0;
         for (int i = 0; i < 24; ++i) {
             weights.push_back(filled(own, {256, 256, 3, 3}, 0.01));
             ops::conv2d(x, weights.back(), {.pad = 1});
+            if (i == 11) held = own.memory().live;
         }
-        // The weights themselves, and the packed forms of the first few.
-        CHECK(own.memory().live < held + (24 + 12) * weights[0].bytes());
+        // The first few are kept packed, whose size is the engine's. Later ones take what they are.
+        CHECK(own.memory().live < held + 13 * weights[0].bytes());
     }
 }
 

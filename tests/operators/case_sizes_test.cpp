@@ -78,6 +78,7 @@ const Listed listed[] = {
     {"MaxPooling2D/padded", blocks},
     {"NLLLoss/sum", cancels},
     {"Pooling2D/odd_plane_channels", blocks},
+    {"Reduction/mean_all_dropped", cancels},
     {"TransposedConvolution2D/basic", transposed},
     {"TransposedConvolution2D/empty_batch", transposed},
     {"TransposedConvolution2D/groups", transposed},

@@ -43,11 +43,16 @@ def step(
 def errors(actual: dict[str, torch.Tensor], exact: dict[str, torch.Tensor]) -> dict[str, float]:
     """The largest difference of each tensor, over the largest magnitude of the exact one.
 
-    For a gradient that is 0 but for rounding, as a bias in front of a norm has it, 1e-10 of the largest one counts.
+    A gradient that is 0 but for rounding, as a bias in front of a norm has it, has no magnitude to compare with: there a
+    difference counts if float32 could tell it from the largest gradient, and then over 1e-10 of that one.
     """
-    largest = max(tensor.abs().max().item() for tensor in exact.values() if tensor.numel())
+    largest = max(tensor.abs().max().double().item() for tensor in exact.values() if tensor.numel())
     found = {}
     for name, tensor in exact.items():
-        scale = max(tensor.abs().max().double().item(), 1e-10 * largest) or 1.0
-        found[name] = (actual[name].double() - tensor.double()).abs().max().item() / scale
+        size = tensor.abs().max().double().item()
+        difference = (actual[name].double() - tensor.double()).abs().max().item()
+        if size <= 1e-10 * largest and difference <= 2**-24 * largest:
+            found[name] = 0.0
+        else:
+            found[name] = difference / (max(size, 1e-10 * largest) or 1.0)
     return found

@@ -45,7 +45,7 @@ class WgmmaBackward : public Engine {
     std::string_view name() const override { return "attention.wgmma_backward"; }
     std::string_view op() const override { return backward_type; }
     bool on_host() const override { return false; }
-    bool computes_in(Precision) const override { return true; }
+    bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_heads(problem, packed_features, true); !verdict) return verdict;
