@@ -66,6 +66,9 @@ test_packages() {
     # Engines of other libraries (plugins/).
     want libdnnl-dev
     want libclblast-dev
+    # AMD's compiler, for devices that are not here (scripts/offline.py).
+    has_program clang-16 || want clang-16
+    want rocm-device-libs
 }
 
 run_packages() {

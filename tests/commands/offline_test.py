@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Programs for devices that are not here: what dlprim_tune writes, and, where there are compilers, that it compiles."""
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from commands import ROOT, TOOLS, CommandTest, main, network, operator
 
 DEVICES = ROOT / "databases/devices"
+LIBRARIES_OF_AMD = pathlib.Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
 NET = network({"x": [8, 16, 28, 28]}, ["y"],
               operator("Convolution2D", "first", "x", channels_out=64, kernel=3, pad=1, activation="relu"),
               operator("Convolution2D", "wise", "first", channels_out=64, kernel=3, pad=1, stride=2, groups=64),
@@ -74,6 +76,8 @@ class Offline(CommandTest):
     def check_compiled(self, device, compiler):
         if shutil.which(compiler) is None:
             self.skipTest(f"{compiler} is not installed")
+        if compiler == "clang-16" and not LIBRARIES_OF_AMD.exists():
+            self.skipTest("rocm-device-libs is not installed")
         numbers = self.folder / "numbers.json"
         done = subprocess.run([sys.executable, ROOT / "scripts/offline.py", "-d", DEVICES / f"{device}.json", self.write("net.json", NET),
                                "--tune", TOOLS / "dlprim_tune", "--json", numbers], capture_output=True, text=True, check=False)
