@@ -98,7 +98,7 @@ std::vector<ChatMessage> to_messages(nb::handle messages) {
 ChatOptions to_chat_options(bool answer, const nb::kwargs& variables) {
     ChatOptions options;
     options.answer = answer;
-    if (variables.size() > 0)
+    if (!variables.empty())
         options.variables = nb::cast<std::string>(
             nb::module_::import_("json").attr("dumps")(nb::borrow<nb::dict>(variables)));
     return options;

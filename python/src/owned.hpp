@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ class Owned {
         } catch (const Error&) {
             // In a child of fork(), the devices' memory belongs to the parent.
         }
-        if (object_) new std::shared_ptr<T>(std::move(object_));  // never released
+        if (object_) new (std::nothrow) std::shared_ptr<T>(std::move(object_));  // never released
     }
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;

@@ -220,7 +220,7 @@ Tensor Net::input(const std::string& name) {
     return core_of(*this).input(name);
 }
 Tensor Net::output(const std::string& name) {
-    const Tensor tensor = core_of(*this).output(name);
+    Tensor tensor = core_of(*this).output(name);
     core_of(*this).require_outputs(name);
     return tensor;
 }
@@ -238,7 +238,7 @@ Tensor Net::output_gradient(const std::string& name) {
 }
 
 Tensor NetImpl::input(const std::string& name) {
-    const Tensor tensor = find_tensor(built().inputs, name, "input");
+    Tensor tensor = find_tensor(built().inputs, name, "input");
     built().filled.insert(name);
     return tensor;
 }

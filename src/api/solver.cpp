@@ -272,7 +272,7 @@ Tensor Solver::output_of_batch(const std::string& name) {
 }
 
 Tensor SolverImpl::output_of_batch(const std::string& name) {
-    const Tensor of_shard = shared_net->output(name);
+    Tensor of_shard = shared_net->output(name);
     if (sums.own() == 1 || shared_net->is_loss(name)) return of_shard;
     return outputs_.try_emplace(name, name, of_shard, sums.own()).first->second.whole();
 }

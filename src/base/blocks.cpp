@@ -18,7 +18,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-std::uint8_t byte_at(const std::byte* block, std::size_t at) {
+std::uint8_t byte_at(const std::byte* block, int at) {
     return std::to_integer<std::uint8_t>(block[at]);
 }
 
@@ -52,13 +52,13 @@ void unpack_bf16(const std::byte* block, float* values) {
 constexpr int small_block = 32;
 
 int nibble(const std::byte* nibbles, int element) {
-    const std::uint8_t both = byte_at(nibbles, static_cast<std::size_t>(element % 16));
+    const std::uint8_t both = byte_at(nibbles, element % 16);
     return element < 16 ? both & 15 : both >> 4;
 }
 
 void unpack_q8_0(const std::byte* block, float* values) {
     const float d = half_at(block, 0);
-    for (std::size_t i = 0; i < small_block; ++i)
+    for (int i = 0; i < small_block; ++i)
         values[i] = static_cast<float>(static_cast<std::int8_t>(byte_at(block, 2 + i))) * d;
 }
 
@@ -111,7 +111,7 @@ struct ScaleAndMinimum {
 /// Of the group of 32 elements. Groups 4 to 7 have their lower four bits in the last four bytes,
 /// and the upper two of the scale and the minimum in those of groups 0 to 3.
 ScaleAndMinimum scale_of_group(const std::byte* packed, int group) {
-    const auto at = [&](int i) { return int{byte_at(packed, static_cast<std::size_t>(i))}; };
+    const auto at = [&](int i) { return int{byte_at(packed, i)}; };
     if (group < 4) return {at(group) & 63, at(group + 4) & 63};
     return {(at(group + 4) & 15) | (at(group - 4) >> 2 & 48),
             (at(group + 4) >> 4) | (at(group) >> 2 & 48)};
@@ -126,9 +126,8 @@ void unpack_k(const std::byte* block, const std::byte* fifth, const std::byte* n
         const float scale = d * static_cast<float>(of.scale);
         const float minimum = dmin * static_cast<float>(of.minimum);
         for (int i = 0; i < 32; ++i) {
-            const auto at = static_cast<std::size_t>(group / 2 * 32 + i);
-            int q = byte_at(nibbles, at) >> 4 * (group % 2) & 15;
-            if (fifth) q |= (byte_at(fifth, static_cast<std::size_t>(i)) >> group & 1) << 4;
+            int q = byte_at(nibbles, group / 2 * 32 + i) >> 4 * (group % 2) & 15;
+            if (fifth) q |= (byte_at(fifth, i) >> group & 1) << 4;
             values[group * 32 + i] = scale * static_cast<float>(q) - minimum;
         }
     }
@@ -148,12 +147,10 @@ void unpack_q6_k(const std::byte* block, float* values) {
     for (int i = 0; i < large_block; ++i) {
         // Two halves of 128 elements; of each, 64 bytes of nibbles and 32 of upper bits.
         const int half = i / 128, quarter = i % 128 / 32;
-        const auto nibble_at = static_cast<std::size_t>(half * 64 + i % 64);
-        const auto high_at = static_cast<std::size_t>(half * 32 + i % 32);
+        const int nibble_at = half * 64 + i % 64, high_at = half * 32 + i % 32;
         const int q = (byte_at(low, nibble_at) >> 4 * (quarter / 2) & 15) |
                       (byte_at(high, high_at) >> 2 * quarter & 3) << 4;
-        const auto scale =
-            static_cast<std::int8_t>(byte_at(scales, static_cast<std::size_t>(i / 16)));
+        const auto scale = static_cast<std::int8_t>(byte_at(scales, i / 16));
         values[i] = d * static_cast<float>(scale) * static_cast<float>(q - 32);
     }
 }

@@ -33,33 +33,6 @@ enum Code : std::uint32_t {
     bf16 = 30,
 };
 
-/// Calls make<code>() of the type's code.
-#define DLPRIM_BY_CODE(code, make) \
-    switch (code) {                \
-        case f16:                  \
-            return make<f16>();    \
-        case bf16:                 \
-            return make<bf16>();   \
-        case q4_0:                 \
-            return make<q4_0>();   \
-        case q4_1:                 \
-            return make<q4_1>();   \
-        case q5_0:                 \
-            return make<q5_0>();   \
-        case q5_1:                 \
-            return make<q5_1>();   \
-        case q8_0:                 \
-            return make<q8_0>();   \
-        case q4_k:                 \
-            return make<q4_k>();   \
-        case q5_k:                 \
-            return make<q5_k>();   \
-        case q6_k:                 \
-            return make<q6_k>();   \
-        default:                   \
-            break;                 \
-    }
-
 #if defined(__x86_64__)
 
 #define DLPRIM_AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -220,10 +193,6 @@ struct Avx2 {
     static constexpr HostBlockKernels table{dot, unpack};
 };
 
-template <Code code>
-const HostBlockKernels& avx2() {
-    return Avx2<code>::table;
-}
 #endif
 
 /// By the definition, block by block.
@@ -251,19 +220,45 @@ struct Baseline {
     static constexpr HostBlockKernels table{dot, unpack};
 };
 
-template <Code code>
-const HostBlockKernels& baseline() {
-    return Baseline<code>::table;
+/// The kernels of a type, by its code. Null for a type without kernels.
+template <template <Code> class Kernels>
+const HostBlockKernels* kernels_of(std::uint32_t code) {
+    switch (code) {
+        case f16:
+            return &Kernels<f16>::table;
+        case bf16:
+            return &Kernels<bf16>::table;
+        case q4_0:
+            return &Kernels<q4_0>::table;
+        case q4_1:
+            return &Kernels<q4_1>::table;
+        case q5_0:
+            return &Kernels<q5_0>::table;
+        case q5_1:
+            return &Kernels<q5_1>::table;
+        case q8_0:
+            return &Kernels<q8_0>::table;
+        case q4_k:
+            return &Kernels<q4_k>::table;
+        case q5_k:
+            return &Kernels<q5_k>::table;
+        case q6_k:
+            return &Kernels<q6_k>::table;
+        default:
+            return nullptr;
+    }
 }
 
 }  // namespace
 
 const HostBlockKernels& host_block_kernels(const GgufType& type) {
+    const HostBlockKernels* kernels = kernels_of<Baseline>(type.code);
 #if defined(__x86_64__)
-    if (host_vector_width() >= 8) DLPRIM_BY_CODE(type.code, avx2)
+    if (host_vector_width() >= 8) kernels = kernels_of<Avx2>(type.code);
 #endif
-    DLPRIM_BY_CODE(type.code, baseline)
-    fail(ErrorKind::unsupported, "the host has no kernels for blocks of ", type.name);
+    if (kernels == nullptr)
+        fail(ErrorKind::unsupported, "the host has no kernels for blocks of ", type.name);
+    return *kernels;
 }
 
 void GemmBlocks::pack(std::int64_t, std::int64_t first, int count, int width, std::int64_t k_first,
