@@ -59,6 +59,7 @@ cmake --build "$build" --parallel "$jobs" < /dev/null
 # PyTorch's device "ocl", against the library just built, where the Python above has PyTorch.
 if [ "${python[0]}" = -DDLPRIM_BUILD_PYTHON=ON ] && .cache/python/bin/python -c "import torch, yaml" 2> /dev/null; then
     cmake -S torch -B "$build/torch" "${generator[@]}" -DPython_EXECUTABLE="$PWD/.cache/python/bin/python" -DDLPRIM_TORCH_WERROR=ON \
+        -DDLPRIM_JOINED_SOURCES=ON \
         -DDLPRIM_TORCH_LIBRARY="$build/src/libdlprim_core.so" > "$build/configure_torch.log" 2>&1 || {
         tail -30 "$build/configure_torch.log"
         echo "CMake failed for torch/; the lines above say on what." >&2

@@ -39,6 +39,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
                                  const ChatOptions& options, const std::tm& now) const {
     jinja::Run run(template_.source(), {});  // what making the variables takes
     std::vector<jinja::Value> list;
+    list.reserve(messages.size());
     for (const ChatMessage& message : messages)
         list.push_back(make_map(run, {{"role", message.role}, {"content", message.content}}));
     jinja::Template::Variables variables{{"messages", make_list(run, std::move(list))},

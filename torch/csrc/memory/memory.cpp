@@ -36,10 +36,6 @@ bool is_row_major(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
     return true;
 }
 
-std::uintptr_t number(const void* address) {
-    return reinterpret_cast<std::uintptr_t>(address);
-}
-
 /// The memory that has an address. Throws for any other address.
 Memory& at_address(const void* address) {
     Index& index = index_of_addresses();

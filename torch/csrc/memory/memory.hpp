@@ -62,6 +62,11 @@ struct Memory::Place {
     std::size_t byte_offset;
 };
 
+/// An address as a number, by which blocks of memory are ordered.
+inline std::uintptr_t number(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address);
+}
+
 /// The device of an address within a storage. Throws for any other address.
 c10::Device device_of_address(void* address);
 /// Gives the storage `bytes` bytes, keeping the contents that fit.

@@ -4,6 +4,7 @@
 
 #include "device/devices.hpp"
 #include "device/errors.hpp"
+#include "memory/memory.hpp"
 
 #include <ATen/EmptyTensor.h>
 #include <dlprim/pinned.hpp>
@@ -19,10 +20,6 @@ namespace dlprim_torch {
 namespace {
 
 using Share = std::shared_ptr<dp::PinnedMemory>;
-
-std::uintptr_t number(const void* address) {
-    return reinterpret_cast<std::uintptr_t>(address);
-}
 
 class Pool {
   public:
@@ -91,7 +88,7 @@ void let_go(void* share) {
     delete static_cast<Share*>(share);
 }
 
-struct Allocator final : c10::Allocator {
+struct PinnedAllocator final : c10::Allocator {
     c10::DataPtr allocate(std::size_t bytes) override {
         auto share = std::make_unique<Share>(pool().take(current_device(), bytes));
         void* const data = (*share)->data();
@@ -105,7 +102,7 @@ struct Allocator final : c10::Allocator {
 }  // namespace
 
 at::Allocator* pinned_allocator() noexcept {
-    static auto* const allocator = new Allocator;
+    static auto* const allocator = new PinnedAllocator;
     return allocator;
 }
 

@@ -11,7 +11,7 @@
 namespace dlprim_torch {
 namespace {
 
-using Ints = c10::SymIntArrayRef;
+using SymInts = c10::SymIntArrayRef;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 /// What a convolution computes, as options of dlprim's operators.
@@ -52,8 +52,9 @@ dp::ops::IntList list(c10::IntArrayRef values, std::int64_t rank, std::int64_t b
     return dp::ops::IntList(std::span<const std::int64_t>(all));
 }
 
-Convolution describe(const at::Tensor& weight, bool bias, Ints stride, Ints padding, Ints dilation,
-                     bool transposed, Ints output_padding, std::int64_t groups) {
+Convolution describe(const at::Tensor& weight, bool bias, SymInts stride, SymInts padding,
+                     SymInts dilation, bool transposed, SymInts output_padding,
+                     std::int64_t groups) {
     const std::int64_t rank = weight.dim() - 2;
     Convolution made;
     made.transposed = transposed;
@@ -91,8 +92,9 @@ bool is_training(const at::Tensor& input, const at::Tensor& weight) {
 }
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
-                       const std::optional<at::Tensor>& bias, Ints stride, Ints padding,
-                       Ints dilation, bool transposed, Ints output_padding, c10::SymInt groups) {
+                       const std::optional<at::Tensor>& bias, SymInts stride, SymInts padding,
+                       SymInts dilation, bool transposed, SymInts output_padding,
+                       c10::SymInt groups) {
     if (!is_served(input))
         return on_cpu<at::_ops::convolution_overrideable>(
             input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
@@ -111,9 +113,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
 }
 
 Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& input,
-                           const at::Tensor& weight, Ints stride, Ints padding, Ints dilation,
-                           bool transposed, Ints output_padding, c10::SymInt groups,
-                           std::array<bool, 3> mask) {
+                           const at::Tensor& weight, SymInts stride, SymInts padding,
+                           SymInts dilation, bool transposed, SymInts output_padding,
+                           c10::SymInt groups, std::array<bool, 3> mask) {
     if (!is_served(input))
         return on_cpu<at::_ops::convolution_backward_overrideable>(
             grad_output, input, weight, stride, padding, dilation, transposed, output_padding,

@@ -65,11 +65,14 @@ class Kernels {
 
 }  // namespace dlprim_torch
 
-/// Registers the kernels of a file: the body calls m.impl(). Once a file.
-#define DLPRIM_TORCH_KERNELS(m)                        \
-    void register_kernels(::dlprim_torch::Kernels& m); \
-    TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {   \
-        ::dlprim_torch::Kernels kernels(library);      \
-        register_kernels(kernels);                     \
-    }                                                  \
-    void register_kernels(::dlprim_torch::Kernels& m)
+/// Registers the kernels of a file: the body calls m.impl(). Once a file. Functions have numbers,
+/// because several files may be compiled as one.
+#define DLPRIM_TORCH_KERNELS(m) \
+    DLPRIM_TORCH_NUMBERED_KERNELS(C10_CONCATENATE(register_kernels, __COUNTER__), m)
+#define DLPRIM_TORCH_NUMBERED_KERNELS(register_them, m) \
+    void register_them(::dlprim_torch::Kernels& m);     \
+    TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {    \
+        ::dlprim_torch::Kernels kernels(library);       \
+        register_them(kernels);                         \
+    }                                                   \
+    void register_them(::dlprim_torch::Kernels& m)
