@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace dlprim {
 
@@ -32,7 +33,7 @@ std::set<std::string> weights_of(const NetDescription& net) {
 void add_sizes(const ModelSizes& sizes, const std::string& name,
                std::map<std::string, GgufValue>& metadata) {
     const auto set = [&](const char* key, GgufValue value) {
-        metadata[cat(name, ".", key)] = value;
+        metadata[cat(name, ".", key)] = std::move(value);
     };
     const auto set_positive = [&](const char* key, double value) {
         if (value > 0) set(key, value);

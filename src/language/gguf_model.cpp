@@ -96,16 +96,17 @@ void GgufModel::add_tensors(const GgufFile& file) {
 
 /// The other parts of a model whose first one is named NAME-00001-of-00003.gguf.
 void GgufModel::open_parts() {
+    const std::string& path = file_.path();
     const auto count = file_.value<std::int64_t>("split.count");
     const auto five = [](std::int64_t number) {
         const std::string digits = cat(number);
         return std::string(5 - std::min<std::size_t>(5, digits.size()), '0') + digits;
     };
     const std::string rest = cat("-of-", five(count), ".gguf"), end = cat("-", five(1), rest);
-    if (!path().ends_with(end) || file_.value_or<std::int64_t>("split.no", 0) != 0)
-        fail(ErrorKind::format, "'", path(), "' is one of ", count,
+    if (!path.ends_with(end) || file_.value_or<std::int64_t>("split.no", 0) != 0)
+        fail(ErrorKind::format, "'", path, "' is one of ", count,
              " parts of a model; give the first one, whose name ends with ", end);
-    const std::string stem = path().substr(0, path().size() - end.size());
+    const std::string stem = path.substr(0, path.size() - end.size());
     for (std::int64_t i = 1; i < count; ++i) {
         const GgufFile& part = parts_.emplace_back(cat(stem, "-", five(i + 1), rest));
         if (part.value<std::int64_t>("split.no") != i ||
@@ -115,7 +116,7 @@ void GgufModel::open_parts() {
     }
     const auto all = file_.value_or("split.tensors.count", std::ssize(tensors_));
     if (all != std::ssize(tensors_))
-        fail(ErrorKind::format, "'", path(), "' has ", tensors_.size(),
+        fail(ErrorKind::format, "'", path, "' has ", tensors_.size(),
              " tensors in all of its parts, and says that they are ", all);
 }
 

@@ -15,7 +15,7 @@ namespace dlprim {
 
 namespace {
 
-bool is_small_packing(const Graph& graph, const Schedule& schedule, const Item& item,
+bool is_small_packing(const Graph& graph, const LaunchSchedule& schedule, const Item& item,
                       std::uint64_t most_bytes) {
     if (item.kind != Item::Kind::pack) return false;
     const auto stored = [&](int id) -> const Stored& {
@@ -183,7 +183,7 @@ std::uint64_t small_packing_bytes(const Traits& device) {
     return static_cast<std::uint64_t>(device.launch_us * 1e-6 * device.gbytes_per_s * 1e9);
 }
 
-bool gather_packings(const Graph& graph, Schedule& schedule, std::uint64_t most_bytes) {
+bool gather_packings(const Graph& graph, LaunchSchedule& schedule, std::uint64_t most_bytes) {
     const auto is_small = [&](const Item& item) {
         return is_small_packing(graph, schedule, item, most_bytes);
     };

@@ -10,8 +10,8 @@
 // docs/engines/joined_launches.md has a picture.
 #pragma once
 
+#include "plan/launch_schedule.hpp"
 #include "plan/plan.hpp"
-#include "plan/schedule.hpp"
 #include "runtime/program_builds.hpp"
 
 #include <cstdint>
@@ -30,7 +30,7 @@ std::uint64_t small_packing_bytes(const Traits& device);
 /// Moves packings of parameters that move at most `most_bytes` to the start of their part.
 /// Their results live from there on, so memory must be planned afterwards. Returns false if no part
 /// has two or more of them. The schedule is unchanged then.
-bool gather_packings(const Graph& graph, Schedule& schedule, std::uint64_t most_bytes);
+bool gather_packings(const Graph& graph, LaunchSchedule& schedule, std::uint64_t most_bytes);
 
 /// A step and the programs that its launch has requested.
 struct BuiltStep {

@@ -13,9 +13,9 @@
 #include "plan/engine_failed.hpp"
 #include "plan/gradient_marks.hpp"
 #include "plan/joined_steps.hpp"
+#include "plan/launch_schedule.hpp"
 #include "plan/memory.hpp"
 #include "plan/recompute.hpp"
-#include "plan/schedule.hpp"
 #include "plan/steps.hpp"
 #include "plan/trust/trust.hpp"
 #include "plan/tune.hpp"
@@ -41,7 +41,8 @@ bool in_chain(const std::vector<ChainRange>& chains, std::size_t step) {
 }
 
 /// Sets the places of values.
-void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedule& schedule) {
+void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph,
+                 const LaunchSchedule& schedule) {
     plan.slabs = std::move(memory.slabs);
     plan.blocks = std::move(memory.blocks);
     plan.externals = std::move(memory.externals);
@@ -76,7 +77,7 @@ PendingPrograms add_chain_programs(ContextImpl& device, Plan& plan) {
 
 /// Adds the steps, with compiled programs. Throws EngineFailed.
 void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
-               const std::vector<Choice>& choices, const Schedule& schedule,
+               const std::vector<Choice>& choices, const LaunchSchedule& schedule,
                const PlanOptions& options) {
     StepBuilder builder(device, graph, choices, schedule, options.build);
     const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
@@ -130,11 +131,11 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
 /// Plans memory. Where steps are joined, small packings are gathered first. Their results live
 /// longer then, so fewer are gathered, or none, if the peak would grow by more than a 64th.
 MemoryPlan plan_memory_and_packings(ContextImpl& device, const Graph& graph,
-                                    const std::vector<char>& constant, Schedule& schedule,
+                                    const std::vector<char>& constant, LaunchSchedule& schedule,
                                     const PlanOptions& options) {
     if (!joins_steps(device))
         return plan_memory(device.traits(), graph, constant, schedule, options);
-    const Schedule scheduled = schedule;
+    const LaunchSchedule scheduled = schedule;
     MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
     const std::uint64_t limit =
         options.memory_limit > 0 ? options.memory_limit : device.traits().global_bytes;
@@ -142,7 +143,7 @@ MemoryPlan plan_memory_and_packings(ContextImpl& device, const Graph& graph,
     bounded.memory_limit = std::min(limit, memory.setup_peak_bytes + memory.setup_peak_bytes / 64);
     std::uint64_t most_bytes = small_packing_bytes(device.traits());
     for (int attempt = 0; attempt < 6; ++attempt, most_bytes /= 2) {
-        Schedule gathered = scheduled;
+        LaunchSchedule gathered = scheduled;
         if (!gather_packings(graph, gathered, most_bytes)) break;
         try {
             memory = plan_memory(device.traits(), graph, constant, gathered, bounded);
@@ -182,7 +183,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
     std::vector<Choice> choices = choose_engines(device, graph, constant, options, plan->notes);
     recompute(device.traits(), graph, constant, choices, options, plan->notes);
-    Schedule schedule = make_schedule(device.traits(), graph, constant, choices, options);
+    LaunchSchedule schedule =
+        make_launch_schedule(device.traits(), graph, constant, choices, options);
     MemoryPlan memory = plan_memory_and_packings(device, graph, constant, schedule, options);
     take_memory(*plan, std::move(memory), graph, schedule);
     add_steps(*plan, device, graph, choices, schedule, options);

@@ -24,7 +24,7 @@ std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
 class MemoryPlanner {
   public:
     MemoryPlanner(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                  Schedule& schedule, const PlanOptions& options)
+                  LaunchSchedule& schedule, const PlanOptions& options)
         : device_(device),
           graph_(graph),
           constant_(constant),
@@ -417,7 +417,7 @@ class MemoryPlanner {
     const Traits& device_;
     const Graph& graph_;
     const std::vector<char>& constant_;
-    Schedule& schedule_;
+    LaunchSchedule& schedule_;
     const PlanOptions& options_;
     std::uint64_t alignment_;
     std::map<ValueId, std::int64_t> block_offsets_;
@@ -439,7 +439,7 @@ std::vector<std::pair<int, int>> matching_in_place(const Graph& graph, const Nod
 }
 
 MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                       Schedule& schedule, const PlanOptions& options) {
+                       LaunchSchedule& schedule, const PlanOptions& options) {
     return MemoryPlanner(device, graph, constant, schedule, options).run();
 }
 

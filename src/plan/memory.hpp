@@ -2,7 +2,7 @@
 // Memory plan: the place of every stored value, in-place work, and how states change.
 #pragma once
 
-#include "plan/schedule.hpp"
+#include "plan/launch_schedule.hpp"
 
 #include <dlprim/memory_map.hpp>
 
@@ -28,7 +28,7 @@ struct MemoryPlan {
 /// Assigns a place to every root in `schedule.stored`. If a value cannot be made where it is
 /// needed, appends a copy to `schedule.items`. Throws Error(out_of_memory).
 MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                       Schedule& schedule, const PlanOptions& options);
+                       LaunchSchedule& schedule, const PlanOptions& options);
 
 /// The pairs of Operator::in_place() whose tensors have the same type and number of elements, so
 /// that elements at the same place in memory are the same element.

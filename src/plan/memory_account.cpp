@@ -19,7 +19,7 @@ std::string mib(std::uint64_t bytes) {
 class MemoryAccount {
   public:
     MemoryAccount(MemoryPlan& plan, const Traits& device, const Graph& graph,
-                  const Schedule& schedule, const PlanOptions& options)
+                  const LaunchSchedule& schedule, const PlanOptions& options)
         : plan_(plan), device_(device), graph_(graph), schedule_(schedule), options_(options) {}
 
     void run() {
@@ -266,7 +266,7 @@ class MemoryAccount {
     MemoryPlan& plan_;
     const Traits& device_;
     const Graph& graph_;
-    const Schedule& schedule_;
+    const LaunchSchedule& schedule_;
     const PlanOptions& options_;
     std::uint64_t persistent_ = 0;
     std::vector<const Stored*> largest_;  ///< scratch, the largest first
@@ -293,7 +293,7 @@ bool MemoryMap::fits() const {
 }
 
 void account_for(MemoryPlan& plan, const Traits& device, const Graph& graph,
-                 const Schedule& schedule, const PlanOptions& options) {
+                 const LaunchSchedule& schedule, const PlanOptions& options) {
     MemoryAccount(plan, device, graph, schedule, options).run();
 }
 

@@ -12,6 +12,6 @@ namespace dlprim {
 /// Fills in all of `plan` but slabs, blocks, externals and literals. Throws TooLarge if the device
 /// or options.memory_limit has less, unless options.over_limit is set.
 void account_for(MemoryPlan& plan, const Traits& device, const Graph& graph,
-                 const Schedule& schedule, const PlanOptions& options);
+                 const LaunchSchedule& schedule, const PlanOptions& options);
 
 }  // namespace dlprim

@@ -108,7 +108,8 @@ class Recomputation {
         std::vector<NodeId> origin;
         const Graph graph = runs_.apply(again, origin);
         const std::vector<char> constant = constant_values(graph);
-        Schedule schedule = make_schedule(device_, graph, constant, choices_of(origin), options_);
+        LaunchSchedule schedule =
+            make_launch_schedule(device_, graph, constant, choices_of(origin), options_);
         const MemoryPlan memory = plan_memory(device_, graph, constant, schedule, options_);
         trial.peak = memory.setup_peak_bytes;
         trial.fits = memory.map.fits();
@@ -126,7 +127,7 @@ class Recomputation {
     /// Trial::at_peak: what is made again comes first, since keeping it saves time; then what is
     /// kept, by the bytes that each second of making it again would free.
     std::vector<NodeId> live_at_peak(const Graph& graph, const std::vector<NodeId>& origin,
-                                     const Schedule& schedule, const MemoryMap& map) const {
+                                     const LaunchSchedule& schedule, const MemoryMap& map) const {
         const auto most = std::max_element(
             map.steps.begin(), map.steps.end(),
             [](const auto& a, const auto& b) { return a.live_bytes < b.live_bytes; });

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "plan/choose.hpp"
+#include "plan/launch_schedule.hpp"
 #include "plan/plan.hpp"
-#include "plan/schedule.hpp"
 #include "plan/trust/trust.hpp"
 
 #include <memory>
@@ -18,7 +18,7 @@ class StepBuilder {
     /// Keeps references to its arguments. Without `with_launches`, steps get no launch
     /// (PlanOptions::build).
     StepBuilder(ContextImpl& context, const Graph& graph, const std::vector<Choice>& choices,
-                const Schedule& schedule, bool with_launches)
+                const LaunchSchedule& schedule, bool with_launches)
         : context_(context),
           graph_(graph),
           choices_(choices),
@@ -62,7 +62,7 @@ class StepBuilder {
     ContextImpl& context_;
     const Graph& graph_;
     const std::vector<Choice>& choices_;
-    const Schedule& schedule_;
+    const LaunchSchedule& schedule_;
     bool with_launches_;
     std::vector<EngineUse>* uses_ = nullptr;
     ProblemMap<std::vector<Made>> made_;

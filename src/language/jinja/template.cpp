@@ -348,7 +348,7 @@ class Interpreter {
     }
 
     Value arithmetic(const Expression& expression) {
-        const Value left = value_of(*expression.parts[0]);
+        Value left = value_of(*expression.parts[0]);
         if (expression.kind == Of::negative || expression.kind == Of::positive) {
             run_.require(left.is_number(), kind_of(left), " has no sign");
             if (expression.kind == Of::positive) return left;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedule: the launches of a plan in order. It includes the layout conversions and packings that
-// the chosen engines need, and the stored forms of values that launches read and write.
+// LaunchSchedule: the launches of a plan in order. It includes the layout conversions and packings
+// that the chosen engines need, and the stored forms of values that launches read and write.
 #pragma once
 
 #include "plan/choose.hpp"
@@ -36,7 +36,7 @@ struct Item {
     int workspace = -1;              ///< Stored
 };
 
-struct Schedule {
+struct LaunchSchedule {
     std::vector<Item> items;  ///< setup items first
     std::size_t setup = 0;    ///< number of setup items
     std::vector<Stored> stored;
@@ -53,7 +53,8 @@ struct Schedule {
 
 /// Graph outputs and gradients are converted to plain unless the options leave their layouts free.
 /// Items of constant values come first.
-Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                       const std::vector<Choice>& choices, const PlanOptions& options);
+LaunchSchedule make_launch_schedule(const Traits& device, const Graph& graph,
+                                    const std::vector<char>& constant,
+                                    const std::vector<Choice>& choices, const PlanOptions& options);
 
 }  // namespace dlprim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// make_schedule.
-#include "plan/schedule.hpp"
+// make_launch_schedule.
+#include "plan/launch_schedule.hpp"
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -12,13 +12,13 @@
 
 namespace dlprim {
 
-int Schedule::root(int id) const {
+int LaunchSchedule::root(int id) const {
     while (stored[static_cast<std::size_t>(id)].alias >= 0)
         id = stored[static_cast<std::size_t>(id)].alias;
     return id;
 }
 
-Place Schedule::place(int id) const {
+Place LaunchSchedule::place(int id) const {
     std::uint64_t offset = 0;
     for (; stored[static_cast<std::size_t>(id)].alias >= 0;
          id = stored[static_cast<std::size_t>(id)].alias)
@@ -28,7 +28,7 @@ Place Schedule::place(int id) const {
     return place;
 }
 
-int Schedule::find(ValueId value, const Layout& layout) const {
+int LaunchSchedule::find(ValueId value, const Layout& layout) const {
     const int home = native[static_cast<std::size_t>(value)];
     if (home >= 0 && stored[static_cast<std::size_t>(home)].layout == layout) return home;
     const auto found = converted.find({value, layout.str()});
@@ -49,7 +49,7 @@ class Scheduler {
         schedule_.native.assign(graph.values.size(), -1);
     }
 
-    Schedule run() {
+    LaunchSchedule run() {
         for (std::size_t i = 0; i < graph_.values.size(); ++i)
             if (graph_.values[i].producer < 0)
                 add_home(static_cast<ValueId>(i), bound_layout(static_cast<ValueId>(i)));
@@ -284,15 +284,17 @@ class Scheduler {
     const std::vector<char>& constant_;
     const std::vector<Choice>& choices_;
     const PlanOptions& options_;
-    Schedule schedule_;
+    LaunchSchedule schedule_;
     std::vector<Item> setup_, run_;
     std::map<int, std::size_t> conversions_;  ///< by stored form: the item of run_ that makes it
 };
 
 }  // namespace
 
-Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                       const std::vector<Choice>& choices, const PlanOptions& options) {
+LaunchSchedule make_launch_schedule(const Traits& device, const Graph& graph,
+                                    const std::vector<char>& constant,
+                                    const std::vector<Choice>& choices,
+                                    const PlanOptions& options) {
     return Scheduler(device, graph, constant, choices, options).run();
 }
 
