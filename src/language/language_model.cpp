@@ -20,7 +20,6 @@ namespace dlprim {
 
 using language::ModelFile;
 using language::ModelSizes;
-using language::Sampler;
 using language::Session;
 using language::Tokenizer;
 

@@ -225,7 +225,7 @@ void Builder::add_rotary(const Step& step) {
 }
 
 std::string Builder::read(const std::string& name) {
-    const std::string found = current(name);
+    std::string found = current(name);
     if (auto turned = unturned_.extract(found)) {
         Unturned& how = turned.mapped();
         add("RotaryEmbedding", {how.from, cat(how.tables, cosines), cat(how.tables, sines)}, found,

@@ -169,6 +169,7 @@ Value sorted_by(Run& run, std::vector<Value> all, bool reverse, const std::vecto
         return reverse ? less(run, keys[b], keys[a]) : less(run, keys[a], keys[b]);
     });
     std::vector<Value> sorted;
+    sorted.reserve(all.size());
     for (const std::size_t i : order) sorted.push_back(all[i]);
     return make_list(run, std::move(sorted));
 }

@@ -112,7 +112,7 @@ class Interpreter {
     void assign(const Target& target, Value value) {
         if (!target.member.empty()) {
             Namespace* const names = variable(target.names[0]).names();
-            run_.require(names != nullptr, "'", target.names[0], "' is no namespace");
+            if (names == nullptr) run_.fail("'", target.names[0], "' is no namespace");
             run_.require(value.names() == nullptr, "a namespace holds no other");
             names->members[target.member] = std::move(value);
             return;
@@ -278,6 +278,7 @@ class Interpreter {
 
     std::vector<Value> values_of(const std::vector<ExpressionPointer>& parts) {
         std::vector<Value> values;
+        values.reserve(parts.size());
         for (const ExpressionPointer& part : parts) values.push_back(value_of(*part));
         return values;
     }

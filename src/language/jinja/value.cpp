@@ -37,7 +37,7 @@ std::string float_text(double value) {
     char* const end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
                                     std::chars_format::scientific)
                           .ptr;
-    const std::string scientific(buffer.data(), end);
+    std::string scientific(buffer.data(), end);
     const std::size_t e = scientific.find('e');
     const int exponent = leading_number<int>(
         std::string_view(scientific).substr(e + (scientific[e + 1] == '+' ? 2 : 1)), 0);
@@ -200,6 +200,7 @@ Value make_list(Run& run, std::vector<Value> items, bool tuple) {
     return std::make_shared<const List>(std::move(list));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): its members are moved to the map
 Value make_map(Run& run, std::vector<std::pair<std::string, Value>> members) {
     Map map;
     for (auto& [key, value] : members) {
