@@ -12,6 +12,7 @@
 #include "runtime/access.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -87,32 +88,41 @@ bool is_wanted(const EagerCall& call, std::size_t result, std::size_t count) {
     return wanted.empty() || wanted[result];
 }
 
-/// Whether the plan gives the same results where the external `result` is the same memory as the
-/// external `operand`: one launch alone reads the operand, no launch before it touches the result,
-/// and it writes each element after it has read the one at its place.
-bool works_in_place(const Plan& plan, int result, int operand) {
-    const auto is = [](const Place& place, int external) {
-        return place.kind == Place::Kind::external && place.index == external;
+/// The steps of a plan that touch an external.
+struct Touches {
+    static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+    std::size_t first = never, last = never;
+    bool in_setup = false;
+};
+
+std::vector<Touches> find_touches(const Plan& plan) {
+    std::vector<Touches> found(plan.externals.size());
+    const auto visit = [&](const Step& step, const auto& note) {
+        for (const Place& place : step.operands)
+            if (place.kind == Place::Kind::external)
+                note(found.at(static_cast<std::size_t>(place.index)));
     };
-    const auto touches = [&](const Step& step, int external) {
-        return std::any_of(step.operands.begin(), step.operands.end(),
-                           [&](const Place& place) { return is(place, external); });
+    for (const Step& step : plan.setup) visit(step, [](Touches& its) { its.in_setup = true; });
+    for (std::size_t i = 0; i < plan.steps.size(); ++i)
+        visit(plan.steps[i], [i](Touches& its) {
+            if (its.first == Touches::never) its.first = i;
+            its.last = i;
+        });
+    return found;
+}
+
+/// Whether a step writes each element of the external `result` after it has read the one at its
+/// place of the external `operand`, wherever it reads that.
+bool replaces(const Step& step, std::size_t result, std::size_t operand) {
+    const auto is = [](const Place& place, std::size_t external) {
+        return place.kind == Place::Kind::external && place.index == static_cast<int>(external);
     };
-    const auto reads = [&](const Step& step) { return touches(step, operand); };
-    if (std::any_of(plan.setup.begin(), plan.setup.end(), reads)) return false;
-    const auto reader = std::find_if(plan.steps.begin(), plan.steps.end(), reads);
-    if (reader == plan.steps.end()) return true;
-    if (std::any_of(reader + 1, plan.steps.end(), reads)) return false;
-    if (std::any_of(plan.steps.begin(), reader,
-                    [&](const Step& step) { return touches(step, result); }))
-        return false;
-    for (std::size_t input = 0; input < reader->operands.size(); ++input) {
-        if (!is(reader->operands[input], operand)) continue;
-        if (std::none_of(reader->in_place.begin(), reader->in_place.end(), [&](const auto& pair) {
-                return pair.second == input && is(reader->operands[pair.first], result);
+    for (std::size_t input = 0; input < step.operands.size(); ++input)
+        if (is(step.operands[input], operand) &&
+            std::none_of(step.in_place.begin(), step.in_place.end(), [&](const auto& pair) {
+                return pair.second == input && is(step.operands[pair.first], result);
             }))
             return false;
-    }
     return true;
 }
 
@@ -152,13 +162,21 @@ void set_result_layouts(PlanOptions& options, const EagerCall& call,
     }
 }
 
+/// Finds the pairs for which the plan gives the same results where the result is the operand's
+/// memory: one launch alone reads the operand, no launch before it touches the result, and it
+/// writes each element after it has read the one at its place.
 void find_in_place(EagerEntry& entry) {
     const Plan& plan = entry.call->plan();
-    for (std::size_t i = 0; i < entry.bindings.size(); ++i)
-        for (std::size_t j = 0; j < entry.bindings.size(); ++j)
-            if (entry.bindings[i].result && !entry.bindings[j].result &&
-                works_in_place(plan, static_cast<int>(i), static_cast<int>(j)))
+    const std::vector<Touches> touches = find_touches(plan);
+    for (std::size_t j = 0; j < entry.bindings.size(); ++j) {
+        const Touches& read = touches[j];
+        if (entry.bindings[j].result || read.in_setup || read.first != read.last) continue;
+        for (std::size_t i = 0; i < entry.bindings.size(); ++i)
+            if (entry.bindings[i].result &&
+                (read.first == Touches::never ||
+                 (touches[i].first >= read.first && replaces(plan.steps[read.first], i, j))))
                 entry.in_place.emplace_back(entry.bindings[i].index, entry.bindings[j].index);
+    }
 }
 
 }  // namespace
