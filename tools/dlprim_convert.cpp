@@ -40,7 +40,7 @@ namespace {
 }
 
 struct Options {
-    std::string model, net, weights;
+    std::string model, net, weights, adapter;
     bool half = false;
     NetOptions how;
 };
@@ -53,6 +53,8 @@ void convert(const Options& options) {
     const std::string& model = options.model;
     const bool language = model.ends_with(".gguf") || std::filesystem::is_directory(model);
     const bool gguf = options.net.ends_with(".gguf");
+    if (!options.adapter.empty() && !gguf)
+        wrong("--lora is for a language model that is written as a file which ends with .gguf");
     if (gguf && !language)
         wrong("only a language model, a GGUF file or a folder, can be written as '" + options.net +
               "'");
@@ -68,7 +70,7 @@ void convert(const Options& options) {
                 "does not remember what was read");
         if (options.how.batch > 0 || !options.how.input_shapes.empty())
             wrong("-B and --shape are for ONNX models");
-        return convert_to_gguf(model, options.net, options.half);
+        return convert_to_gguf(model, options.net, options.half, options.adapter);
     }
     if (model.ends_with(".pt2")) {
         if (options.how.batch > 0 || !options.how.input_shapes.empty())
@@ -97,6 +99,8 @@ int main(int argc, char** argv) {
         ->required();
     app.add_option("WEIGHTS", options.weights, "where the weights go, HDF5");
     app.add_flag("--half", options.half, "of GGUF: weights as F16");
+    app.add_option("--lora", options.adapter,
+                   "of GGUF: folder of an adapter that is added to the model's weights");
     app.add_option("-B", options.how.batch, "batch size, where the model leaves it open")
         ->check(CLI::Range(1, 1 << 20));
     tools::add_shape_option(app, options.how.input_shapes);

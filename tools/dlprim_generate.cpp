@@ -306,6 +306,8 @@ int main(int argc, char** argv) {
         ->needs(chat_flag);
     tools::add_device_option(app, options.device);
     add_drawing(app, options.generate);
+    app.add_option("--lora", options.language.adapter,
+                   "adapter of the model: a folder that dlprim_train or peft wrote");
     app.add_option("--context", options.language.context,
                    "the most tokens that are remembered (the model's, at most 8192)");
     app.add_flag("--plain", options.plain,

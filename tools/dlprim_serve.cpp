@@ -350,6 +350,8 @@ int main(int argc, char** argv) {
     app.add_option("--key-file", options.key_file,
                    "a file with the key that requests must have, as 'Authorization: Bearer KEY'");
     app.add_option("--name", options.name, "what answers call the model (its file's name)");
+    app.add_option("--lora", options.language.adapter,
+                   "adapter of the model: a folder that dlprim_train or peft wrote");
     app.add_option("--context", options.language.context,
                    "the most tokens that are remembered (the model's, at most 8192)");
     app.add_option("--most-tokens", options.limits.length, "the most tokens of an answer (4096)")

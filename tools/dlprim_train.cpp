@@ -6,6 +6,7 @@
 #include "train_display.hpp"
 #include "untrusted/files.hpp"
 
+#include <dlprim/language_training.hpp>
 #include <dlprim/processes.hpp>
 #include <dlprim/trainer.hpp>
 
@@ -91,6 +92,17 @@ std::vector<NamedDevice> open_all_named(const std::string& names, std::string& t
     }
     std::fflush(stdout);
     return devices;
+}
+
+TrainResult train_language(const std::vector<Context>& contexts,
+                           const std::vector<NamedDevice>& named, const TrainCall& call) {
+    if (contexts.size() != 1 || !named.empty() || call.processes.size() > 1)
+        throw Error(ErrorKind::unsupported,
+                    "a language model is trained on one device and by one process: name one");
+    if (call.memory || !call.trace.empty())
+        throw Error(ErrorKind::unsupported,
+                    "--memory, --memory-html and --trace are not for language models");
+    return train_language_model(contexts[0], call);
 }
 
 Processes join(double deadline_seconds, int& code) {
@@ -243,6 +255,7 @@ int main(int argc, char** argv) {
         else
             contexts = open_all(device, call.processes, devices);
         const auto train_all = [&] {
+            if (is_language_training(call.config)) return train_language(contexts, named, call);
             return named.empty() ? train(contexts, call) : train(named, call);
         };
         call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };

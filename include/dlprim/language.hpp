@@ -42,6 +42,9 @@ struct LanguageModelOptions {
     std::int64_t prompt_piece = 64;
     /// Of operators (dlprim/precision.hpp).
     Precision precision = Precision::fp32;
+    /// The folder of an adapter (LoRA) that changes the model, as train_language_model() and the
+    /// Python package peft write it; empty: none.
+    std::string adapter = {};
     /// As NetOptions::progress.
     std::function<void(std::string_view what, int done, int total)> progress = {};
 };
@@ -161,7 +164,8 @@ class LanguageModel {
   public:
     /// Reads the file's metadata and plans nothing. Throws Error(not_found), Error(io),
     /// Error(format) or Error(unsupported), which says what is wrong with the file or which
-    /// architecture, type of tensor or tokenizer is not supported and which are.
+    /// architecture, type of tensor or tokenizer is not supported and which are, and
+    /// Error(invalid_argument) for an adapter of another model.
     LanguageModel(const Context& context, const std::string& path,
                   const LanguageModelOptions& options = {});
     ~LanguageModel();
@@ -176,6 +180,8 @@ class LanguageModel {
     /// The tokens of a text in UTF-8, with the one that begins texts if the model has it. Throws
     /// Error(invalid_argument) for text that is not UTF-8.
     std::vector<std::int32_t> encode(std::string_view text, bool special = true) const;
+    /// The first of the tokens with which the model's texts end, or -1.
+    std::int32_t end() const;
     /// The text of tokens. It is not whole UTF-8 where tokens end within a character.
     std::string decode(const std::vector<std::int32_t>& tokens) const;
 

@@ -14,7 +14,9 @@ namespace dlprim {
 
 /// Writes the model as one GGUF file, with weights as F32, or as F16 if `half`; those of fewer than
 /// two dimensions stay F32. Throws Error(unsupported) for what GGUF cannot say, such as a tokenizer
-/// whose way of splitting has no name there.
-void convert_to_gguf(const std::string& model, const std::string& path, bool half = false);
+/// whose way of splitting has no name there. With the folder of an `adapter` of the model
+/// (LanguageModelOptions::adapter), weights have it added.
+void convert_to_gguf(const std::string& model, const std::string& path, bool half = false,
+                     const std::string& adapter = {});
 
 }  // namespace dlprim

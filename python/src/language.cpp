@@ -106,12 +106,13 @@ ChatOptions to_chat_options(bool answer, const nb::kwargs& variables) {
 
 void make_model(OwnedModel* self, nb::handle on, const std::filesystem::path& path,
                 std::int64_t context_length, const std::string& precision,
-                std::int64_t prompt_piece) {
+                std::int64_t prompt_piece, const std::filesystem::path& lora) {
     const Context& context = to_context(on);
     LanguageModelOptions options;
     options.context = context_length;
     options.prompt_piece = prompt_piece;
     options.precision = parse_precision(precision);
+    options.adapter = lora.string();
     new (self) OwnedModel({context}, [&] {
         return std::make_unique<LanguageModel>(context, path.string(), options);
     });
@@ -330,12 +331,13 @@ void bind_language(nb::module_& module) {
     model
         .def("__init__", make_model, nb::arg("context"), nb::arg("path"), nb::kw_only(),
              nb::arg("context_length") = 0, nb::arg("precision") = "fp32",
-             nb::arg("prompt_piece") = LanguageModelOptions{}.prompt_piece,
+             nb::arg("prompt_piece") = LanguageModelOptions{}.prompt_piece, nb::arg("lora") = "",
              nb::sig("def __init__(self, context: Context, path: str | os.PathLike[str], *, "
-                     "context_length: int = 0, precision: str = 'fp32', prompt_piece: int = 64) -> "
-                     "None"),
+                     "context_length: int = 0, precision: str = 'fp32', prompt_piece: int = 64, "
+                     "lora: str | os.PathLike[str] = '') -> None"),
              "`context_length` is the most tokens that are remembered, 0 for the model's or 8192 "
-             "if it is less; `prompt_piece` how many tokens of a prompt are read at a time. Raises "
+             "if it is less; `prompt_piece` how many tokens of a prompt are read at a time; "
+             "`lora` the folder of an adapter. Raises "
              "MissingFileError, FormatError, and UnsupportedError, which says what is supported.")
         .def_prop_ro("architecture", locked(&LanguageModel::architecture),
                      "The architecture's name, such as 'llama'.")

@@ -95,6 +95,30 @@ const Architecture& find_named(const std::string& name, const Names& names_of) {
 
 }  // namespace
 
+std::optional<HuggingFaceWeight> hugging_face_weight(const Architecture& architecture,
+                                                     const std::string& weight) {
+    // "blk.12.attn_q.weight": the description has "blk.N.attn_q", for the weight and the bias.
+    const std::size_t dot = std::min(weight.rfind('.'), weight.size());
+    std::string stem = weight.substr(0, dot), layer;
+    const std::string end = weight.substr(dot), before = "blk.";
+    if (stem.starts_with(before)) {
+        layer = stem.substr(before.size(), stem.find('.', before.size()) - before.size());
+        stem.replace(before.size(), layer.size(), "N");
+    }
+    const auto source = architecture.hugging_face.weights.find(stem);
+    if (source == architecture.hugging_face.weights.end()) return std::nullopt;
+    HuggingFaceWeight found{&source->second, {}};
+    for (std::string name : source->second.names) {
+        const std::size_t at = name.find(".N.");
+        if (at != std::string::npos)
+            name.replace(at + 1, 1, layer);
+        else if (name.starts_with("N."))
+            name.replace(0, 1, layer);
+        found.names.push_back(name + end);
+    }
+    return found;
+}
+
 Architecture parse_architecture(std::string_view text, const std::string& source) {
     const JsonDocument document(text, source);
     const JsonView root = document.root();

@@ -7,6 +7,7 @@
 #include "base/attrs.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,15 @@ struct Architecture {
     std::vector<Step> before, layer, after;  ///< `layer` is repeated
     HuggingFace hugging_face = {};
 };
+
+/// Where a weight with GGUF's name, such as "blk.3.attn_q.weight", comes from in models of Hugging
+/// Face, and the names that it may have there. Nothing if the description does not say.
+struct HuggingFaceWeight {
+    const Architecture::HuggingFace::Source* source;
+    std::vector<std::string> names;  ///< "model.layers.3.self_attn.q_proj.weight"
+};
+std::optional<HuggingFaceWeight> hugging_face_weight(const Architecture& architecture,
+                                                     const std::string& weight);
 
 /// Parses a description. Throws Error(format), which names the line.
 Architecture parse_architecture(std::string_view text, const std::string& source);

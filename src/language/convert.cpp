@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "formats/gguf/writer.hpp"
+#include "language/adapter.hpp"
 #include "language/architecture.hpp"
 #include "language/model_file.hpp"
 #include "language/network.hpp"
@@ -107,9 +108,14 @@ void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValu
 
 }  // namespace language
 
-void convert_to_gguf(const std::string& model, const std::string& path, bool half) {
+void convert_to_gguf(const std::string& model, const std::string& path, bool half,
+                     const std::string& adapter) {
     using namespace language;
-    const std::unique_ptr<const ModelFile> file = open_model(model);
+    std::shared_ptr<const ModelFile> file = open_model(model);
+    if (!adapter.empty()) {
+        Adapter read = Adapter::read(adapter, *file);
+        file = merged(std::move(file), std::move(read));
+    }
     const ModelSizes sizes = file->sizes();
     const std::string name = file->architecture();
     const Architecture& architecture = find_architecture(name);

@@ -8,6 +8,7 @@
 #include "formats/json_tree.hpp"
 #include "formats/safetensors/file.hpp"
 #include "language/architecture.hpp"
+#include "language/head_rows.hpp"
 #include "language/hugging_face_tokenizer.hpp"
 #include "language/rotary.hpp"
 
@@ -129,22 +130,12 @@ void HuggingFaceModel::open_weights() {
 }
 
 std::optional<HuggingFaceModel::Place> HuggingFaceModel::find(const std::string& weight) const {
-    // "blk.12.attn_q.weight": the description has "blk.N.attn_q", for the weight and the bias.
-    const std::size_t dot = std::min(weight.rfind('.'), weight.size());
-    std::string stem = weight.substr(0, dot), layer;
-    const std::string end = weight.substr(dot), before = "blk.";
-    if (stem.starts_with(before)) {
-        layer = stem.substr(before.size(), stem.find('.', before.size()) - before.size());
-        stem.replace(before.size(), layer.size(), "N");
-    }
-    const auto source = architecture_->hugging_face.weights.find(stem);
-    if (source == architecture_->hugging_face.weights.end()) return std::nullopt;
-    for (std::string name : source->second.names) {
-        const std::size_t at = name.find(".N.");
-        if (at != std::string::npos) name.replace(at + 1, 1, layer);
-        const auto found = tensors_.find(name + end);
+    const auto known = hugging_face_weight(*architecture_, weight);
+    if (!known) return std::nullopt;
+    for (const std::string& name : known->names) {
+        const auto found = tensors_.find(name);
         if (found != tensors_.end())
-            return Place{found->second.first, found->second.second, &source->second};
+            return Place{found->second.first, found->second.second, known->source};
     }
     return std::nullopt;
 }
@@ -154,21 +145,6 @@ std::optional<Shape> HuggingFaceModel::shape(const std::string& weight) const {
     if (!place) return std::nullopt;
     const Shape& shape = place->tensor->shape;
     return place->source->transpose && shape.rank() == 2 ? Shape{shape[1], shape[0]} : shape;
-}
-
-/// Rows of each head come in two halves, whose features are turned as pairs; they become
-/// neighbours.
-void interleave_halves(float* values, std::int64_t rows, std::int64_t columns, std::int64_t head) {
-    if (head > rows) return;
-    std::vector<float> from(static_cast<std::size_t>(head * columns));
-    for (std::int64_t first = 0; first + head <= rows; first += head) {
-        float* to = values + first * columns;
-        std::copy_n(to, from.size(), from.begin());
-        for (std::int64_t row = 0; row < head; ++row) {
-            const std::int64_t source = row / 2 + row % 2 * (head / 2);
-            std::copy_n(from.begin() + source * columns, columns, to + row * columns);
-        }
-    }
 }
 
 void HuggingFaceModel::read(const std::string& weight, float* values) const {
@@ -184,8 +160,7 @@ void HuggingFaceModel::read(const std::string& weight, float* values) const {
     } else {
         place.file->read(*place.tensor, values);
     }
-    const Attr* interleaved = architecture_->models.at(name_).find("interleaved");
-    if (source.halves && interleaved && std::get<bool>(*interleaved))
+    if (interleaves(*architecture_, name_, source))
         interleave_halves(values, shape[0], shape.product(1, shape.rank()), sizes().head_size);
     if (source.add != 0)
         for (std::int64_t i = 0; i < shape.numel(); ++i) values[i] += source.add;

@@ -4,6 +4,7 @@
 
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "language/adapter.hpp"
 #include "language/chat_template.hpp"
 #include "language/outgoing_text.hpp"
 #include "language/sampler.hpp"
@@ -66,7 +67,7 @@ std::tm local_time() {
 class LanguageModel::Impl {
   public:
     Impl(const Context& device, const std::string& path, const LanguageModelOptions& options)
-        : Impl(device, language::open_model(path), options) {}
+        : Impl(device, language::open_adapted(path, options.adapter), options) {}
 
     /// Reads tokens behind those that are remembered.
     std::vector<float> read(std::span<const std::int32_t> tokens) {
@@ -330,6 +331,11 @@ std::vector<std::int32_t> LanguageModel::encode(std::string_view text, bool spec
     std::vector<std::int32_t> tokens = impl().tokenizer.encode(text, special);
     if (impl().tokenizer.begin() >= 0) tokens.insert(tokens.begin(), impl().tokenizer.begin());
     return tokens;
+}
+
+std::int32_t LanguageModel::end() const {
+    const std::vector<std::int64_t>& ends = impl().tables.ends;
+    return ends.empty() ? -1 : static_cast<std::int32_t>(ends.front());
 }
 
 std::string LanguageModel::decode(const std::vector<std::int32_t>& tokens) const {

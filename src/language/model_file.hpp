@@ -97,6 +97,8 @@ class ModelFile {
     /// Reads so many bytes of such a matrix.
     virtual void read_blocks(const std::string& /*weight*/, std::byte* /*data*/,
                              std::size_t /*bytes*/) const {}
+    /// By which the products of an adapter (adapter.hpp) are multiplied.
+    virtual double adapter_scale() const { return 1; }
 };
 
 /// Opens a model: a GGUF file, or a folder with config.json and safetensors files as Hugging Face's

@@ -3,6 +3,7 @@
 #include "language/network.hpp"
 
 #include "base/text.hpp"
+#include "language/adapter.hpp"
 
 #include <array>
 #include <cmath>
@@ -39,6 +40,11 @@ class Builder {
     void add_heads(const Step& step);
     void add_rotary(const Step& step);
     void add_attention(const Step& step);
+    /// The same in training, where nothing is remembered.
+    void add_whole_attention(const Step& step);
+    /// A product, with the low-rank product of an adapter added if the model has one.
+    void add_product(Names inputs, const std::string& output, Attrs options, Names weights);
+    void add_loss();
     /// A tensor's name in the whole network, by its name in this part.
     std::string full(const std::string& name) const {
         return shared_.count(name) ? name : prefix_ + name;
@@ -100,20 +106,23 @@ void Builder::add(const std::string& type, Names inputs, const std::string& outp
     std::string name = output;
     if (!params.empty()) name = params[0].substr(0, params[0].rfind('.'));
     if (const int before = made_[name]++; before > 0) name += cat(".", before);
+    const bool frozen = step_.training && !params.empty() && !is_of_adapter(params[0]);
     net_.operators.push_back({.name = name,
                               .type = type,
                               .inputs = std::move(inputs),
                               .outputs = {output},
                               .params = std::move(params),
-                              .options = std::move(options)});
+                              .options = std::move(options),
+                              .frozen = frozen});
 }
 
 void Builder::add_inputs() {
     const Shape cache{step_.caches, sizes_.key_heads, step_.capacity, sizes_.head_size};
     net_.inputs = {{"tokens", {step_.batch * step_.count}, DType::i32},
                    {"places", {step_.batch, 2}, DType::i32},
-                   {"last", {step_.batch}, DType::i32}};
-    for (std::int64_t i = 0; i < sizes_.layers; ++i) {
+                   {"last", {step_.batch * (step_.training ? step_.count : 1)}, DType::i32}};
+    if (step_.training) net_.inputs.push_back({"labels", net_.inputs[0].shape, DType::i32});
+    for (std::int64_t i = 0; i < (step_.training ? 0 : sizes_.layers); ++i) {
         net_.inputs.push_back({keys_input(i), cache, step_.cached});
         net_.inputs.push_back({values_input(i), cache, step_.cached});
     }
@@ -266,10 +275,59 @@ void Builder::add_attention(const Step& step) {
         {{"dims", Ints{step_.batch * step_.count, -1}}});
 }
 
+void Builder::add_whole_attention(const Step& step) {
+    const auto own = [&](const char* name) { return prefix_ + "attention." + name; };
+    const Ints swapped{0, 2, 1, 3};  // tokens and heads
+    Names heads;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::string from = read(step.inputs.at(i));
+        add("Transpose", {from}, heads.emplace_back(own(i == 0 ? "q" : i == 1 ? "k" : "v")),
+            {{"dims", swapped}});
+    }
+    const Attrs options = options_of(step);
+    Attrs how{{"is_causal", true}, {"enable_gqa", sizes_.heads != sizes_.key_heads}};
+    for (const auto& [name, as] : {std::pair("scale", "scale"), {"soft_cap", "softcap"}})
+        if (options.has(name)) how.set(as, *options.find(name));
+    if (options.has("window") && options.integer("window") > 0)
+        how.set("sliding_window", options.integer("window"));
+    add("Attention", std::move(heads), own("heads"), std::move(how));
+    add("Transpose", {own("heads")}, own("tokens"), {{"dims", swapped}});
+    add("Reshape", {own("tokens")}, define(step.output),
+        {{"dims", Ints{step_.batch * step_.count, -1}}});
+}
+
+void Builder::add_product(Names inputs, const std::string& output, Attrs options, Names weights) {
+    const std::string down = adapter_down(weights[0]), up = adapter_up(weights[0]);
+    const std::optional<Shape> matrix = file_.shape(down);
+    if (!matrix) return add("InnerProduct", std::move(inputs), output, options, std::move(weights));
+    const std::string own = output + ".adapter";
+    Attrs sum{{"coef2", file_.adapter_scale()}};
+    if (const Attr* activation = options.find("activation")) sum.set("activation", *activation);
+    Attrs base = options;
+    base.set("activation", std::string("identity"));
+    add("InnerProduct", inputs, own + ".base", base, std::move(weights));
+    if (step_.dropout > 0) {
+        add("Dropout", inputs, own + ".input", {{"p", step_.dropout}});
+        inputs = {own + ".input"};
+    }
+    add("InnerProduct", std::move(inputs), own + ".down",
+        {{"outputs", (*matrix)[0]}, {"bias", false}}, {down});
+    add("InnerProduct", {own + ".down"}, own + ".up",
+        {{"outputs", *options.find("outputs")}, {"bias", false}}, {up});
+    add("Elementwise", {own + ".base", own + ".up"}, output, std::move(sum));
+}
+
+void Builder::add_loss() {
+    add("SoftmaxWithLoss", {read("logits"), "labels"}, "loss",
+        {{"ignore_index", std::int64_t{no_label}}});
+    net_.outputs = {{.name = "loss"}};
+}
+
 void Builder::add_step(const Step& step) {
     if (step.type == "Heads") return add_heads(step);
     if (step.type == "Rotary") return add_rotary(step);
-    if (step.type == "CachedAttention") return add_attention(step);
+    if (step.type == "CachedAttention")
+        return step_.training ? add_whole_attention(step) : add_attention(step);
     Names weights = weights_of(step);
     if (weights.empty() && !step.weights.empty()) return;  // all of them are optional
     Names inputs;
@@ -278,6 +336,9 @@ void Builder::add_step(const Step& step) {
     if (step.type == "InnerProduct") options.set("bias", weights.size() > 1);
     if (step.type == "InnerProduct" || step.type == "Embedding")
         options.set("blocks", file_.blocks(weights.at(0)));
+    if (step.type == "InnerProduct")
+        return add_product(std::move(inputs), define(step.output), std::move(options),
+                           std::move(weights));
     add(step.type, std::move(inputs), define(step.output), std::move(options), std::move(weights));
 }
 
@@ -294,6 +355,10 @@ NetDescription Builder::build() {
     }
     prefix_.clear();
     for (const Step& step : architecture_.after) add_step(step);
+    if (step_.training) {
+        add_loss();
+        return std::move(net_);
+    }
     net_.outputs = {{.name = "logits", .plain = true}};
     net_.internal_types = internal_types;
     return std::move(net_);

@@ -13,6 +13,15 @@
 //            last     [batch] int            the places among `tokens` whose logits are wanted
 //            keys.L, values.L [caches, key heads, capacity, head size]    of layer L
 //   outputs  logits   [batch, vocabulary]
+//
+// For training (StepSizes::training) the tokens of each sequence see each other alone, and nothing
+// is remembered. `last` then has all places, [batch * count], and the network ends in a loss:
+//
+//   inputs   labels   [batch * count] int    the token that follows each, or no_label
+//   outputs  loss     [1]                    the mean over the tokens that have a label
+//
+// The model's weights are frozen. What is trained are the matrices of an adapter, of a model that
+// has one (adapter.hpp).
 #pragma once
 
 #include "graph/description.hpp"
@@ -29,7 +38,12 @@ struct StepSizes {
     std::int64_t caches = 1, capacity = 0;
     std::int64_t positions = 0;  ///< there are none from here on
     DType cached = DType::f32;   ///< type of the caches: f32 or f16
+    bool training = false;
+    double dropout = 0;  ///< of training: share of the inputs of adapters that become 0
 };
+
+/// The label of a token that does not count in the loss, as in PyTorch.
+inline constexpr std::int32_t no_label = -100;
 
 /// Throws Error(format) if the file lacks a weight.
 NetDescription make_network(const Architecture& architecture, const ModelFile& file,

@@ -3,8 +3,8 @@
 #include "language/session.hpp"
 
 #include "api/net_impl.hpp"
-#include "base/blocks.hpp"
 #include "base/text.hpp"
+#include "language/model_weights.hpp"
 #include "language/network.hpp"
 #include "runtime/access.hpp"
 
@@ -17,45 +17,6 @@ namespace dlprim::language {
 namespace {
 
 constexpr std::int64_t least_capacity = 256;
-
-/// Weights of a file. Matrices that products read in blocks are read as they are stored, and others
-/// are unpacked to float, whenever one is needed.
-class ModelWeights : public ParamSource {
-  public:
-    ModelWeights(std::shared_ptr<const ModelFile> file, const ModelSizes& sizes)
-        : file_(std::move(file)), sizes_(sizes) {}
-
-    void check(const Value& parameter) const {
-        if (is_table(parameter)) return;
-        const Shape shape = file_->shape(parameter.name).value();
-        const std::string blocks = file_->blocks(parameter.name);
-        Shape wanted = parameter.spec.shape;
-        if (!blocks.empty())
-            wanted = Shape{wanted[0], block_weights(block_type(blocks), wanted[1])};
-        if (shape != wanted)
-            fail(ErrorKind::format, "tensor '", parameter.name, "' of '", file_->path(),
-                 "' has shape ", shape.str(), ", by the model's sizes it has ", wanted.str());
-    }
-    void read(const Value& parameter, std::vector<std::byte>& data) override {
-        const auto count = static_cast<std::size_t>(parameter.spec.shape.numel());
-        data.resize(count * size_of(parameter.spec.dtype));
-        if (parameter.spec.dtype == DType::u8)
-            return file_->read_blocks(parameter.name, data.data(), data.size());
-        auto* values = reinterpret_cast<float*>(data.data());
-        if (is_table(parameter))
-            fill_rotary_table(sizes_, parameter.name == sines, parameter.spec.shape[0], values);
-        else
-            file_->read(parameter.name, values);
-    }
-
-  private:
-    static bool is_table(const Value& parameter) {
-        return parameter.name == cosines || parameter.name == sines;
-    }
-
-    std::shared_ptr<const ModelFile> file_;
-    ModelSizes sizes_;
-};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
+#include "train/language_config.hpp"
 #include "train/metrics.hpp"
 
 #include <algorithm>
@@ -93,24 +94,14 @@ class Reader {
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
-        config_.batch = integer(root_, "batch", 64, 1);
-        config_.epochs = integer(root_, "epochs", 10, 1);
-        if (given_epochs_ > 0) config_.epochs = given_epochs_;
-        config_.seed = static_cast<std::uint64_t>(integer(root_, "seed", 1, 0));
         const std::vector<std::string> methods{"default", "he", "xavier"};
         config_.initialization = methods[choice(root_, "initialization", methods, 0)];
-        const std::vector<std::string> precisions{"fp32", "tf32", "fp16", "bf16"};
-        if (root_.find("precision"))
-            config_.precision =
-                parse_precision(precisions[choice(root_, "precision", precisions, 0)]);
-        config_.memory_limit = number(root_, "memory_limit", 0, {1, 1e9});
+        read_numbers();
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
-        if (const auto view = root_.find("solver")) read_solver(*view);
+        read_optimization();
         if (const auto view = root_.find("shards")) read_shards(*view);
         read_states();
         read_order();
-        if (const auto view = root_.find("schedule")) read_schedule(*view);
-        if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
         if (const auto view = root_.find("early_stopping")) {
             view->object({"patience", "minimum_change"});
             config_.early_stopping.patience = integer(*view, "patience", 5, 1);
@@ -133,7 +124,50 @@ class Reader {
         return config_;
     }
 
+    LanguageTrainConfig read_language() {
+        root_.object({"language_model", "text", "length", "lora", "batch", "epochs", "seed",
+                      "precision", "memory_limit", "solver", "schedule", "checkpoints"});
+        LanguageTrainConfig all;
+        all.model = path(root_.at("language_model"));
+        const JsonView text = root_.at("text");
+        text.object({"train", "test", "pack"});
+        all.train = path(text.at("train"));
+        if (const auto test = text.find("test")) all.test = path(*test);
+        if (const auto pack = text.find("pack")) all.pack = pack->boolean();
+        all.length = integer(root_, "length", 512, 2);
+        if (const auto lora = root_.find("lora")) {
+            lora->object({"rank", "alpha", "dropout", "targets"});
+            all.lora.rank = integer(*lora, "rank", 8, 1);
+            all.lora.alpha = number(*lora, "alpha", 16, positive);
+            all.lora.dropout = number(*lora, "dropout", 0, fraction);
+            all.lora.targets = names(*lora, "targets");
+        }
+        config_.batch = 8;
+        read_numbers();
+        read_optimization();
+        all.common = config_;
+        return all;
+    }
+
   private:
+    void read_numbers() {
+        config_.batch = integer(root_, "batch", static_cast<int>(config_.batch), 1);
+        config_.epochs = integer(root_, "epochs", 10, 1);
+        if (given_epochs_ > 0) config_.epochs = given_epochs_;
+        config_.seed = static_cast<std::uint64_t>(integer(root_, "seed", 1, 0));
+        const std::vector<std::string> precisions{"fp32", "tf32", "fp16", "bf16"};
+        if (root_.find("precision"))
+            config_.precision =
+                parse_precision(precisions[choice(root_, "precision", precisions, 0)]);
+        config_.memory_limit = number(root_, "memory_limit", 0, {1, 1e9});
+    }
+
+    void read_optimization() {
+        if (const auto view = root_.find("solver")) read_solver(*view);
+        if (const auto view = root_.find("schedule")) read_schedule(*view);
+        if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
+    }
+
     std::string path(const JsonView& view) const { return (folder_ / view.name()).string(); }
 
     void read_solver(const JsonView& view) {
@@ -293,6 +327,19 @@ TrainConfig parse_train_config(std::string_view text, const std::string& name, i
     const JsonDocument document(text, name);
     TrainConfig config = Reader(document, fs::path(), epochs).read();
     config.name = name;
+    return config;
+}
+
+bool is_language_train_config(const std::string& path) {
+    const JsonDocument document(read_file(path), path);
+    return document.root().is_object() && document.root().find("language_model");
+}
+
+LanguageTrainConfig read_language_train_config(const std::string& path, int epochs) {
+    const JsonDocument document(read_file(path), path);
+    LanguageTrainConfig config =
+        Reader(document, fs::path(path).parent_path(), epochs).read_language();
+    config.common.name = path;
     return config;
 }
 

@@ -50,20 +50,25 @@ def byte_names():
     return names
 
 
-def model(keys=None, without=()):
+TOKENS = byte_names() + ["<|end|>", "he"]
+
+
+def model_tensors(without=()):
     random = np.random.default_rng(5)
     width, hidden = SIZES["embedding_length"], SIZES["feed_forward_length"]
-    tokens = byte_names() + ["<|end|>", "he"]
-    shapes = {"token_embd": (len(tokens), width), "output_norm": (width,)}
+    shapes = {"token_embd": (len(TOKENS), width), "output_norm": (width,)}
     for i in range(SIZES["block_count"]):
         shapes |= {f"blk.{i}.{name}": shape for name, shape in {
             "attn_norm": (width,), "attn_q": (width, width), "attn_k": (width // 2, width),
             "attn_v": (width // 2, width), "attn_output": (width, width), "ffn_norm": (width,),
             "ffn_gate": (hidden, width), "ffn_up": (hidden, width), "ffn_down": (width, hidden)}.items()}
-    tensors = {f"{name}.weight": random.normal(0, 1, shape) if len(shape) > 1 else np.ones(shape)
-               for name, shape in shapes.items() if name not in without}
+    return {f"{name}.weight": random.normal(0, 1, shape) if len(shape) > 1 else np.ones(shape)
+            for name, shape in shapes.items() if name not in without}
+
+
+def model(keys=None, without=()):
     everything = {"general.architecture": "llama"} | {f"llama.{name}": size for name, size in SIZES.items()} | {
-        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": TOKENS,
         "tokenizer.ggml.token_type": [1] * 256 + [3, 1], "tokenizer.ggml.merges": ["h e"],
         "tokenizer.ggml.eos_token_id": 256} | (keys or {})
-    return gguf(everything, tensors)
+    return gguf(everything, model_tensors(without))

@@ -2,14 +2,12 @@
 // GGUF files: the header in memory, then the data of one tensor after the other.
 #include "formats/gguf/writer.hpp"
 
+#include "base/new_file.hpp"
 #include "base/text.hpp"
 
 #include <dlprim/dtype.hpp>
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -80,46 +78,6 @@ struct ValueWriter {
                 put_text(to, value);
         }
     }
-};
-
-/// A file that takes its name when it is whole.
-class NewFile {
-  public:
-    explicit NewFile(const std::string& path) : path_(path), temporary_(cat(path, ".tmp")) {
-        check_target(path);
-        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (descriptor_ < 0) give_up("create");
-    }
-    ~NewFile() {
-        if (descriptor_ < 0) return;
-        ::close(descriptor_);
-        ::unlink(temporary_.c_str());
-    }
-    NewFile(const NewFile&) = delete;
-    NewFile& operator=(const NewFile&) = delete;
-
-    void append(std::string_view bytes) {
-        while (!bytes.empty()) {
-            const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-            if (count < 0 && errno == EINTR) continue;
-            if (count < 0) give_up("write");
-            bytes.remove_prefix(static_cast<std::size_t>(count));
-        }
-    }
-    void commit() {
-        if (::fsync(descriptor_) != 0) give_up("write");
-        if (::rename(temporary_.c_str(), path_.c_str()) != 0) give_up("replace");
-        ::close(descriptor_);
-        descriptor_ = -1;
-    }
-
-  private:
-    [[noreturn]] void give_up(const char* what) const {
-        fail(ErrorKind::io, "cannot ", what, " '", path_, "': ", std::strerror(errno));
-    }
-
-    std::string path_, temporary_;
-    int descriptor_ = -1;
 };
 
 std::size_t padded(std::size_t size) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Training of language models: an adapter (LoRA) of a model is trained on texts, as a configuration
+// says. docs/language.md describes the configuration, and the files that come out.
+//
+// The call returns when the training is over, and uses the context meanwhile as train() does
+// (dlprim/trainer.hpp).
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/namespace.hpp>
+#include <dlprim/trainer.hpp>
+
+#include <string>
+
+namespace dlprim {
+
+/// Whether a configuration file is one for train_language_model() and not for train(). Throws Error
+/// for a file that is not JSON.
+bool is_language_training(const std::string& config);
+
+/// Trains as train() does, on one device. Of the call count: config, out, resume, replace, epochs,
+/// precision, memory_limit, note, progress, planning and request. TrainResult::model is the folder
+/// of the adapter, "adapter" in `out`. The losses are means over the tokens that count, and the
+/// metric "perplexity" is their exponential. Throws Error for what is wrong in the configuration,
+/// the model or the texts, and Error(numeric) where a loss is not finite.
+TrainResult train_language_model(const Context& context, const TrainCall& call);
+
+}  // namespace dlprim
