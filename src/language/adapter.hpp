@@ -41,9 +41,10 @@ struct Adapter {
     /// The matrices without values, for a model. Throws Error(invalid_argument) for a rank that is
     /// not positive and for a target that no product has, which lists what there is.
     static Adapter of(const ModelFile& model, const AdapterOptions& options);
-    /// Reads a folder, or the one that this adapter_model.safetensors is in, for a model. Throws Error(not_found), Error(io), Error(format), and
-    /// Error(unsupported) for other kinds of adapters. An adapter for another model is an
-    /// Error(invalid_argument), which names the first product that does not fit.
+    /// Reads a folder, or the one that this adapter_model.safetensors is in, for a model. Throws
+    /// Error(not_found), Error(io), Error(format), and Error(unsupported) for other kinds of
+    /// adapters. An adapter for another model is an Error(invalid_argument), which names the first
+    /// product that does not fit.
     static Adapter read(const std::string& given, const ModelFile& model);
     /// Writes both files into a folder, which is made. `base` is the model's name in the first one.
     /// Throws Error(io).

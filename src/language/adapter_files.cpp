@@ -112,8 +112,7 @@ Adapter Adapter::read(const std::string& given, const ModelFile& model) {
              std::vector<float>(static_cast<std::size_t>(up_shape.numel()))};
         file.read(down->second, m.down_values.data());
         file.read(up->second, m.up_values.data());
-        if (product.interleaved)
-            interleave_halves(m.up_values.data(), product.outputs, rank, head);
+        if (product.interleaved) interleave_halves(m.up_values.data(), product.outputs, rank, head);
         used += 2;
     }
     std::set<std::string> known;
@@ -121,8 +120,7 @@ Adapter Adapter::read(const std::string& given, const ModelFile& model) {
         for (const char letter : {'A', 'B'}) known.insert(tensor_name(product, letter));
     for (const auto& [name, tensor] : file.tensors())
         if (!known.count(name)) other("the model has no product for its tensor '", name, "'");
-    if (used == 0)
-        fail(ErrorKind::format, "'", file.path(), "' has no matrices");
+    if (used == 0) fail(ErrorKind::format, "'", file.path(), "' has no matrices");
     return adapter;
 }
 

@@ -21,11 +21,10 @@ void ModelWeights::check(const Value& parameter) const {
     const Shape shape = file_->shape(parameter.name).value();
     const std::string blocks = file_->blocks(parameter.name);
     Shape wanted = parameter.spec.shape;
-    if (!blocks.empty())
-        wanted = Shape{wanted[0], block_weights(block_type(blocks), wanted[1])};
+    if (!blocks.empty()) wanted = Shape{wanted[0], block_weights(block_type(blocks), wanted[1])};
     if (shape != wanted)
-        fail(ErrorKind::format, "tensor '", parameter.name, "' of '", file_->path(),
-             "' has shape ", shape.str(), ", by the model's sizes it has ", wanted.str());
+        fail(ErrorKind::format, "tensor '", parameter.name, "' of '", file_->path(), "' has shape ",
+             shape.str(), ", by the model's sizes it has ", wanted.str());
 }
 
 void ModelWeights::read(const Value& parameter, std::vector<std::byte>& data) {

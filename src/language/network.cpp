@@ -281,7 +281,10 @@ void Builder::add_whole_attention(const Step& step) {
     Names heads;
     for (std::size_t i = 0; i < 3; ++i) {
         const std::string from = read(step.inputs.at(i));
-        add("Transpose", {from}, heads.emplace_back(own(i == 0 ? "q" : i == 1 ? "k" : "v")),
+        add("Transpose", {from},
+            heads.emplace_back(own(i == 0   ? "q"
+                                   : i == 1 ? "k"
+                                            : "v")),
             {{"dims", swapped}});
     }
     const Attrs options = options_of(step);

