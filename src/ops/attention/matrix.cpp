@@ -56,6 +56,7 @@ class Matrix : public PackedEngine {
     }
 
   protected:
+    std::int64_t lane_sums(const Packed& packed) const override { return packed.features / 2; }
     std::int64_t local_bytes(const Packed& packed) const override {
         return packed.planes * block_rows * (2 * packed.depth + 16) +
                2 * packed.tile_bytes(keys_of(packed));

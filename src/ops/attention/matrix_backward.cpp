@@ -69,6 +69,9 @@ class MatrixBackward : public PackedEngine {
     }
 
   protected:
+    std::int64_t lane_sums(const Packed& packed) const override {
+        return (packed.depth + packed.features) / 2;
+    }
     std::int64_t local_bytes(const Packed& packed) const override {
         return backward_local_bytes(packed, block_rows);
     }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace dlprim::attention {
 
@@ -135,11 +136,18 @@ Verdict PackedEngine::is_applicable(const Traits& device, const Problem& problem
         return Verdict::no(
             "it needs matrix instructions for f16, which did not work when the device was "
             "opened or which DLPRIM_TRAITS turns off");
-    if (Verdict verdict = check_heads(problem, packed_features, true); !verdict) return verdict;
+    if (Verdict verdict = check_heads(problem, std::numeric_limits<std::int32_t>::max(), true);
+        !verdict)
+        return verdict;
     const DType dtype = problem.inputs[0].dtype;
     if (problem.inputs[1].dtype != dtype || problem.inputs[2].dtype != dtype)
         return Verdict::no("it needs queries, keys and values of one type");
-    return check_local(device, local_bytes(Packed(problem, heads_of(problem))));
+    const Packed packed(problem, heads_of(problem));
+    if (lane_sums(packed) > sum_registers)
+        return Verdict::no(cat("it keeps ", lane_sums(packed),
+                               " sums of a lane in registers, which have room for ", sum_registers,
+                               ": a head has too many features"));
+    return check_local(device, local_bytes(packed));
 }
 
 double unit_seconds(const Traits& device, const Problem& problem, double flops, std::int64_t groups,

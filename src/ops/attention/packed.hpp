@@ -57,6 +57,8 @@ class PackedEngine : public Engine {
   protected:
     /// Bytes of a work-group's local memory at least.
     virtual std::int64_t local_bytes(const Packed& packed) const = 0;
+    /// How many sums of results a lane keeps in registers.
+    virtual std::int64_t lane_sums(const Packed& packed) const = 0;
 };
 
 /// Seconds of `flops` operations on a matrix unit in `groups` work-groups, `resident` of which run
@@ -65,9 +67,11 @@ class PackedEngine : public Engine {
 double unit_seconds(const Traits& device, const Problem& problem, double flops, std::int64_t groups,
                     int resident, double pace);
 
-constexpr std::int64_t packed_features = 128;  ///< most of them
-constexpr std::int64_t block_rows = 64;        ///< of blocks, and of attention.matrix's work-groups
-constexpr std::int64_t tile_items = 128;       ///< work-items of these
+constexpr std::int64_t packed_features = 128;  ///< most of them, for warpgroups
+/// Of 255 registers a lane has, which hold sums: operands, scores and addresses take the others.
+constexpr std::int64_t sum_registers = 192;
+constexpr std::int64_t block_rows = 64;   ///< of blocks, and of attention.matrix's work-groups
+constexpr std::int64_t tile_items = 128;  ///< work-items of these
 constexpr std::int64_t warpgroup_items = 128;
 constexpr std::int64_t panel_bytes =
     8192;  ///< of 64 rows and columns (kernels/attention/panels.clh)
