@@ -63,8 +63,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
         most[i] = -INFINITY;
     }
     for (int i = 0; i < RM * FM; ++i) made[i] = 0;
-    const int end = positions_end(sizes, row0 + ROWS);
-    for (int key0 = positions_begin(sizes, row0, 1); key0 < end; key0 += KEYS) {
+    const int2 seen = positions_seen(sizes, mask, row0, row0 + ROWS);
+    for (int key0 = seen.x; key0 < seen.y; key0 += KEYS) {
         barrier(CLK_LOCAL_MEM_FENCE);
         load_rows(keys, ROW_STEP, k, sizes.k_row, key0, sizes.positions, depth, KEYS, DEPTH, id);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -106,7 +106,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void attention_online(
             for (int j = 0; j < FM; ++j) {
                 const float value = keys[s * FEATURES + column + j * COLUMNS];
                 for (int i = 0; i < RM; ++i)
-                    made[i * FM + j] = mad(weights[(first + i) * (KEYS + 1) + s], value, made[i * FM + j]);
+                    made[i * FM + j] = add_weighted(weights[(first + i) * (KEYS + 1) + s], value, made[i * FM + j]);
             }
     }
     for (int i = 0; i < RM; ++i) maxima[(first + i) * (COLUMNS + 1) + column] = sums[i];

@@ -47,7 +47,7 @@ std::map<std::string, std::vector<IndexReader>> index_inputs(const Graph& graph)
         std::vector<TensorSpec> specs;
         for (const ValueId id : node.inputs) specs.push_back(graph.spec(id));
         const IndexInput indices = indexed->index_input(node.attrs, specs);
-        if (indices.input < 0) continue;
+        if (indices.input < 0 || indices.cumulative) continue;
         const ValueId read = node.inputs.at(static_cast<std::size_t>(indices.input));
         const Value& source = source_of_indices(graph, read, indices.sizes);
         if (source.role == Role::input)

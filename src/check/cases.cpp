@@ -12,7 +12,7 @@ namespace {
 CaseTensor read_tensor(const JsonView& json) {
     CaseTensor tensor;
     for (const auto& [key, value] :
-         json.object({"shape", "dtype", "fill", "min", "max", "classes"})) {
+         json.object({"shape", "dtype", "fill", "min", "max", "classes", "ends"})) {
         if (key == "shape") {
             std::vector<std::int64_t> dims;
             for (const JsonView& size : value.array()) dims.push_back(size.integer());
@@ -23,6 +23,8 @@ CaseTensor read_tensor(const JsonView& json) {
         if (key == "min") tensor.min = value.number();
         if (key == "max") tensor.max = value.number();
         if (key == "classes") tensor.classes = value.integer();
+        if (key == "ends")
+            for (const JsonView& end : value.array()) tensor.ends.push_back(end.integer());
     }
     return tensor;
 }

@@ -27,7 +27,8 @@ using Bytes = std::vector<std::byte>;
 /// several, tuples of so many lie side by side.
 struct IndexRange {
     Ints sizes;
-    bool from_end = false;  ///< whether indices below 0 count from the end
+    bool from_end = false;    ///< whether indices below 0 count from the end
+    bool cumulative = false;  ///< whether they are rows of cumulative lengths that end with `sizes`
 };
 
 /// The ranges of the operands that hold indices, by input.
@@ -43,8 +44,8 @@ std::map<std::size_t, IndexRange> index_ranges(const Problem& problem) {
     if (const auto* const indexed = dynamic_cast<const IndexedOperator*>(op)) {
         IndexInput indices = indexed->index_input(problem.attrs, specs);
         if (indices.input >= 0)
-            ranges[static_cast<std::size_t>(indices.input)] = {std::move(indices.sizes),
-                                                               indices.from_end};
+            ranges[static_cast<std::size_t>(indices.input)] = {
+                std::move(indices.sizes), indices.from_end, indices.cumulative};
     }
     return ranges;
 }
@@ -70,7 +71,11 @@ Bytes draw_indices(const Operand& operand, const IndexRange& range, int turn) {
     const std::size_t components = range.sizes.size();
     const std::size_t first = static_cast<std::size_t>(turn) * (count / components);
     std::vector<std::int64_t> indices(count);
-    for (std::size_t i = 0; i < count; ++i)
+    const std::size_t row = count / components;
+    for (std::size_t i = 0; range.cumulative && i < count; ++i)
+        indices[i] = range.sizes[i / row] * static_cast<std::int64_t>(i % row) /
+                     static_cast<std::int64_t>(std::max<std::size_t>(row, 2) - 1);
+    for (std::size_t i = 0; !range.cumulative && i < count; ++i)
         indices[i] = index_at(range.sizes[i % components], range.from_end, first + i / components);
     Bytes data(count * size_of(operand.dtype));
     convert(indices.data(), DType::i64, data.data(), operand.dtype, count);

@@ -30,6 +30,23 @@ std::vector<double> shuffled(std::int64_t count, double first, std::mt19937& ran
     return values;
 }
 
+/// Rows of cumulative lengths, from 0 to where they end. Some sequences may be empty.
+std::vector<double> random_lengths(const CaseTensor& tensor, std::mt19937& random) {
+    require(
+        static_cast<std::int64_t>(tensor.ends.size()) * tensor.shape[-1] == tensor.shape.numel(),
+        "each row of cumulative lengths needs its end");
+    std::vector<double> lengths;
+    for (const std::int64_t end : tensor.ends) {
+        const auto first = static_cast<std::ptrdiff_t>(lengths.size());
+        lengths.push_back(0);
+        for (std::int64_t i = 2; i < tensor.shape[-1]; ++i)
+            lengths.push_back(static_cast<double>(random() % static_cast<std::uint64_t>(end + 1)));
+        lengths.push_back(static_cast<double>(end));
+        std::sort(lengths.begin() + first, lengths.end());
+    }
+    return lengths;
+}
+
 double draw_value(const CaseTensor& tensor, std::mt19937& random) {
     const std::string& fill = tensor.fill;
     const auto classes = static_cast<std::uint64_t>(tensor.classes);
@@ -95,6 +112,8 @@ HostArray filled(const CaseTensor& tensor, std::mt19937& random) {
         require(tensor.classes >= count, "there are too few classes for none to come twice");
         array.data = shuffled(tensor.classes, 0, random);
         array.data.resize(static_cast<std::size_t>(count));
+    } else if (tensor.fill == "lengths") {
+        array.data = random_lengths(tensor, random);
     } else {
         array.data.resize(static_cast<std::size_t>(count));
         for (double& value : array.data) value = draw_value(tensor, random);

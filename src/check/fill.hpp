@@ -19,11 +19,13 @@ struct CaseTensor {
     Shape shape = {};
     DType dtype = DType::f32;
     /// "normal", "uniform", "positive", "distinct", "equal"; "labels": below `classes`; "indices":
-    /// those and the same counted from the end; "once": labels of which none comes twice; "edges":
-    /// of weights in blocks, scales that are zero, subnormal, large or negative, and a NaN
+    /// those and the same counted from the end; "once": labels of which none comes twice;
+    /// "lengths": rows of cumulative lengths, of which row r ends with ends[r]; "edges": of weights
+    /// in blocks, scales that are zero, subnormal, large or negative, and a NaN
     std::string fill = "normal";
     double min = -1, max = 1;  ///< of "uniform"
     std::int64_t classes = 2;
+    Ints ends = {};
 };
 
 /// Values that the tensor's type can hold. They depend on the state of `random` alone. Throws Error

@@ -13,6 +13,9 @@ struct IndexInput {
     /// input holds tuples of so many.
     Ints sizes;
     bool from_end = true;  ///< whether an index below 0 counts from the end of its dimension
+    /// Whether row r of the input holds cumulative lengths instead, which begin with 0, do not fall
+    /// and end with sizes[r]. The engines check these.
+    bool cumulative = false;
 };
 
 class IndexedOperator : public Operator {

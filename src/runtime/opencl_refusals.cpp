@@ -73,8 +73,11 @@ void OpenCLRefusals::check(cl_command_queue queue, Look& look) {
     cl_check(clEnqueueFillBuffer(queue, handle_of(*memory_), &nothing, sizeof(nothing), 0,
                                  note_bytes, 0, nullptr, nullptr),
              "clearing the note of an index that is out of range");
-    throw RefusedIndex(cat(names_.at(static_cast<std::size_t>(note.who - 1)),
-                           outside_text(note.index, note.place, note.size, note.from_end != 0)));
+    throw RefusedIndex(cat(
+        names_.at(static_cast<std::size_t>(note.who - 1)),
+        note.kind == Look::Note::cumulative
+            ? lengths_text(note.index, note.place, note.size)
+            : outside_text(note.index, note.place, note.size, note.kind == Look::Note::from_end)));
 }
 
 }  // namespace dlprim

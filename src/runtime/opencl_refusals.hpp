@@ -27,7 +27,9 @@ class OpenCLRefusals : public Refusals {
         friend class OpenCLRefusals;
         /// As kernels write it; 0 in `who` says that nothing was refused.
         struct Note {
-            std::int32_t who, from_end;
+            enum Kind : std::int32_t { plain, from_end, cumulative };  ///< engine/refuse.clh
+            std::int32_t who;
+            Kind kind;
             std::int64_t index, place, size;
         };
         Note note_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Refusals: what kernels refuse, such as an index that is out of range.
+// Refusals: what kernels refuse: an index that is out of range, or lengths that do not add up.
 //
 // A kernel cannot throw. It reads or writes nothing that is out of range, goes on, and notes the
 // index in device memory that all kernels of a context share (kernels/engine/refuse.clh). The
@@ -43,5 +43,8 @@ class Refusals {
 /// "index 7 at position 3 is outside of a dimension of 5 elements, where indices are -5 to 4", or
 /// "0 to 4" where indices do not count from the end.
 std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size, bool from_end);
+/// "cumulative lengths begin with 0, do not fall and end with the number of rows, 12, and the one
+/// at position 3 is 7".
+std::string lengths_text(std::int64_t length, std::int64_t place, std::int64_t rows);
 
 }  // namespace dlprim

@@ -14,7 +14,7 @@ struct BackwardOptions : ops::Attention {
     static constexpr std::string_view type = backward_type;
 };
 
-class Backward : public InternalOperator<BackwardOptions> {
+class Backward : public InternalOperator<BackwardOptions, IndexedOperator> {
   public:
     int min_inputs() const override { return 6; }
     int max_inputs() const override { return 9; }
@@ -39,8 +39,15 @@ class Backward : public InternalOperator<BackwardOptions> {
                          .flops(attrs, inputs.first(3), {&y, 1});
     }
 
+    IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
+        return lengths_input(attrs, inputs, 6);
+    }
+
     bool may_stay_whole() const override { return true; }
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        if (operands_among(node.attrs, node.inputs.size()) > 6 &&
+            are_lengths(graph.spec(node.inputs[6]).dtype))
+            return false;  // as AttentionForward
         std::vector<ValueId> inputs{node.inputs[0], node.inputs[1], node.inputs[2]};
         inputs.insert(inputs.end(), node.inputs.begin() + 6, node.inputs.end());
         Composite parts(graph, node.name, node.attrs, inputs);

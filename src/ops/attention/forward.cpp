@@ -24,6 +24,11 @@ const dlprim::Operator& attention() {
     return OperatorRegistry::instance().get(ops::Attention::type);
 }
 
+bool has_lengths(const Graph& graph, const Node& node) {
+    return operands_among(node.attrs, node.inputs.size()) > 3 &&
+           are_lengths(graph.spec(node.inputs[3]).dtype);
+}
+
 bool is_read(const Graph& graph, ValueId value) {
     const auto is_output = [&](const auto& output) { return output.first == value; };
     if (std::any_of(graph.outputs.begin(), graph.outputs.end(), is_output)) return true;
@@ -33,7 +38,7 @@ bool is_read(const Graph& graph, ValueId value) {
     });
 }
 
-class Forward : public InternalOperator<ForwardOptions> {
+class Forward : public InternalOperator<ForwardOptions, IndexedOperator> {
   public:
     int min_inputs() const override { return 3; }
     int max_inputs() const override { return 6; }
@@ -50,8 +55,15 @@ class Forward : public InternalOperator<ForwardOptions> {
         return attention().flops(attrs, inputs, outputs);
     }
 
+    IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
+        return lengths_input(attrs, inputs, 3);
+    }
+
     bool may_stay_whole() const override { return true; }
+    /// Sequences behind each other always stay whole: products of all queries and positions would
+    /// take NaN of one sequence to the others.
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        if (has_lengths(graph, node)) return false;
         Composite parts(graph, node.name, node.attrs, node.inputs);
         const bool logarithms = is_read(graph, node.outputs[1]);
         const ValueId scores = parts.scores();

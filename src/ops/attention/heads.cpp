@@ -7,6 +7,7 @@
 #include "engine/laid_out.hpp"
 #include "engine/storage.hpp"
 #include "ops/attention/operator.hpp"
+#include "ops/attention/spans.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -105,16 +106,18 @@ Heads heads_of(const Problem& problem) {
     const bool backward = problem.op == backward_type;
     const std::size_t mask = backward ? 6 : 3;
     const std::size_t operands = operands_among(problem.attrs, problem.inputs.size());
-    const bool masked = operands > mask;
-    if (masked) given.push_back(problem.inputs[mask].shape);
     const Options options = Options::read(problem.attrs, given[0]);
+    const bool lengths = operands > mask && are_lengths(problem.inputs[mask].dtype);
+    const bool masked = operands > mask && !lengths;
+    if (masked) given.push_back(problem.inputs[mask].shape);
     const std::vector<Shape> shapes = operand_shapes(problem.attrs, given);
     Heads heads;
     heads.length = shapes[0][-2];
     heads.positions = shapes[1][-2];
     heads.depth = shapes[0][-1];
     heads.features = shapes[2][-1];
-    heads.sight = Sight::of(options, heads.length, heads.positions);
+    heads.sight = lengths ? Sight::of_sequences(options, heads.length, heads.positions)
+                          : Sight::of(options, heads.length, heads.positions);
     heads.scale = options.scale;
     heads.softcap = options.softcap;
     heads.dropout_p = options.dropout_p;
@@ -129,6 +132,11 @@ Heads heads_of(const Problem& problem) {
         const Ints strides = strides_in(problem.inputs[mask], shapes[3]);
         heads.mask_column = stride_of(shapes[3], strides, 1);
         heads.mask_row = stride_of(shapes[3], strides, 2);
+    }
+    if (lengths) {
+        heads.masks = Heads::Mask::spans;
+        heads.lengths_operand = static_cast<int>(mask);
+        heads.mask_operand = heads.workspace;
     }
     const Shape scores = scores_shape(shapes[0], shapes[1]);
     heads.weights = scores.product(0, scores.rank() - 2);
@@ -178,10 +186,13 @@ Verdict check_heads(const Problem& problem, std::int64_t most_features, bool nar
         if (made != DType::f32 && (!narrow || statistic || !is_activation_type(made)))
             return Verdict::no(cat("it does not support ", name_of(made), " as output ", i));
     }
-    if (operands_among(problem.attrs, problem.inputs.size()) > mask &&
-        problem.inputs[mask].dtype != DType::boolean && problem.inputs[mask].dtype != DType::f32)
-        return Verdict::no(
-            cat("it needs a mask of float or bool, not ", name_of(problem.inputs[mask].dtype)));
+    if (operands_among(problem.attrs, problem.inputs.size()) > mask) {
+        const DType dtype = problem.inputs[mask].dtype;
+        if (narrow && are_lengths(dtype))
+            return Verdict::no("it does not support sequences behind each other");
+        if (dtype != DType::boolean && dtype != DType::f32 && !are_lengths(dtype))
+            return Verdict::no(cat("it needs a mask of float or bool, not ", name_of(dtype)));
+    }
     for (const auto* operands : {&problem.inputs, &problem.outputs})
         for (const Operand& operand : *operands)
             if (operand.shape.empty()) return Verdict::no("it needs tensors with elements");
@@ -246,7 +257,9 @@ KernelCall& bind_heads(KernelCall& call, const Heads& heads) {
     // Without a mask the kernel does not read what is bound in its place.
     const bool masked = heads.mask_operand >= 0;
     call.tensor("mask", masked ? heads.mask_operand : heads.results,
-                heads.masks == Heads::Mask::bools ? 1 : 4);
+                heads.masks == Heads::Mask::spans   ? span_bytes
+                : heads.masks == Heads::Mask::bools ? 1
+                                                    : 4);
     const bool drops = heads.seed_operand >= 0;
     call.tensor("seed", drops ? heads.seed_operand : heads.results, drops ? 8 : 1);
     call.tensor("step", drops ? heads.seed_operand + 1 : heads.results, drops ? 8 : 1);

@@ -30,7 +30,7 @@ inline constexpr double log2_e = 1.4426950408889634;
 /// and y lie beside each other, and its rows anywhere: where projections of heads, or a packed
 /// projection, have them. The logarithms and sums of rows have no gaps.
 struct Heads {
-    enum class Mask : std::uint8_t { none, floats, bools };
+    enum class Mask : std::uint8_t { none, floats, bools, spans };
     using Strides = std::array<std::int64_t, 3>;  ///< of the digits
 
     std::int64_t length = 0;     ///< queries, L
@@ -56,9 +56,10 @@ struct Heads {
     bool fits = true;  ///< false: the heads need more than three digits; nothing above is complete
 
     /// Operand numbers of a launch.
-    int mask_operand = -1;  ///< -1: none
-    int seed_operand = -1;  ///< the step is the next one; -1: there is no dropout
-    int results = 3;        ///< the first output
+    int mask_operand = -1;     ///< -1: none; spans are in the workspace
+    int lengths_operand = -1;  ///< of which spans are made
+    int seed_operand = -1;     ///< the step is the next one; -1: there is no dropout
+    int results = 3;           ///< the first output
     int workspace = 5;
 
     /// Operations of both products for the positions that queries see.
@@ -67,9 +68,10 @@ struct Heads {
 
 Heads heads_of(const Problem& problem);
 
-/// Whether the engines of this folder support the problem: float tensors (`narrow`: also f16 and
-/// bf16), no more features than `most_features`, no empty tensors, sizes below 2^30, a factor above
-/// 0, and with dropout weights of the result's batch.
+/// Whether the engines of this folder support the problem: float tensors (`narrow`, for matrix
+/// units: also f16 and bf16, but no sequences behind each other), no more features than
+/// `most_features`, no empty tensors, sizes below 2^30, a factor above 0, and with dropout weights
+/// of the result's batch.
 Verdict check_heads(const Problem& problem, std::int64_t most_features, bool narrow);
 
 /// The layouts in which engines of this folder take operands: as they are where rows have no gaps,
@@ -94,6 +96,7 @@ KernelCall& bind_gradients(KernelCall& call, const Problem& problem, const Heads
 void add_host(EngineRegistry& engines);
 void add_host_backward(EngineRegistry& engines);
 void add_online(EngineRegistry& engines);
+void add_online_backward(EngineRegistry& engines);
 void add_matrix(EngineRegistry& engines);
 void add_wgmma(EngineRegistry& engines);
 void add_wgmma_backward(EngineRegistry& engines);

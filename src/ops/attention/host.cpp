@@ -24,7 +24,7 @@ struct Operands {
 void compute_row(const Heads& heads, const HostHeads& of, const Operands& x, std::int64_t head,
                  std::int64_t row, double* weights, double* sums) {
     const float* const q = x.q + row * heads.q_row;
-    const std::int64_t begin = heads.sight.begin(row), end = heads.sight.end(row);
+    const auto [begin, end] = of.seen(row);
     double most = -infinity;
     for (std::int64_t s = begin; s < end; ++s) {
         double score = 0;
@@ -66,8 +66,9 @@ class Host : public Engine {
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         return std::make_unique<HostLaunch>(
-            [heads = heads_of(problem)](HostPool& pool, std::span<const BufferRef> operands) {
-                const HostHeads of(heads, operands);
+            [known = HostProblem(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                const Heads& heads = known.heads;
+                const HostHeads of(known, operands);
                 pool.parallel_for(
                     heads.count * heads.length, 1, [&](std::int64_t begin, std::int64_t end) {
                         std::vector<double> weights(static_cast<std::size_t>(heads.positions)),

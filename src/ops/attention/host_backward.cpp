@@ -53,7 +53,8 @@ void compute_head(const Heads& heads, const HostHeads& of, std::int64_t head, co
         // A row without positions has no weights.
         const double base = std::isinf(lse) && lse < 0 ? -lse : lse;
         const float *const q = x.q + row * heads.q_row, *const dy = x.dy + row * heads.y_row;
-        for (std::int64_t s = heads.sight.begin(row); s < heads.sight.end(row); ++s) {
+        const auto [begin, end] = of.seen(row);
+        for (std::int64_t s = begin; s < end; ++s) {
             const float* const k = x.k + s * heads.k_row;
             const auto [score, slope] = capped(heads, dot(q, k, depth) * heads.scale);
             const double weight = std::exp(masked_score(heads, x.mask, row, s, score) - base);
@@ -89,8 +90,9 @@ class HostBackward : public Engine {
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         return std::make_unique<HostLaunch>(
-            [heads = heads_of(problem)](HostPool& pool, std::span<const BufferRef> operands) {
-                const HostHeads of(heads, operands);
+            [known = HostProblem(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                const Heads& heads = known.heads;
+                const HostHeads of(known, operands);
                 pool.parallel_for(heads.count, 1, [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t head = begin; head < end; ++head) {
                         const std::int64_t row = head * heads.length;

@@ -4,19 +4,43 @@
 
 #include "engine/element.hpp"
 #include "engine/pointwise/philox.hpp"
-#include "ops/attention/heads.hpp"
+#include "ops/attention/spans.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace dlprim::attention {
+
+/// What a launch on the host knows of its problem.
+struct HostProblem {
+    explicit HostProblem(const Problem& problem) : heads(heads_of(problem)) {
+        if (heads.lengths_operand < 0) return;
+        lengths.emplace(problem, heads);
+        lower_right = problem.attrs.boolean("lower_right");
+    }
+    Heads heads;
+    std::optional<SpanSizes> lengths;  ///< if there are lengths
+    bool lower_right = false;
+};
 
 /// The operands of a launch on the host.
 class HostHeads {
   public:
-    HostHeads(const Heads& heads, std::span<const BufferRef> operands)
-        : heads_(heads), operands_(operands) {
+    HostHeads(const HostProblem& problem, std::span<const BufferRef> operands)
+        : heads_(problem.heads), operands_(operands) {
+        const Heads& heads = heads_;
+        if (problem.lengths) {
+            const SpanSizes& of = *problem.lengths;
+            std::vector<std::int64_t> lengths(
+                static_cast<std::size_t>(of.sequences + 1 + of.keys_row));
+            convert(operands[static_cast<std::size_t>(heads.lengths_operand)].host(), of.dtype,
+                    lengths.data(), DType::i64, lengths.size());
+            spans_ = host_spans(heads, of, problem.lower_right, lengths);
+        }
         if (heads.seed_operand < 0) return;
         const auto number = [&](std::size_t i) {
             return PlainElement<std::uint64_t>::load(
@@ -35,9 +59,21 @@ class HostHeads {
             at += head % heads_.digits[d] * strides[d];
         return at;
     }
+    /// Query `row` sees the positions [begin, end).
+    struct Seen {
+        std::int64_t begin, end;
+    };
+    Seen seen(std::int64_t row) const {
+        const Sight& sight = heads_.sight;
+        if (spans_.empty()) return {sight.begin(row), sight.end(row)};
+        const std::int32_t* const span = &spans_[static_cast<std::size_t>(row) * 4];
+        const std::int64_t at = row + span[2];
+        return {sight.window > 0 ? std::max<std::int64_t>(at - sight.window + 1, span[0]) : span[0],
+                sight.causal ? std::min<std::int64_t>(at + 1, span[1]) : span[1]};
+    }
     /// A head's mask; nullptr if there is none.
     const std::byte* mask(std::int64_t head) const {
-        if (heads_.mask_operand < 0) return nullptr;
+        if (heads_.mask_operand < 0 || !spans_.empty()) return nullptr;
         const std::int64_t bytes = heads_.masks == Heads::Mask::bools ? 1 : 4;
         return operands_[static_cast<std::size_t>(heads_.mask_operand)].host() +
                start(heads_.mask, head) * bytes;
@@ -56,6 +92,7 @@ class HostHeads {
     const Heads& heads_;
     std::span<const BufferRef> operands_;
     pointwise::RandomKey key_{};
+    std::vector<std::int32_t> spans_;  ///< if there are lengths
 };
 
 /// The score after a soft cap, and the derivative of that.

@@ -3,7 +3,7 @@
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/kernel_options.hpp"
-#include "ops/attention/heads.hpp"
+#include "ops/attention/spans.hpp"
 
 #include <algorithm>
 #include <array>
@@ -76,12 +76,18 @@ class Online : public Engine {
         return roofline_seconds(device, problem, heads.flops() * waste, share * busy, 0.5);
     }
 
-    std::vector<std::string> sources() const override { return {source}; }
+    std::vector<std::string> sources() const override { return {source, "attention/spans.cl"}; }
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning&) const override {
+        return spans_bytes(heads_of(problem));
+    }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Heads heads = heads_of(problem);
         const Tile tile = tile_of(context.traits(), heads).value();
+        auto launch = std::make_unique<KernelLaunch>();
+        add_spans_call(*launch, context, problem, heads);
         KernelCall call(
             context.build({source, kernel_source(source),
                            cat(heads_options(heads), define("ROWS", tile.rows),
@@ -94,7 +100,8 @@ class Online : public Engine {
         bind_heads(call, heads)
             .size("depth", heads.depth)
             .scalar("scale", static_cast<float>(heads.scale * log2_e));
-        return std::make_unique<KernelLaunch>(std::move(call));
+        launch->add(std::move(call));
+        return launch;
     }
 };
 

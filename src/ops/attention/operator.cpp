@@ -2,7 +2,9 @@
 // Attention: softmax(scale q k^T + mask) v, as torch.nn.functional.scaled_dot_product_attention: q
 // [..., L, D], k [..., S, D], v [..., S, E] -> [..., L, E]. An optional fourth input is a mask,
 // which is broadcast to [..., L, S]. A float mask is added. A bool mask excludes the positions that
-// are false. It becomes AttentionForward (forward.cpp).
+// are false. Integers are cumulative lengths, as FlashAttention's cu_seqlens: sequence n has the
+// queries [lengths[n], lengths[n + 1]), and likewise the positions. It becomes AttentionForward
+// (forward.cpp).
 #include "ops/attention/operator.hpp"
 
 #include "base/hash.hpp"
@@ -25,6 +27,17 @@ Shape in_groups(const Shape& x, std::int64_t groups, std::int64_t heads_a_group)
     dims[dims.size() - 3] = groups;
     dims.insert(dims.end() - 2, heads_a_group);
     return Shape(dims);
+}
+
+/// Cumulative lengths are of a shape that fits the queries and positions.
+void check_lengths(const TensorSpec& lengths, std::int64_t length, std::int64_t positions) {
+    const Shape& shape = lengths.shape;
+    require((shape.rank() == 1 || (shape.rank() == 2 && shape[0] == 2)) && shape[-1] >= 2,
+            "cumulative lengths are [sequences + 1], or [2, sequences + 1] for queries and for "
+            "keys, not ",
+            shape);
+    require(shape.rank() == 2 || length == positions, "there are ", length, " queries and ",
+            positions, " positions, which need cumulative lengths [2, sequences + 1], not ", shape);
 }
 
 bool broadcasts_to(const Shape& x, const Shape& to) {
@@ -62,6 +75,13 @@ std::size_t operands_among(const Attrs& attrs, std::size_t inputs) {
     return attrs.number("dropout_p") > 0 ? inputs - 2 : inputs;
 }
 
+IndexInput lengths_input(const Attrs& attrs, std::span<const TensorSpec> inputs, std::size_t mask) {
+    if (operands_among(attrs, inputs.size()) <= mask || !are_lengths(inputs[mask].dtype)) return {};
+    IndexInput lengths{static_cast<int>(mask), {inputs[0].shape[-2]}, false, true};
+    if (inputs[mask].shape.rank() == 2) lengths.sizes.push_back(inputs[1].shape[-2]);
+    return lengths;
+}
+
 void check_keys(std::span<const TensorSpec> keys) {
     for (const TensorSpec& key : keys)
         require(key == TensorSpec{Shape{1}, DType::i64},
@@ -93,14 +113,17 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
                                         std::span<const TensorSpec> inputs) const {
     require(inputs.size() == 3 || inputs.size() == 4, "takes q, k, v and perhaps a mask, got ",
             inputs.size(), " tensors");
+    const bool has_lengths = inputs.size() == 4 && are_lengths(inputs[3].dtype);
     std::vector<Shape> given;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const TensorSpec& input = inputs[i];
         given.push_back(input.shape);
-        if (i == 3 && input.dtype == DType::boolean) continue;
-        require(input.dtype == inputs[0].dtype && is_float(input.dtype),
-                "inputs must be of one float type, and a mask of that or of bool; got ",
-                name_of(inputs[0].dtype), " and ", name_of(input.dtype));
+        if (i == 3 && (has_lengths || input.dtype == DType::boolean)) continue;
+        require(
+            input.dtype == inputs[0].dtype && is_float(input.dtype),
+            "inputs must be of one float type, a mask of that or of bool, and cumulative lengths "
+            "of int32 or int64; got ",
+            name_of(inputs[0].dtype), " and ", name_of(input.dtype));
     }
     require(given[0].rank() >= 2 && given[1].rank() >= 2 && given[2].rank() >= 2, "q ", given[0],
             ", k ", given[1], " and v ", given[2], " must have at least two dimensions");
@@ -113,7 +136,9 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
     require(k[-2] == v[-2], "k ", given[1], " and v ", given[2],
             " differ in their number of positions");
     const Shape scores = scores_shape(q, k);
-    if (inputs.size() == 4)
+    if (has_lengths)
+        check_lengths(inputs[3], q[-2], k[-2]);
+    else if (inputs.size() == 4)
         require(broadcasts_to(shapes[3], scores), "the mask ", given[3],
                 " does not broadcast to the scores ", scores);
     std::vector<std::int64_t> dims = with_matrix(batch_shape(shapes), q[-2], v[-1]).to_vector();
@@ -122,6 +147,10 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
         dims.erase(dims.end() - 3);
     }
     return {{Shape(dims), inputs[0].dtype}};
+}
+
+IndexInput Operator::index_input(const Attrs&, std::span<const TensorSpec> inputs) const {
+    return lengths_input(Attrs{{"dropout_p", 0.0}}, inputs, 3);  // it has no seed and step yet
 }
 
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
@@ -163,6 +192,7 @@ void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     attention::add_wgmma_backward(engines);
     attention::add_matrix_backward(engines);
     attention::add_online(engines);
+    attention::add_online_backward(engines);
     attention::add_host(engines);
     attention::add_host_backward(engines);
     attention::add_cache_update(engines);

@@ -22,7 +22,7 @@ struct Options : ops::Attention {
 };
 
 /// The positions that queries see: query i stands at position i + offset. What excludes nothing is
-/// left out of it.
+/// left out of it. Where sequences lie behind each other, each has places of its own (spans.hpp).
 struct Sight {
     std::int64_t length = 0, positions = 0, offset = 0;
     bool causal = false;
@@ -34,6 +34,12 @@ struct Sight {
         if (sight.offset >= positions - 1) sight.causal = false;
         if (sight.window >= length + sight.offset) sight.window = 0;
         return sight;
+    }
+    /// Of sequences behind each other, the lengths of which are not known: each may be all.
+    static Sight of_sequences(const Options& options, std::int64_t length, std::int64_t positions) {
+        const std::int64_t window = std::max<std::int64_t>(options.sliding_window, 0);
+        return {length, positions, 0, options.is_causal,
+                window >= std::max(length, positions) ? 0 : window};
     }
     /// Query i sees the positions [begin(i), end(i)).
     std::int64_t begin(std::int64_t i) const {

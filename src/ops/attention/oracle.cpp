@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention row by row, in double. Dropout factors come from the Dropout operator.
+// Attention row by row, in double. Dropout factors come from the Dropout operator. Where
+// sequences lie behind each other, the others' positions are left out of a row.
 #include "ops/attention/operator.hpp"
 #include "ops/attention/options.hpp"
 
@@ -87,7 +88,7 @@ class Rows {
         r.k = batch_offset(in_[1].shape, y_, batch);
         r.v = batch_offset(in_[2].shape, y_, batch);
         r.y = (batch * length + i) * features;
-        if (in_.size() > 3) {
+        if (is_masked()) {
             const Shape& given = in_[3].shape;
             std::vector<std::int64_t> dims = given.to_vector();
             while (dims.size() < 2) dims.insert(dims.begin(), 1);
@@ -104,7 +105,7 @@ class Rows {
             const double bent = options_.softcap > 0 ? std::tanh(score / options_.softcap) : 0;
             r.slopes.push_back(1 - bent * bent);
             if (options_.softcap > 0) score = options_.softcap * bent;
-            if (in_.size() > 3) {
+            if (is_masked()) {
                 const double mask = at(3, r.mask + j * r.mask_step);
                 if (chooses())
                     score = mask != 0 ? score : -std::numeric_limits<double>::infinity();
@@ -126,12 +127,27 @@ class Rows {
         return r;
     }
     bool sees(std::int64_t i, std::int64_t j) const {
-        const std::int64_t at = options_.lower_right ? i + positions - length : i;
+        if (!has_lengths()) return sees(i, j, length, positions);
+        const std::int64_t sequences = in_[3].shape[-1] - 1,
+                           keys = in_[3].shape.rank() == 2 ? in_[3].shape[-1] : 0;
+        const auto begin = [&](std::int64_t n) { return static_cast<std::int64_t>(at(3, n)); };
+        for (std::int64_t n = 0; n < sequences; ++n) {
+            const std::int64_t query = begin(n), key = begin(keys + n);
+            if (i >= query && i < begin(n + 1) && j >= key && j < begin(keys + n + 1))
+                return sees(i - query, j - key, begin(n + 1) - query, begin(keys + n + 1) - key);
+        }
+        return false;
+    }
+    /// The same of a sequence of so many queries and positions.
+    bool sees(std::int64_t i, std::int64_t j, std::int64_t queries, std::int64_t keys) const {
+        const std::int64_t at = options_.lower_right ? i + keys - queries : i;
         return (!options_.is_causal || j <= at) &&
                (options_.sliding_window < 0 || j > at - options_.sliding_window);
     }
+    bool has_lengths() const { return in_.size() > 3 && are_lengths(in_[3].dtype); }
+    bool is_masked() const { return in_.size() > 3 && !has_lengths(); }
     /// Whether the mask is of bool.
-    bool chooses() const { return in_.size() > 3 && in_[3].dtype == DType::boolean; }
+    bool chooses() const { return is_masked() && in_[3].dtype == DType::boolean; }
     double at(std::size_t input, std::int64_t i) const {
         return in_[input].data[static_cast<std::size_t>(i)];
     }
@@ -207,7 +223,7 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
                     call.terms[input].data[static_cast<std::size_t>(at)] +=
                         terms * std::abs(factor);
                 };
-                if (call.inputs.size() > 3 && !rows.chooses()) add(3, r.mask + j * r.mask_step, 1);
+                if (rows.is_masked() && !rows.chooses()) add(3, r.mask + j * r.mask_step, 1);
                 for (std::int64_t p = 0; p < rows.depth; ++p) {
                     const std::int64_t key = r.k + j * rows.depth + p;
                     const double scale = rows.scale() * r.slopes[static_cast<std::size_t>(j)];

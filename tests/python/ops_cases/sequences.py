@@ -53,6 +53,16 @@ def attention_of_distances(
     return run
 
 
+def attention_of_sequences(lengths: list[int], key_lengths: list[int]) -> Callable[[Any, Any, Any, Any, Any], Any]:
+    """Each sequence by itself, behind each other."""
+
+    def run(torch: Any, query: Any, key: Any, value: Any, _: Any) -> Any:
+        parts = zip(query.split(lengths, -2), key.split(key_lengths, -2), value.split(key_lengths, -2), strict=True)
+        return torch.cat([torch.nn.functional.scaled_dot_product_attention(*part) for part in parts], -2)
+
+    return run
+
+
 def rotated(torch: Any, x: Any, cos: Any, sin: Any, positions: Any = None) -> Any:
     """GPT-NeoX's convention."""
     if positions is not None:
@@ -103,6 +113,14 @@ SEQUENCES = [
         random(2, 2, 6, 3),
         enable_gqa=True,
         like=functional(ATTENTION, enable_gqa=True),
+    ),
+    Case(
+        "attention",
+        random(2, 9, 8),
+        random(2, 12, 8),
+        random(2, 12, 3),
+        np.array([[0, 2, 5, 9], [0, 4, 5, 12]], np.int32),
+        like=attention_of_sequences([2, 3, 4], [4, 1, 7]),
     ),
     Case("rotary_embedding", random(2, 3, 5, 8), random(5, 4), random(5, 4), like=rotated),
     Case("rotary_embedding", random(2, 5, 8), random(9, 4), random(9, 4), labels(9, 2, 5), like=rotated),
