@@ -168,9 +168,12 @@ bool Tensor::contiguous() const noexcept {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-    require(shape.numel() == shape_.numel(), "a tensor of shape ", shape_.str(),
-            " cannot be seen as ", shape.str(), ": they differ in the number of elements");
-    require(contiguous(), "only a tensor without gaps can be reshaped; shape ", shape_.str());
+    if (shape.numel() != shape_.numel())
+        fail(ErrorKind::invalid_argument, "a tensor of shape ", shape_.str(), " cannot be seen as ",
+             shape.str(), ": they differ in the number of elements");
+    if (!contiguous())
+        fail(ErrorKind::invalid_argument, "only a tensor without gaps can be reshaped; shape ",
+             shape_.str());
     Tensor view = *this;
     view.shape_ = shape;
     view.strides_ = shape.strides();

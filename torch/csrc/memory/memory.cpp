@@ -115,8 +115,15 @@ dp::Tensor Memory::view(dp::DType dtype, c10::IntArrayRef sizes, c10::IntArrayRe
     return translated([&] {
         const dp::Shape shape(std::span(sizes.data(), sizes.size()));
         const std::int64_t elements = whole.shape().numel();
-        if (offset == 0 && shape.numel() == elements && is_row_major(sizes, strides))
-            return whole.shape() == shape ? whole : whole.reshape(shape);
+        if (offset == 0 && shape.numel() == elements && is_row_major(sizes, strides)) {
+            if (whole.shape() == shape) return whole;
+            dp::Tensor shaped = whole.reshape(shape);
+            const std::lock_guard lock(mutex_);
+            if (whole.shape().rank() == 1 && contents_.shape() == whole.shape() &&
+                contents_.shares_memory(whole) && contents_.dtype() == dtype)
+                contents_ = shaped;  // later views of these sizes are copies of it
+            return shaped;
+        }
         const dp::Tensor flat = whole.shape().rank() == 1 ? whole : whole.reshape({elements});
         return flat.view(shape, {strides.begin(), strides.end()}, offset);
     });

@@ -171,9 +171,16 @@ void give(const at::Tensor& out, const dp::Tensor& result) {
 }
 
 at::Tensor new_tensor(const dp::Tensor& result, c10::Device device) {
-    const at::Tensor made =
-        at::empty(result.shape().to_vector(),
-                  at::TensorOptions(scalar_type_of(result.dtype())).device(device));
+    // As at::empty() does it, which takes longer than all the rest of a result of a compiled graph.
+    const std::size_t bytes = result.bytes();
+    auto storage = c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(bytes),
+        Memory::make(device.index(), bytes), c10::GetAllocator(device.type()), true);
+    at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+        c10::scalarTypeToTypeMeta(scalar_type_of(result.dtype())));
+    const auto sizes = result.shape().dims();
+    made.unsafeGetTensorImpl()->set_sizes_contiguous({sizes.data(), sizes.size()});
     give(made, result);
     return made;
 }
