@@ -96,6 +96,8 @@ std::vector<std::size_t> order_of(std::size_t rows, std::uint64_t seed, int epoc
     return order;
 }
 
+constexpr std::int64_t usual_length = 512;
+
 class Training {
   public:
     Training(const Context& context, const TrainCall& call)
@@ -106,6 +108,7 @@ class Training {
           from_(resolve_resume(call, folder_)),
           model_(open_model(config_.model)),
           sizes_(model_->sizes()),
+          most_(config_.length > 0 ? config_.length : std::min(usual_length, sizes_.context)),
           adapter_(Adapter::of(*model_, {config_.lora.rank, config_.lora.alpha,
                                          config_.lora.dropout, config_.lora.targets})),
           adapted_(with_adapter(model_, adapter_)),
@@ -140,7 +143,7 @@ class Training {
   private:
     Settings settings() const {
         Settings all = settings_of(common_);
-        all.emplace_back("length", cat(config_.length));
+        all.emplace_back("length", cat(most_));
         all.emplace_back("lora.rank", cat(config_.lora.rank));
         all.emplace_back("lora.alpha", exact(config_.lora.alpha));
         all.emplace_back("lora.dropout", exact(config_.lora.dropout));
@@ -151,13 +154,12 @@ class Training {
     }
 
     void read_texts(const Context& context) {
-        require(config_.length <= sizes_.context, "rows of ", config_.length,
-                " tokens were asked for; the model '", config_.model, "' reads at most ",
-                sizes_.context);
+        require(most_ <= sizes_.context, "rows of ", most_, " tokens were asked for; the model '",
+                config_.model, "' reads at most ", sizes_.context);
         const LanguageModel reader(context, config_.model);
-        train_ = read_text_rows(reader, config_.train, config_.length, config_.pack);
+        train_ = read_text_rows(reader, config_.train, most_, config_.pack);
         if (!config_.test.empty())
-            test_ = read_text_rows(reader, config_.test, config_.length, config_.pack);
+            test_ = read_text_rows(reader, config_.test, most_, config_.pack);
         // Rows are no longer than the longest text needs.
         constexpr std::size_t step = 16;
         const std::size_t longest = std::max(train_.longest(), test_.longest());
@@ -235,7 +237,7 @@ class Training {
 
     void tell_texts(const std::string& path, const TextRows& texts) const {
         std::string more;
-        if (texts.cut > 0) more += cat("; ", texts.cut, " of them were cut to ", config_.length);
+        if (texts.cut > 0) more += cat("; ", texts.cut, " of them were cut to ", most_);
         if (texts.left > 0)
             more += cat("; ", texts.left, " without a token that counts are left out");
         note(cat("'", path, "': ", texts.rows.size(), " rows of up to ", texts.longest(),
@@ -385,6 +387,7 @@ class Training {
     const ResumeFrom from_;
     const std::shared_ptr<const ModelFile> model_;
     const ModelSizes sizes_;
+    const std::int64_t most_;  ///< tokens of a row
     Adapter adapter_;
     const std::shared_ptr<const ModelFile> adapted_;
     TextRows train_, test_;

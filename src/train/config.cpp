@@ -134,7 +134,7 @@ class Reader {
         all.train = path(text.at("train"));
         if (const auto test = text.find("test")) all.test = path(*test);
         if (const auto pack = text.find("pack")) all.pack = pack->boolean();
-        all.length = integer(root_, "length", 512, 2);
+        all.length = root_.find("length") ? integer(root_, "length", 0, 2) : 0;
         if (const auto lora = root_.find("lora")) {
             lora->object({"rank", "alpha", "dropout", "targets"});
             all.lora.rank = integer(*lora, "rank", 8, 1);

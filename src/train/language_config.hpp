@@ -16,10 +16,10 @@ struct LanguageTrainConfig {
     /// What it has in common with other trainings: name, batch, epochs, seed, precision, memory
     /// limit, solver, schedule and checkpoints.
     TrainConfig common;
-    std::string model;          ///< path
-    std::string train, test;    ///< paths of texts; `test` may be empty
-    std::optional<bool> pack;   ///< whether texts share rows; nothing: plain texts do
-    std::int64_t length = 512;  ///< the most tokens of a row
+    std::string model;         ///< path
+    std::string train, test;   ///< paths of texts; `test` may be empty
+    std::optional<bool> pack;  ///< whether texts share rows; nothing: plain texts do
+    std::int64_t length = 0;   ///< the most tokens of a row; 0: 512, or what the model reads
     struct {
         std::int64_t rank = 8;
         double alpha = 16, dropout = 0;

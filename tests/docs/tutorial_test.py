@@ -63,7 +63,8 @@ class Shell:
         after = f'{{ export -p; printf "cd %q\\n" "$PWD"; }} > {self.state}\n'
         start = time.monotonic()
         done = subprocess.run(["bash", "-ec", before + text + after], cwd=self.folder, env=self.environment,
-                              stdin=subprocess.DEVNULL, text=True, timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              stdin=subprocess.DEVNULL, text=True, errors="replace", timeout=600, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)  # a model of random weights writes any bytes
         print(f"{time.monotonic() - start:6.1f} s  {text.strip().splitlines()[-1]}", flush=True)
         return done
 
