@@ -163,8 +163,7 @@ class Training {
         // Rows are no longer than the longest text needs.
         constexpr std::size_t step = 16;
         const std::size_t longest = std::max(train_.longest(), test_.longest());
-        length_ =
-            std::min(static_cast<std::int64_t>((longest + step - 1) / step * step), config_.length);
+        length_ = std::min(static_cast<std::int64_t>((longest + step - 1) / step * step), most_);
         state_.batches = (std::ssize(train_.rows) + common_.batch - 1) / common_.batch;
         if (common_.solver.accumulate > state_.batches * common_.epochs)
             fail(ErrorKind::format, common_.name, ": solver.accumulate is ",
