@@ -25,7 +25,7 @@ PUBLIC = {
     "ops": "exec", "pointwise_many": "exec", "selection": "exec",
     "image": "formats", "onnx_value": "formats", "preprocessing": "formats", "tensor_file": "formats",
     "schedule": "train", "solver_options": "train",
-    "data": "api", "describe": "api", "function": "api", "host_group": "api", "net": "api", "onnx": "api", "onnx_session": "api",
+    "data": "api", "describe": "api", "function": "api", "communicator": "api", "net": "api", "onnx": "api", "onnx_session": "api",
     "placed_net": "api", "processes": "api", "programs": "api",
     "dlprim": "language", "language": "language", "language_convert": "language", "language_training": "language",
     "report": "api", "scale": "api", "solver": "api", "team": "api", "trainer": "api",

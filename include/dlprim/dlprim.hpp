@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlprim/call_names.hpp>
+#include <dlprim/communicator.hpp>
 #include <dlprim/compile_wait.hpp>
 #include <dlprim/context.hpp>
 #include <dlprim/data.hpp>
@@ -12,7 +13,6 @@
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
 #include <dlprim/function.hpp>
-#include <dlprim/host_group.hpp>
 #include <dlprim/image.hpp>
 #include <dlprim/language.hpp>
 #include <dlprim/log.hpp>

@@ -6,7 +6,7 @@
 #include "device/generator.hpp"
 #include "device/workers.hpp"
 #include "distributed/backend.hpp"
-#include "distributed/lane.hpp"
+#include "distributed/communication_thread.hpp"
 #include "fallback/fallback.hpp"
 #include "function/function.hpp"
 #include "ops/row_program.hpp"
@@ -104,7 +104,7 @@ c10::intrusive_ptr<c10d::Backend> distributed_backend(const c10::intrusive_ptr<c
 }
 
 void end() {
-    stop_lanes(std::chrono::seconds(2));
+    stop_communication_threads(std::chrono::seconds(2));
     settle_workers(std::chrono::seconds(2));
     shut_down();
 }

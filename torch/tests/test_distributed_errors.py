@@ -53,8 +53,8 @@ def other_pieces() -> None:
 def test_different_operations(ranks: Ranks) -> None:
     """What ranks do differently is an error on all of them, at once, and the group works afterwards."""
     for work, expected in (
-        (other_sizes, "Rank 0 makes ALLREDUCE (sum) of 3 elements of Float, rank 1 makes ALLREDUCE (sum) of 4"),
-        (other_operations, "Rank 0 makes ALLREDUCE (sum) of 4 elements of Float, rank 1 makes BROADCAST of 4"),
+        (other_sizes, "rank 0 makes ALLREDUCE (sum) of 3 elements of Float, rank 1 makes ALLREDUCE (sum) of 4"),
+        (other_operations, "rank 0 makes ALLREDUCE (sum) of 4 elements of Float, rank 1 makes BROADCAST of 4"),
         (other_pieces, "rank 0 sends 4 bytes to rank 0, which expects 8"),
     ):
         for rank, error in enumerate(ranks.errors(work)):

@@ -15,7 +15,7 @@ using c10d::OpType;
 using Result = OclBackend::Result;
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience(2000);
+constexpr milliseconds stop_timeout(2000);
 
 void check_tensor(OpType operation, const at::Tensor& tensor) {
     TORCH_CHECK_VALUE(tensor.device().type() == c10::DeviceType::PrivateUse1,
@@ -88,12 +88,6 @@ Tensors rows_of(OpType operation, const at::Tensor& tensor, std::vector<std::int
     return tensor.split_with_sizes(sizes);
 }
 
-std::vector<Prepared> prepared(const Tensors& tensors) {
-    std::vector<Prepared> all;
-    for (const at::Tensor& tensor : tensors) all.push_back(dlprim_torch::prepared(tensor));
-    return all;
-}
-
 void check_root(OpType operation, std::int64_t root, int ranks) {
     TORCH_CHECK_VALUE(root >= 0 && root < ranks, c10d::opTypeToString(operation), " got the root ",
                       root, " in a group of ", ranks, " ranks.");
@@ -105,18 +99,18 @@ c10::Device device_of(const Tensors& tensors) {
     return c10::Device(c10::DeviceType::PrivateUse1);
 }
 
-/// Starts `body` on the lane.
+/// Starts `body` on the thread.
 template <typename Body>
-Result start(Lane& lane, c10::intrusive_ptr<Work> work, Exchange exchange, c10::Device device,
-             Body body) {
-    lane.push([work, exchange, device, body = std::move(body)](bool cancelled) mutable {
+Result start(CommunicationThread& thread, c10::intrusive_ptr<Work> work, Operation operation,
+             c10::Device device, Body body) {
+    thread.push([work, operation, device, body = std::move(body)](bool cancelled) mutable {
         work->run([&] {
-            if (cancelled) exchange.fail("its process group was destroyed before it could start.");
+            if (cancelled) operation.fail("its process group was destroyed before it could start.");
             // Results are written below autograd, as all backends do.
             const at::AutoDispatchBelowADInplaceOrView below;
             const c10::OptionalDeviceGuard guard(device.has_index() ? std::optional(device)
                                                                     : std::nullopt);
-            body(exchange);
+            body(operation);
         });
     });
     return work;
@@ -126,7 +120,7 @@ Result start(Lane& lane, c10::intrusive_ptr<Work> work, Exchange exchange, c10::
 
 OclBackend::OclBackend(c10::intrusive_ptr<c10d::Backend> gloo, milliseconds timeout)
     : Backend(gloo->getRank(), gloo->getSize()),
-      gloo_(std::move(gloo)),
+      group_(std::make_shared<Group>(std::move(gloo))),
       options_(c10::make_intrusive<Options>("ocl", timeout)) {}
 
 void OclBackend::setTimeout(milliseconds timeout) {
@@ -140,14 +134,14 @@ uint64_t OclBackend::getSequenceNumberForGroup() {
 }
 
 void OclBackend::shutdown() {
-    collectives_.stop(patience);
+    collectives_.stop(stop_timeout);
     const std::lock_guard lock(mutex_);
-    for (auto& [key, lane] : peers_) lane->stop(patience);
-    host_->leave();
+    for (auto& [key, thread] : peers_) thread->stop(stop_timeout);
+    group_->leave();
 }
 
 void OclBackend::abort() {
-    host_->leave();
+    group_->leave();
     shutdown();
 }
 
@@ -164,7 +158,7 @@ Result OclBackend::collective(OpType operation, milliseconds timeout, Tensors re
     }
     const c10::Device device = device_of(results);
     auto work = c10::make_intrusive<Work>(getRank(), operation, std::move(results));
-    return start(collectives_, std::move(work), Exchange(gloo_, host_, operation, own), device,
+    return start(collectives_, std::move(work), Operation(group_, operation, own), device,
                  std::move(body));
 }
 
@@ -172,10 +166,9 @@ Result OclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opt
     const at::Tensor tensor = only(OpType::BROADCAST, tensors);
     check_root(OpType::BROADCAST, options.rootRank, getSize());
     const int root = static_cast<int>(options.rootRank);
-    return collective(OpType::BROADCAST, options.timeout, {tensor},
-                      [=, ready = dlprim_torch::prepared(tensor)](Exchange& e) {
-                          dlprim_torch::broadcast(e, ready, root);
-                      });
+    return collective(
+        OpType::BROADCAST, options.timeout, {tensor},
+        [=, ready = prepared(tensor, tensor.device())](Operation& e) { e.broadcast(ready, root); });
 }
 
 Result OclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
@@ -183,9 +176,8 @@ Result OclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opt
     const Reduction reduction = options.reduceOp;
     check_reduction(reduction, tensors.front());
     return collective(OpType::ALLREDUCE, options.timeout, tensors,
-                      [=, ready = dlprim_torch::prepared(tensors.front())](Exchange& e) {
-                          all_reduce(e, ready, reduction);
-                      });
+                      [=, ready = prepared(tensors.front(), tensors.front().device())](
+                          Operation& e) { e.all_reduce(ready, reduction); });
 }
 
 Result OclBackend::allreduce_coalesced(Tensors& tensors,
@@ -193,9 +185,11 @@ Result OclBackend::allreduce_coalesced(Tensors& tensors,
     check_tensors(OpType::ALLREDUCE_COALESCED, tensors);
     const Reduction reduction = options.reduceOp;
     for (const at::Tensor& tensor : tensors) check_reduction(reduction, tensor);
+    std::vector<Prepared> ready;
+    for (const at::Tensor& tensor : tensors) ready.push_back(prepared(tensor, tensor.device()));
     return collective(OpType::ALLREDUCE_COALESCED, options.timeout, tensors,
-                      [=, ready = prepared(tensors)](Exchange& e) {
-                          for (const Prepared& one : ready) all_reduce(e, one, reduction);
+                      [=, ready = std::move(ready)](Operation& e) {
+                          for (const Prepared& one : ready) e.all_reduce(one, reduction);
                       });
 }
 
@@ -206,7 +200,9 @@ Result OclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) 
     check_root(OpType::REDUCE, options.rootRank, getSize());
     const int root = static_cast<int>(options.rootRank);
     return collective(OpType::REDUCE, options.timeout, {tensor},
-                      [=](Exchange& e) { dlprim_torch::reduce(e, tensor, reduction, root); });
+                      [=, ready = prepared(tensor, tensor.device())](Operation& e) {
+                          e.all_reduce(ready, reduction, root);
+                      });
 }
 
 Result OclBackend::gather_all(OpType operation, Tensors inputs, std::vector<Tensors> outputs,
@@ -220,11 +216,15 @@ Result OclBackend::gather_all(OpType operation, Tensors inputs, std::vector<Tens
         results.insert(results.end(), outputs[i].begin(), outputs[i].end());
     }
     std::vector<std::vector<Prepared>> into;
-    for (const Tensors& list : outputs) into.push_back(prepared(list));
+    std::vector<Prepared> from;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        into.push_back(prepared(outputs[i], inputs[i].device()));
+        from.push_back(prepared(inputs[i], inputs[i].device()));
+    }
     return collective(operation, timeout, results,
-                      [into = std::move(into), from = prepared(inputs)](Exchange& e) {
+                      [into = std::move(into), from = std::move(from)](Operation& e) {
                           for (std::size_t i = 0; i < from.size(); ++i)
-                              all_gather(e, from[i], into[i]);
+                              e.all_gather(from[i], into[i]);
                       });
 }
 
@@ -263,9 +263,11 @@ Result OclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
     const int root = static_cast<int>(options.rootRank);
     const Tensors list = outputs.empty() ? Tensors() : outputs.front();
     if (getRank() == root) check_list(OpType::GATHER, list, input, getSize());
-    return collective(OpType::GATHER, options.timeout, list, [=](Exchange& e) {
+    const std::vector<Prepared> into = prepared(list, input.device());
+    const Prepared from = prepared(input, input.device());
+    return collective(OpType::GATHER, options.timeout, list, [=](Operation& e) {
         const c10::DeviceGuard guard(input.device());
-        dlprim_torch::gather(e, input, list, root);
+        e.gather(from, into, root);
     });
 }
 
@@ -276,8 +278,11 @@ Result OclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
     const int root = static_cast<int>(options.rootRank);
     const Tensors list = inputs.empty() ? Tensors() : inputs.front();
     if (getRank() == root) check_list(OpType::SCATTER, list, output, getSize());
+    const Prepared into = prepared(output, output.device());
+    const std::vector<Prepared> from =
+        prepared(getRank() == root ? list : Tensors(), output.device());
     return collective(OpType::SCATTER, options.timeout, {output},
-                      [=](Exchange& e) { dlprim_torch::scatter(e, list, output, root); });
+                      [=](Operation& e) { e.scatter(from, into, root); });
 }
 
 Result OclBackend::scatter_sums(OpType operation, std::vector<Tensors> inputs, Tensors outputs,
@@ -290,10 +295,17 @@ Result OclBackend::scatter_sums(OpType operation, std::vector<Tensors> inputs, T
         check_list(operation, inputs[i], outputs[i], getSize());
         check_reduction(reduction, outputs[i]);
     }
-    return collective(operation, options.timeout, outputs, [=](Exchange& e) {
-        for (std::size_t i = 0; i < inputs.size(); ++i)
-            dlprim_torch::reduce_scatter(e, inputs[i], outputs[i], reduction);
-    });
+    std::vector<Prepared> into;
+    std::vector<std::vector<Prepared>> from;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        into.push_back(prepared(outputs[i], outputs[i].device()));
+        from.push_back(prepared(inputs[i], outputs[i].device()));
+    }
+    return collective(operation, options.timeout, outputs,
+                      [=, into = std::move(into), from = std::move(from)](Operation& e) {
+                          for (std::size_t i = 0; i < from.size(); ++i)
+                              e.reduce_scatter(from[i], into[i], reduction);
+                      });
 }
 
 Result OclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -327,8 +339,10 @@ Result OclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
                                  const c10d::AllToAllOptions& options) {
     const Tensors inputs = rows_of(OpType::ALLTOALL_BASE, input, input_sizes, getSize());
     const Tensors outputs = rows_of(OpType::ALLTOALL_BASE, output, output_sizes, getSize());
+    const std::vector<Prepared> into = prepared(outputs, output.device());
+    const std::vector<Prepared> from = prepared(inputs, output.device());
     return collective(OpType::ALLTOALL_BASE, options.timeout, {output},
-                      [=](Exchange& e) { all_to_all(e, inputs, outputs); });
+                      [=](Operation& e) { e.all_to_all(from, into); });
 }
 
 Result OclBackend::alltoall(Tensors& outputs, Tensors& inputs,
@@ -339,47 +353,48 @@ Result OclBackend::alltoall(Tensors& outputs, Tensors& inputs,
                       inputs.size(), " and ", outputs.size(), ".");
     check_tensors(OpType::ALLTOALL, inputs);
     check_tensors(OpType::ALLTOALL, outputs);
+    const std::vector<Prepared> into = prepared(outputs, outputs.front().device());
+    const std::vector<Prepared> from = prepared(inputs, outputs.front().device());
     return collective(OpType::ALLTOALL, options.timeout, outputs,
-                      [=](Exchange& e) { all_to_all(e, inputs, outputs); });
+                      [=](Operation& e) { e.all_to_all(from, into); });
 }
 
-Lane& OclBackend::lane_of(bool sends, int peer, int tag) {
+CommunicationThread& OclBackend::thread_of(bool sends, int peer, int tag) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Lane>& lane = peers_[{sends, peer, tag}];
-    if (!lane) lane = std::make_unique<Lane>();
-    return *lane;
+    std::unique_ptr<CommunicationThread>& thread = peers_[{sends, peer, tag}];
+    if (!thread) thread = std::make_unique<CommunicationThread>();
+    return *thread;
 }
 
 Result OclBackend::send(Tensors& tensors, int to, int tag) {
     const at::Tensor tensor = only(OpType::SEND, tensors);
     check_root(OpType::SEND, to, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::SEND, Tensors{});
-    return start(lane_of(true, to, tag), work,
-                 Exchange(gloo_, host_, OpType::SEND, options_->timeout), tensor.device(),
-                 [=](Exchange& e) { dlprim_torch::send(e, tensor, to, tag); });
+    return start(thread_of(true, to, tag), work, Operation(group_, OpType::SEND, options_->timeout),
+                 tensor.device(), [=](Operation& e) { e.send(tensor, to, tag); });
 }
 
 Result OclBackend::recv(Tensors& tensors, int from, int tag) {
     const at::Tensor tensor = only(OpType::RECV, tensors);
     check_root(OpType::RECV, from, getSize());
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECV, tensors);
-    Work* const own = work.get();  // which the lane's job keeps alive
-    return start(lane_of(false, from, tag), work,
-                 Exchange(gloo_, host_, OpType::RECV, options_->timeout), tensor.device(),
-                 [=](Exchange& e) { own->set_source(receive(e, tensor, from, tag)); });
+    Work* const own = work.get();  // which the thread's job keeps alive
+    return start(thread_of(false, from, tag), work,
+                 Operation(group_, OpType::RECV, options_->timeout), tensor.device(),
+                 [=](Operation& e) { own->set_source(e.receive(tensor, from, tag)); });
 }
 
 Result OclBackend::recvAnysource(Tensors& tensors, int tag) {
     const at::Tensor tensor = only(OpType::RECVANYSOURCE, tensors);
     auto work = c10::make_intrusive<Work>(getRank(), OpType::RECVANYSOURCE, tensors);
     Work* const own = work.get();
-    return start(lane_of(false, -1, tag), work,
-                 Exchange(gloo_, host_, OpType::RECVANYSOURCE, options_->timeout), tensor.device(),
-                 [=](Exchange& e) { own->set_source(receive(e, tensor, -1, tag)); });
+    return start(thread_of(false, -1, tag), work,
+                 Operation(group_, OpType::RECVANYSOURCE, options_->timeout), tensor.device(),
+                 [=](Operation& e) { own->set_source(e.receive(tensor, -1, tag)); });
 }
 
 Result OclBackend::barrier(const c10d::BarrierOptions& options) {
-    return collective(OpType::BARRIER, options.timeout, {}, [](Exchange& e) { e.agree({}); });
+    return collective(OpType::BARRIER, options.timeout, {}, [](Operation& e) { e.barrier(); });
 }
 
 }  // namespace dlprim_torch

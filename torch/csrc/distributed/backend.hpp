@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The backend "ocl" of torch.distributed: process groups whose tensors lie on the device.
 //
-// Operations check their arguments and return at once; a lane makes them (lane.hpp). Every rank is
-// a process with one device. Between processes of one host tensors go by memory that these share
-// (host_way.hpp); else bytes of the host go by a process group of Gloo over the same ranks, which
-// the backend owns.
+// Operations check their arguments and return at once; a thread makes them
+// (communication_thread.hpp). Every rank is a process with one device. Between processes of one
+// host tensors go by memory that these share, else by a process group of Gloo over the same ranks,
+// which the backend owns (collectives.hpp).
 //
 // Threads: as for every backend, all ranks make the same collective operations in the same order;
 // who calls them from several threads keeps that order.
 #pragma once
 
 #include "distributed/collectives.hpp"
-#include "distributed/lane.hpp"
+#include "distributed/communication_thread.hpp"
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -27,7 +27,7 @@ class OclBackend final : public c10d::Backend {
     /// `gloo` has this rank and size. `timeout` is how long a step of an operation waits for other
     /// ranks, unless the operation's options say otherwise.
     OclBackend(c10::intrusive_ptr<c10d::Backend> gloo, std::chrono::milliseconds timeout);
-    ~OclBackend() override { host_->leave(); }
+    ~OclBackend() override { group_->leave(); }
 
     const std::string getBackendName() const override { return "ocl"; }
     c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -73,7 +73,7 @@ class OclBackend final : public c10d::Backend {
     Result barrier(const c10d::BarrierOptions& options) override;
 
   private:
-    using Body = std::function<void(Exchange&)>;
+    using Body = std::function<void(Operation&)>;
 
     std::chrono::milliseconds limit(std::chrono::milliseconds asked) const;
     Result collective(c10d::OpType operation, std::chrono::milliseconds timeout, Tensors results,
@@ -82,14 +82,13 @@ class OclBackend final : public c10d::Backend {
                       std::chrono::milliseconds timeout);
     Result scatter_sums(c10d::OpType operation, std::vector<Tensors> inputs, Tensors outputs,
                         const c10d::ReduceScatterOptions& options);
-    Lane& lane_of(bool sends, int peer, int tag);
+    CommunicationThread& thread_of(bool sends, int peer, int tag);
 
-    c10::intrusive_ptr<c10d::Backend> gloo_;
-    std::shared_ptr<HostWay> host_ = std::make_shared<HostWay>();
+    std::shared_ptr<Group> group_;
     c10::intrusive_ptr<Options> options_;
-    Lane collectives_;
+    CommunicationThread collectives_;
     std::mutex mutex_;  ///< for what follows
-    std::map<std::tuple<bool, int, int>, std::unique_ptr<Lane>> peers_;
+    std::map<std::tuple<bool, int, int>, std::unique_ptr<CommunicationThread>> peers_;
     std::uint64_t operations_ = 0;
 };
 

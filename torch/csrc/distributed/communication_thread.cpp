@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "distributed/lane.hpp"
+#include "distributed/communication_thread.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -10,8 +10,8 @@
 
 namespace dlprim_torch {
 
-// Shared with the thread, which outlives the lane where a job waits for a rank that is gone.
-struct Lane::State {
+// Shared with the thread, which outlives the object where a job waits for a rank that is gone.
+struct CommunicationThread::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Job> jobs;
@@ -36,43 +36,43 @@ struct Lane::State {
         }
     }
 
-    void stop(std::chrono::milliseconds patience) {
+    void stop(std::chrono::milliseconds timeout) {
         std::unique_lock lock(mutex);
         stopped = true;
         changed.notify_all();
-        changed.wait_for(lock, patience, [&] { return !running && jobs.empty(); });
+        changed.wait_for(lock, timeout, [&] { return !running && jobs.empty(); });
     }
 };
 
 namespace {
 
-/// The states of lanes. Leaked, since lanes may go after static objects.
-struct Lanes {
+/// Leaked, since threads may end after static objects.
+struct States {
     std::mutex mutex;
     std::vector<std::weak_ptr<void>> states;
 };
 
-Lanes& lanes() {
-    static auto* const made = new Lanes;
+States& states() {
+    static auto* const made = new States;
     return *made;
 }
 
 }  // namespace
 
-Lane::Lane() : state_(std::make_shared<State>()) {
+CommunicationThread::CommunicationThread() : state_(std::make_shared<State>()) {
     {
-        const std::lock_guard lock(lanes().mutex);
-        std::erase_if(lanes().states, [](const auto& state) { return state.expired(); });
-        lanes().states.push_back(state_);
+        const std::lock_guard lock(states().mutex);
+        std::erase_if(states().states, [](const auto& state) { return state.expired(); });
+        states().states.push_back(state_);
     }
     std::thread([state = state_] { state->work(); }).detach();
 }
 
-Lane::~Lane() {
+CommunicationThread::~CommunicationThread() {
     stop(std::chrono::milliseconds(0));
 }
 
-void Lane::push(Job job) {
+void CommunicationThread::push(Job job) {
     {
         const std::lock_guard lock(state_->mutex);
         if (!state_->stopped) {
@@ -84,19 +84,19 @@ void Lane::push(Job job) {
     job(true);
 }
 
-void Lane::stop(std::chrono::milliseconds patience) {
-    state_->stop(patience);
+void CommunicationThread::stop(std::chrono::milliseconds timeout) {
+    state_->stop(timeout);
 }
 
-void stop_lanes(std::chrono::milliseconds patience) {
+void stop_communication_threads(std::chrono::milliseconds timeout) {
     std::vector<std::weak_ptr<void>> all;
     {
-        const std::lock_guard lock(lanes().mutex);
-        all = lanes().states;
+        const std::lock_guard lock(states().mutex);
+        all = states().states;
     }
     for (const std::weak_ptr<void>& one : all)
-        if (const auto state = std::static_pointer_cast<Lane::State>(one.lock()))
-            state->stop(patience);
+        if (const auto state = std::static_pointer_cast<CommunicationThread::State>(one.lock()))
+            state->stop(timeout);
 }
 
 }  // namespace dlprim_torch

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// SharedMemoryChannel: how processes find each other's memory, and how they wait for each other.
+#include "collective/communicator/shared_memory_channel.hpp"
+
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "collective/hosts/shared_host.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/pin_memory.hpp"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+namespace dlprim {
+
+struct SharedMemoryChannel::Page {
+    enum State : std::uint32_t { present, left, failed };
+    struct Note {
+        std::uint32_t bytes;
+        char text[note_bytes];
+    };
+    std::atomic<std::uint32_t> ended;  ///< steps
+    std::atomic<std::uint32_t> state;
+    char failure[512];
+    Note notes[2];
+};
+
+namespace {
+
+constexpr std::uint64_t trial_bytes = 1 << 16;
+
+/// Why processes cannot share memory because of where they run; empty where they might.
+std::string trouble_of_hosts(std::size_t rank, std::size_t size,
+                             const SharedMemoryChannel::Gather& gather) {
+    std::vector<std::string> names;
+    for (std::size_t q = 0; q < size; ++q) names.push_back(cat("rank ", q));
+    const SharedHost host(
+        rank, std::move(names),
+        [&](const std::string& own, const std::string&) { return gather(own); },
+        std::make_shared<std::atomic<bool>>(false));
+    const std::vector<std::size_t>& hosts = host.hosts();
+    if (std::any_of(hosts.begin(), hosts.end(), [](std::size_t number) { return number != 0; }))
+        return "the processes are on several hosts";
+    return host.reason();
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> SharedMemoryChannel::connect(std::size_t rank, std::size_t size,
+                                                      const Gather& gather, std::string& reason) {
+    reason = trouble_of_hosts(rank, size, gather);
+    if (!reason.empty()) return nullptr;
+    std::unique_ptr<SharedMemory> own;
+    SharedMemory::Part page, buffers;
+    std::string trouble, place;
+    try {
+        own = std::make_unique<SharedMemory>();
+        page = own->grow(sizeof(Page));
+        buffers = own->grow(buffer_bytes(size));
+        place = cat(::getpid(), " ", own->descriptor());
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    const std::vector<std::string> places = gather(place);
+    std::unique_ptr<Channel> channel;
+    try {
+        if (trouble.empty() && std::find(places.begin(), places.end(), "") == places.end()) {
+            Memory memory = open_all(rank, places);
+            memory.pages[rank] = std::move(page);
+            memory.again = std::exchange(memory.buffers[rank], std::move(buffers));
+            channel.reset(new SharedMemoryChannel(rank, std::move(memory)));
+        }
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    for (const std::string& each : gather(trouble))
+        if (reason.empty()) reason = each;
+    if (!reason.empty()) channel.reset();
+    return channel;
+}
+
+SharedMemoryChannel::Memory SharedMemoryChannel::open_all(std::size_t rank,
+                                                          const std::vector<std::string>& places) {
+    Memory memory;
+    for (std::size_t q = 0; q < places.size(); ++q) {
+        const std::vector<std::string> words = split(places[q], ' ');
+        require(words.size() == 2, "rank ", q, " gave rank ", rank, " no place of its memory");
+        memory.processes.push_back(leading_number(words[0], 0));
+        SharedMemory theirs(memory.processes.back(), leading_number(words[1], -1));
+        memory.pages.push_back(theirs.follow(sizeof(Page)));
+        memory.buffers.push_back(theirs.follow(buffer_bytes(places.size())));
+    }
+    return memory;
+}
+
+SharedMemoryChannel::SharedMemoryChannel(std::size_t rank, Memory memory)
+    : Channel(rank, std::move(memory.buffers)),
+      pages_(std::move(memory.pages)),
+      processes_(std::move(memory.processes)),
+      again_(std::move(memory.again)),
+      watched_(pages_.size(), -1) {
+    static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+    for (std::size_t q = 0; q < size(); ++q) {
+        if (q == rank_) continue;
+        watched_[q] = static_cast<int>(::syscall(SYS_pidfd_open, processes_[q], 0));
+        if (watched_[q] < 0) {
+            const std::string why = std::strerror(errno);
+            close_watched();
+            dlprim::fail(ErrorKind::unsupported, "rank ", rank_, " cannot watch whether rank ", q,
+                         " lives: ", why);
+        }
+    }
+}
+
+SharedMemoryChannel::~SharedMemoryChannel() {
+    SharedMemoryChannel::leave();
+    close_watched();
+}
+
+void SharedMemoryChannel::close_watched() noexcept {
+    for (const int descriptor : watched_)
+        if (descriptor >= 0) ::close(descriptor);
+}
+
+SharedMemoryChannel::Page& SharedMemoryChannel::page(std::size_t process) const {
+    return *reinterpret_cast<Page*>(pages_[process].get());
+}
+
+bool SharedMemoryChannel::is_own() const {
+    return ::getpid() == processes_[rank_];
+}
+
+void SharedMemoryChannel::begin(Deadline deadline) {
+    for (std::size_t q = 0; q < size(); ++q)
+        if (q != rank_) await(q, deadline);
+}
+
+void SharedMemoryChannel::end(Deadline) {
+    std::atomic<std::uint32_t>& ended = page(rank_).ended;
+    ended.store(++step_, std::memory_order_release);
+    ::syscall(SYS_futex, &ended, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void SharedMemoryChannel::write_note(const std::string& note) {
+    Page::Note& own = page(rank_).notes[step_ % 2];
+    own.bytes = static_cast<std::uint32_t>(std::min(note.size(), note_bytes));
+    std::memcpy(own.text, note.data(), own.bytes);
+}
+
+std::string SharedMemoryChannel::note(std::size_t process) const {
+    const Page::Note& theirs = page(process).notes[(step_ + 1) % 2];
+    return {theirs.text, std::min<std::size_t>(theirs.bytes, note_bytes)};
+}
+
+void SharedMemoryChannel::await(std::size_t process, Deadline deadline) const {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    std::atomic<std::uint32_t>& ended = page(process).ended;
+    std::uint32_t theirs = 0;
+    const auto reached = [&] {
+        theirs = ended.load(std::memory_order_acquire);
+        // They may be one step further. Numbers wrap around.
+        return static_cast<std::int32_t>(theirs - step_) >= 0;
+    };
+    while (!reached()) {
+        std::string trouble = trouble_with(process);
+        if (trouble.empty() && Clock::now() - begin > deadline)
+            trouble = cat("rank ", process, " did not come within ", deadline.count(), " seconds");
+        if (!trouble.empty()) {
+            if (reached()) return;  // it had ended the step before it went
+            dlprim::fail(ErrorKind::device, trouble);
+        }
+        // A death wakes nobody.
+        const timespec moment{0, 20'000'000};
+        ::syscall(SYS_futex, &ended, FUTEX_WAIT, theirs, &moment, nullptr, 0);
+    }
+}
+
+std::string SharedMemoryChannel::trouble_with(std::size_t process) const {
+    if (left_) return "this process left the group meanwhile";
+    // A process that has failed may be another one than that which is waited for.
+    for (std::size_t q = 0; q < size(); ++q) {
+        if (page(q).state.load(std::memory_order_acquire) != Page::failed) continue;
+        const char* const text = page(q).failure;
+        return cat("rank ", q,
+                   " has failed: ", std::string(text, ::strnlen(text, sizeof(Page::failure))));
+    }
+    if (page(process).state.load(std::memory_order_acquire) == Page::left)
+        return cat("rank ", process, " has left the group");
+    for (std::size_t q = 0; q < size(); ++q) {
+        pollfd descriptor{watched_[q], POLLIN, 0};
+        if (watched_[q] >= 0 && ::poll(&descriptor, 1, 0) > 0 &&
+            page(q).state.load(std::memory_order_acquire) != Page::left)
+            return cat("rank ", q, " (process ", processes_[q], ") has ended");
+    }
+    return "";
+}
+
+std::unique_ptr<CopyQueues> SharedMemoryChannel::open(const Context& context) {
+    for (const bool pinned : {true, false}) {
+        if (pinned && !env_flag("DLPRIM_PINNED").value_or(true)) continue;
+        try {
+            auto queues = std::make_unique<CopyQueues>(context);
+            for (const auto& part : pinned ? buffers_ : decltype(pages_)())
+                queues->pinned.push_back(pin_memory(Access::shared_impl(queues->down), part.get(),
+                                                    buffer_bytes(size())));
+            if (works(*queues)) return queues;
+        } catch (const Error&) {
+            if (!pinned) throw;
+        }
+    }
+    dlprim::fail(
+        ErrorKind::device, context.info().str(),
+        " does not reach memory that the processes of this host share; DLPRIM_SHARED=0 exchanges "
+        "by other ways");
+}
+
+bool SharedMemoryChannel::works(CopyQueues& queues) const {
+    std::vector<std::byte> sent(trial_bytes), other(trial_bytes), received(trial_bytes);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        sent[i] = static_cast<std::byte>(i * 7 + (i >> 8) + 1);
+        other[i] = ~sent[i];
+    }
+    Queue &up = Access::impl(queues.up).queue(), &down = Access::impl(queues.down).queue();
+    const std::shared_ptr<Buffer> from = Access::impl(queues.up).allocate_cached(trial_bytes),
+                                  to = Access::impl(queues.down).allocate_cached(trial_bytes);
+    std::byte* const own = chunk(rank_, step_);
+    std::byte* const seen = again_.get() + (own - buffers_[rank_].get());
+    up.write({from.get(), 0}, sent.data(), trial_bytes, true);
+    up.read({from.get(), 0}, own, trial_bytes, false);
+    up.finish();
+    if (std::memcmp(seen, sent.data(), trial_bytes) != 0) return false;
+    std::memcpy(seen, other.data(), trial_bytes);
+    down.write({to.get(), 0}, own, trial_bytes, false);
+    down.finish();
+    down.read({to.get(), 0}, received.data(), trial_bytes, true);
+    return received == other;
+}
+
+void SharedMemoryChannel::fail(const std::string& text) noexcept {
+    if (!is_own()) return;
+    Page& own = page(rank_);
+    if (own.state.load() != Page::present) return;
+    std::memcpy(own.failure, text.data(), std::min(text.size(), sizeof(own.failure) - 1));
+    own.state.store(Page::failed, std::memory_order_release);
+}
+
+void SharedMemoryChannel::leave() noexcept {
+    left_ = true;
+    if (!is_own()) return;
+    std::uint32_t expected = Page::present;
+    page(rank_).state.compare_exchange_strong(expected, Page::left);
+}
+
+}  // namespace dlprim
