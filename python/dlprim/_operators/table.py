@@ -663,7 +663,8 @@ SEQUENCES = [
         query: [..., L, D]. key: [..., S, D]. value: [..., S, E]. The result is [..., L, E].
         attn_mask: broadcasts to [..., L, S]. A float mask is added. A bool mask is True for positions that take part.
             Integers are cumulative lengths, int32 or int64 [sequences + 1], or [2, sequences + 1] for queries and keys:
-            sequence n has the positions from lengths[n] to lengths[n + 1] and attends only to itself (PyTorch's varlen_attn).
+            sequence n has the positions from lengths[n] to lengths[n + 1], and attends only to itself (as in PyTorch's
+            varlen_attn).
         scale: the default is 1 / sqrt(D).
         is_causal: position i attends only to positions up to i.
         enable_gqa: several heads of the query (dimension -3) share one head of key and value.
