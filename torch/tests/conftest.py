@@ -10,14 +10,19 @@ import pytest
 import torch
 from ranks import Ranks
 
+from dlprim_torch import _state
+
 MODES = ("quick", "all", "update", "add")
 
 
 @pytest.fixture(autouse=True)
 def no_fallback(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Makes a fallback an error; the marker `fallback` allows it."""
+    """Makes a fallback an error; the marker `fallback` allows it.
+
+    Without a device tests are skipped, but a module that does not load is a failure.
+    """
     if not torch.ocl.is_available():
-        pytest.skip(torch.ocl.why())
+        (pytest.fail if _state._C is None else pytest.skip)(torch.ocl.why())
     torch.ocl.set_fallback_mode("" if request.node.get_closest_marker("fallback") else "error")
     yield
     torch.ocl.set_fallback_mode("")

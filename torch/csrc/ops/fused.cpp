@@ -44,8 +44,7 @@ class Update {
         if (found_inf) found = list(found_ = {*found_inf}) + " == 1 ? ";
         for (std::size_t i = 0; i < old_and_new.size(); ++i) {
             const auto& [before, after] = old_and_new[i];
-            then("y" + std::to_string(i) + " = " +
-                 (found_inf ? found + before + " : " + after : after));
+            then(c10::str("y", i, " = ", found, found_inf ? before + " : " : "", after));
         }
     }
     void run(const char* what, const Lists& outs) const {
