@@ -43,8 +43,8 @@ def step(
 def errors(actual: dict[str, torch.Tensor], exact: dict[str, torch.Tensor]) -> dict[str, float]:
     """The largest difference of each tensor, over the largest magnitude of the exact one.
 
-    A gradient that is 0 but for rounding, as a bias in front of a norm has it, has no magnitude to compare with: there a
-    difference counts if float32 could tell it from the largest gradient, and then over 1e-10 of that one.
+    A gradient that is 0 but for rounding, as a bias in front of a norm has it, has no magnitude to compare with: there
+    a difference counts if float32 could tell it from the largest gradient, and then over 1e-10 of that one.
     """
     largest = max(tensor.abs().max().double().item() for tensor in exact.values() if tensor.numel())
     found = {}
