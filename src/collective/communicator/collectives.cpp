@@ -323,6 +323,7 @@ std::vector<std::vector<std::uint64_t>> Collectives::exchange_sizes(
     const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, Deadline deadline) {
     const std::size_t self = channel_->rank(), ranks = channel_->size();
     std::vector<std::uint64_t> own;
+    own.reserve(inputs.size() + outputs.size());
     for (const Tensor& tensor : inputs) own.push_back(bytes_of(tensor));
     for (const Tensor& tensor : outputs) own.push_back(bytes_of(tensor));
     const std::uint64_t bytes = own.size() * sizeof(std::uint64_t);
