@@ -61,7 +61,12 @@ class OnlineBackward : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_heads(problem, gradient_features, false); !verdict)
             return verdict;
-        if (!online_gradient_tile(device, heads_of(problem)))
+        const Heads heads = heads_of(problem);
+        if (heads.masks != Heads::Mask::spans)
+            return Verdict::no(
+                "gradients of whole batches are left to products: with them a compiled PyTorch "
+                "model damaged the heap of Intel's runtime, for a reason that is not known");
+        if (!online_gradient_tile(device, heads))
             return Verdict::no(
                 cat("it needs work-groups of 64 work-items and 8 KiB of local "
                     "memory, and the device has ",
