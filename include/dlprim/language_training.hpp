@@ -20,7 +20,8 @@ bool is_language_training(const std::string& config);
 
 /// Trains as train() does, on one device. Of the call count: config, out, resume, replace, epochs,
 /// precision, memory_limit, note, progress, planning and request. TrainResult::model is the folder
-/// of the adapter, "adapter" in `out`. The losses are means over the tokens that count, and the
+/// of the adapter, "adapter" in `out`. The loss of the test set is the mean over its tokens that
+/// count; that of training is the mean of the batches' losses, each a mean over its tokens. The
 /// metric "perplexity" is their exponential. Throws Error for what is wrong in the configuration,
 /// the model or the texts, and Error(numeric) where a loss is not finite.
 TrainResult train_language_model(const Context& context, const TrainCall& call);

@@ -344,7 +344,12 @@ class Training {
         state_.batches_done = 0;
         state_.sums.restart();
         state_.schedule.report(state_.history.tested ? metrics.test_loss : metrics.train_loss);
-        write_metrics(folder_.path(), state_.history);
+        try {
+            write_metrics(folder_.path(), state_.history);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::io) throw;
+            note(cat(error.what(), "; the training goes on"));
+        }
         if (checkpoints_.is_due_after_epoch(state_)) checkpoints_.save(state_, *solver_);
     }
 
@@ -363,7 +368,11 @@ class Training {
     }
 
     TrainResult stopped() {
-        if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, *solver_);
+        if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, *solver_))
+            fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
+                 checkpoints_.last().empty() ? "of which there is none"
+                                             : cat("'", checkpoints_.last(), "'"),
+                 ", is not of its last step: that could not be saved");
         TrainResult result = result_so_far();
         result.finished = false;
         return result;
