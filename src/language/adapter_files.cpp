@@ -131,7 +131,7 @@ void Adapter::write(const std::string& folder, const ModelFile& model,
     if (error) fail(ErrorKind::io, "cannot create '", folder, "': ", error.message());
     const std::vector<Product> all = products_of(model);
     bool transposed = false;
-    SafetensorsContents contents;
+    FloatTensors contents;
     std::map<std::string, std::pair<const Product*, bool>> sources;  ///< and whether it is B
     for (const Product& product : all) {
         const auto found = products.find(product.weight);
@@ -143,7 +143,7 @@ void Adapter::write(const std::string& folder, const ModelFile& model,
         sources[tensor_name(product, 'B')] = {&product, true};
     }
     const std::int64_t head = model.sizes().head_size;
-    contents.read = [&](const SafetensorsContents::Tensor& tensor, float* values) {
+    contents.read = [&](const FloatTensors::Tensor& tensor, float* values) {
         const auto& [product, is_up] = sources.at(tensor.name);
         const Matrices& m = products.at(product->weight);
         const std::vector<float>& from = is_up ? m.up_values : m.down_values;

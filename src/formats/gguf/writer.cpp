@@ -5,9 +5,6 @@
 #include "base/new_file.hpp"
 #include "base/text.hpp"
 
-#include <dlprim/dtype.hpp>
-
-#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -84,10 +81,6 @@ std::size_t padded(std::size_t size) {
     return (size + data_alignment - 1) / data_alignment * data_alignment;
 }
 
-std::size_t bytes_of(const GgufContents::Tensor& tensor) {
-    return static_cast<std::size_t>(tensor.shape.numel()) * (tensor.half ? 2 : sizeof(float));
-}
-
 std::string header_of(const GgufContents& contents) {
     std::string header = "GGUF";
     put(header, std::uint32_t{3});
@@ -105,7 +98,7 @@ std::string header_of(const GgufContents& contents) {
             put(header, static_cast<std::uint64_t>(tensor.shape[i]));
         put(header, std::uint32_t{tensor.half});  // the codes of F32 and F16
         put(header, position);
-        position += padded(bytes_of(tensor));
+        position += padded(tensor.bytes());
     }
     header.resize(padded(header.size()));
     return header;
@@ -116,21 +109,7 @@ std::string header_of(const GgufContents& contents) {
 void write_gguf(const std::string& path, const GgufContents& contents) {
     NewFile file(path);
     file.append(header_of(contents));
-    std::vector<float> values;
-    std::vector<std::uint16_t> halves;
-    for (const GgufContents::Tensor& tensor : contents.tensors) {
-        values.resize(static_cast<std::size_t>(tensor.shape.numel()));
-        contents.read(tensor, values.data());
-        const auto* bytes = reinterpret_cast<const char*>(values.data());
-        if (tensor.half) {
-            halves.resize(values.size());
-            std::transform(values.begin(), values.end(), halves.begin(), float_to_half);
-            bytes = reinterpret_cast<const char*>(halves.data());
-        }
-        const std::size_t size = bytes_of(tensor);
-        file.append({bytes, size});
-        file.append(std::string(padded(size) - size, '\0'));
-    }
+    contents.append_to(file, data_alignment);
     file.commit();
 }
 
