@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """PyTorch's device "ocl" beside PyTorch's own CPU or CUDA, eagerly or by torch.compile, in turns.
 
-    benchmarks/torch_ocl.py [--peer cpu|cuda] [--mode step|inference] [-B 16] [-n resnet18,resnet50,gpt2]
+    benchmarks/torch_ocl.py [--peer cpu|cuda] [--mode step|inference] [-B 16] [-n resnet18,resnet50,gpt2,bert]
 
 A step is forward, loss, backward and fused Adam. The peer's time is that of its better layout, row-major or channels_last.
 Columns: milliseconds of the peer and of ocl (medians over all rounds), their ratio, launches of a step, the time until a step
@@ -81,6 +81,12 @@ def make(name, arguments):
                                            attn_pdrop=0, use_cache=False)
         words = torch.randint(0, settings.vocab_size, (batch, arguments.length))
         return (transformers.GPT2LMHeadModel(settings), [words],
+                lambda model, inputs: model(inputs[0], labels=inputs[0]).loss)
+    if name == "bert":
+        import transformers
+        settings = transformers.BertConfig(hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+        words = torch.randint(0, settings.vocab_size, (batch, arguments.length))
+        return (transformers.BertForMaskedLM(settings), [words],
                 lambda model, inputs: model(inputs[0], labels=inputs[0]).loss)
     size = image_size(name, arguments.size)
     images, labels = torch.randn(batch, 3, size, size), torch.randint(0, 1000, (batch,))

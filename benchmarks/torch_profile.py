@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=256, help="words of a sequence")
     parser.add_argument("--shapes", action="store_true", help="a line for each operator with its shapes")
     arguments = parser.parse_args()
-    arguments.mode = "step"
+    arguments.mode, arguments.compile = "step", False
     for name in arguments.nets.split(","):
         profile(name, arguments)
 

@@ -79,6 +79,7 @@ namespace dlprim {
 
 void register_cast(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(std::make_unique<cast::Cast>());
+    cast::add_generated_engine(engines);
     cast::add_convert_engine(engines);
     cast::add_narrow_engine(engines);
     cast::add_host_engine(engines);

@@ -9,8 +9,9 @@
 namespace dlprim::cast {
 
 // Each function registers the engines of one file.
-void add_convert_engine(EngineRegistry& engines);  ///< convert.cpp
-void add_host_engine(EngineRegistry& engines);     ///< host.cpp
-void add_narrow_engine(EngineRegistry& engines);   ///< narrow.cpp
+void add_convert_engine(EngineRegistry& engines);    ///< convert.cpp
+void add_generated_engine(EngineRegistry& engines);  ///< generated.cpp
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_narrow_engine(EngineRegistry& engines);     ///< narrow.cpp
 
 }  // namespace dlprim::cast

@@ -59,8 +59,12 @@ class GeneratedEngine final : public PointwiseEngine {
 
 }  // namespace
 
+std::unique_ptr<Engine> make_generated_engine() {
+    return std::make_unique<GeneratedEngine>();
+}
+
 void add_generated_engine(EngineRegistry& engines) {
-    engines.add(std::make_unique<GeneratedEngine>());
+    engines.add(make_generated_engine());
 }
 
 }  // namespace dlprim::pointwise

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// cast.generated: to the float types of 16 and 32 bits, by the kernels that the generator of
+// pointwise programs makes of "y0 = x0". They read and write several elements per work-item, in
+// strided, channels_last and blocked memory, too.
+#include "graph/operator.hpp"
+#include "ops/cast/operator.hpp"
+#include "ops/pointwise/engines.hpp"
+
+namespace dlprim::cast {
+
+namespace {
+
+bool is_usual_float(DType dtype) {
+    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+/// The same conversion as a pointwise program.
+Problem as_program(const Problem& problem) {
+    Problem program = problem;
+    program.op = "Pointwise";
+    const std::string to(name_of(problem.outputs[0].dtype));
+    program.attrs =
+        OperatorRegistry::instance()
+            .complete(program.op, {{"code", std::string("y0 = x0")}, {"dtypes", Strings{to}}}, "")
+            .attrs;
+    return program;
+}
+
+class Generated final : public Engine {
+  public:
+    std::string_view name() const override { return "cast.generated"; }
+    std::string_view op() const override { return "Cast"; }
+    bool on_host() const override { return false; }
+    bool addresses_strides() const override { return programs_->addresses_strides(); }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (problem.attrs.boolean("reinterpret"))
+            return Verdict::no("it does not support the option reinterpret");
+        const DType from = problem.inputs[0].dtype;
+        if (is_narrow(from) || from == DType::f64 || !is_usual_float(problem.outputs[0].dtype))
+            return Verdict::no("it is made for results of float types of 16 and 32 bits alone");
+        return programs_->is_applicable(device, as_program(problem));
+    }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        return programs_->layouts(device, as_program(problem));
+    }
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        return programs_->estimate(device, as_program(problem), tuning);
+    }
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        return programs_->tune_space(device, as_program(problem));
+    }
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        return programs_->default_tuning(device, as_program(problem));
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        return programs_->build(context, as_program(problem), tuning);
+    }
+
+  private:
+    std::unique_ptr<Engine> programs_ = pointwise::make_generated_engine();
+};
+
+}  // namespace
+
+void add_generated_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Generated>());
+}
+
+}  // namespace dlprim::cast
