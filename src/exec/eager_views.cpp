@@ -67,6 +67,44 @@ const char* transposing_option(const Node& node, std::size_t k) {
     return k == 0 ? "transpose_a" : "transpose_b";
 }
 
+/// Whether the node converts its input element by element, wherever the elements lie.
+bool is_conversion(const Node& node) {
+    return node.op->type() == "Cast" && node.inputs.size() == 1;
+}
+
+/// Whether only MatMul reads the value, or conversions that only MatMul reads.
+bool may_turn(const Graph& graph, ValueId id) {
+    for (const auto& output : graph.outputs)
+        if (output.first == id) return false;
+    for (const auto& gradient : graph.gradients)
+        if (gradient.second == id) return false;
+    for (const Assignment& assignment : graph.assignments)
+        if (assignment.source == id) return false;
+    for (const Node& node : graph.nodes) {
+        if (node.removed) continue;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k)
+            if (node.inputs[k] == id && transposing_option(node, k) == nullptr &&
+                !(is_conversion(node) && may_turn(graph, node.outputs[0])))
+                return false;
+    }
+    return true;
+}
+
+/// Transposes the value and what is converted from it, and has the products read them so.
+void turn(Graph& graph, ValueId id) {
+    graph.value(id).spec.shape = turned(graph.shape(id));
+    for (Node& node : graph.nodes) {
+        if (node.removed) continue;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            if (node.inputs[k] != id) continue;
+            if (const char* const option = transposing_option(node, k))
+                node.attrs.set(option, !node.attrs.boolean(option));
+            else
+                turn(graph, node.outputs[0]);
+        }
+    }
+}
+
 }  // namespace
 
 bool is_view(const Tensor& tensor) {
@@ -129,23 +167,11 @@ void check_strided_out(const EagerCall& call, std::size_t index) {
 void turn_matrices(Graph& graph, std::map<ValueId, Layout>& layouts) {
     for (auto found = layouts.begin(); found != layouts.end();) {
         const auto [id, layout] = *found;
-        bool turns = lies_transposed(graph.shape(id), layout);
-        for (const Node& node : graph.nodes)
-            for (std::size_t k = 0; k < node.inputs.size(); ++k)
-                if (node.inputs[k] == id) turns = turns && transposing_option(node, k) != nullptr;
-        for (const auto& output : graph.outputs) turns = turns && output.first != id;
-        for (const auto& gradient : graph.gradients) turns = turns && gradient.second != id;
-        if (!turns) {
+        if (!lies_transposed(graph.shape(id), layout) || !may_turn(graph, id)) {
             ++found;
             continue;
         }
-        for (Node& node : graph.nodes)
-            for (std::size_t k = 0; k < node.inputs.size(); ++k)
-                if (node.inputs[k] == id) {
-                    const char* const option = transposing_option(node, k);
-                    node.attrs.set(option, !node.attrs.boolean(option));
-                }
-        graph.value(id).spec.shape = turned(graph.shape(id));
+        turn(graph, id);
         found = layouts.erase(found);
     }
 }

@@ -31,9 +31,9 @@ std::span<const EagerOperand> gather_written(const Context& context, const Eager
 /// Throws Error(invalid_argument) if two elements of the `out` tensor are the same memory.
 void check_strided_out(const EagerCall& call, std::size_t index);
 
-/// Values of the graph that lie transposed and that only MatMul reads: they become row-major
-/// matrices of the transposed shape, and the nodes' options are changed instead. `layouts` has the
-/// layouts in which values are bound.
+/// Values of the graph that lie transposed and that only MatMul reads, also behind a Cast: they
+/// become row-major matrices of the transposed shape, and the nodes' options are changed instead.
+/// `layouts` has the layouts in which values are bound.
 void turn_matrices(Graph& graph, std::map<ValueId, Layout>& layouts);
 
 }  // namespace dlprim

@@ -41,11 +41,11 @@ class CastAbsorption {
     }
 
   private:
-    /// A cast that a node can do itself: of an input, or, with input -1, of its result.
+    /// Casts that a node can do itself: that of an input, or, with input -1, those of its results.
     struct Candidate {
         int input;
-        NodeId cast;
-        double seconds;  ///< that the cast takes; 0 if others need it, too
+        std::vector<NodeId> casts;  ///< of an input one; else by result, with -1 for those without
+        double seconds;             ///< that the casts take; 0 if others need them, too
     };
 
     static std::size_t at(int id) { return static_cast<std::size_t>(id); }
@@ -64,14 +64,24 @@ class CastAbsorption {
             if (!has_16_bits(graph_.spec(node_at(cast).inputs[0]).dtype)) continue;
             const bool alone = readers_[at(node.inputs[i])].size() == 1;
             found.push_back(
-                {static_cast<int>(i), cast, alone ? seconds_(graph_, node_at(cast)) : 0});
+                {static_cast<int>(i), {cast}, alone ? seconds_(graph_, node_at(cast)) : 0});
         }
-        const auto& readers = readers_[at(node.outputs[0])];
-        if (readers.size() == 1 && is_cast(readers[0]) &&
-            graph_.spec(node.outputs[0]).dtype == DType::f32 &&
-            has_16_bits(graph_.spec(node_at(readers[0]).outputs[0]).dtype))
-            found.push_back({-1, readers[0], seconds_(graph_, node_at(readers[0]))});
+        Candidate results{-1, {}, 0};
+        for (const ValueId output : node.outputs) {
+            const NodeId cast = cast_of_result(output);
+            results.casts.push_back(cast);
+            if (cast >= 0) results.seconds += seconds_(graph_, node_at(cast));
+        }
+        if (results.seconds > 0) found.push_back(std::move(results));
         return found;
+    }
+
+    /// The cast to 16 bits that alone reads a result, or -1.
+    NodeId cast_of_result(ValueId output) const {
+        if (output == no_value || graph_.spec(output).dtype != DType::f32) return -1;
+        const auto& readers = readers_[at(output)];
+        if (readers.size() != 1 || !is_cast(readers[0])) return -1;
+        return has_16_bits(graph_.spec(node_at(readers[0]).outputs[0]).dtype) ? readers[0] : -1;
     }
 
     /// The node with the casts whose bits are set in `chosen`.
@@ -79,11 +89,13 @@ class CastAbsorption {
         Node changed = node;
         for (std::size_t i = 0; i < casts.size(); ++i) {
             if ((chosen >> i & 1) == 0) continue;
-            const Node& cast = node_at(casts[i].cast);
-            if (casts[i].input < 0)
-                changed.outputs[0] = cast.outputs[0];
-            else
-                changed.inputs[at(casts[i].input)] = cast.inputs[0];
+            if (casts[i].input >= 0) {
+                changed.inputs[at(casts[i].input)] = node_at(casts[i].casts[0]).inputs[0];
+                continue;
+            }
+            for (std::size_t k = 0; k < node.outputs.size(); ++k)
+                if (casts[i].casts[k] >= 0)
+                    changed.outputs[k] = node_at(casts[i].casts[k]).outputs[0];
         }
         return changed;
     }
@@ -130,8 +142,11 @@ class CastAbsorption {
         for (std::size_t i = 0; i < casts.size(); ++i) {
             if ((best >> i & 1) == 0) continue;
             if (casts[i].input < 0) {
-                graph_.nodes[at(casts[i].cast)].removed = true;
-                graph_.value(changed.outputs[0]).producer = id;
+                for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+                    if (casts[i].casts[k] < 0) continue;
+                    graph_.nodes[at(casts[i].casts[k])].removed = true;
+                    graph_.value(changed.outputs[k]).producer = id;
+                }
             } else {
                 auto& readers = readers_[at(node.inputs[at(casts[i].input)])];
                 readers.erase(std::find(readers.begin(), readers.end(), id));
@@ -141,7 +156,7 @@ class CastAbsorption {
         graph_.nodes[at(id)] = std::move(changed);
     }
 
-    /// Casts of one node for which all combinations are tried.
+    /// Candidates of one node for which all combinations are tried.
     static constexpr std::size_t most = 5;
 
     Graph& graph_;

@@ -43,6 +43,7 @@ class Convert : public KernelEngine {
 
   protected:
     Verdict accepts(const Problem& problem) const override {
+        if (is_program(problem)) return Verdict::no("cast.generated is made for these types");
         if (!problem.attrs.boolean("reinterpret") &&
             (is_narrow(problem.inputs[0].dtype) || is_narrow(problem.outputs[0].dtype)))
             return Verdict::no(

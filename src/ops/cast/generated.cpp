@@ -10,10 +10,6 @@ namespace dlprim::cast {
 
 namespace {
 
-bool is_usual_float(DType dtype) {
-    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 /// The same conversion as a pointwise program.
 Problem as_program(const Problem& problem) {
     Problem program = problem;
@@ -34,10 +30,7 @@ class Generated final : public Engine {
     bool addresses_strides() const override { return programs_->addresses_strides(); }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (problem.attrs.boolean("reinterpret"))
-            return Verdict::no("it does not support the option reinterpret");
-        const DType from = problem.inputs[0].dtype;
-        if (is_narrow(from) || from == DType::f64 || !is_usual_float(problem.outputs[0].dtype))
+        if (!is_program(problem))
             return Verdict::no("it is made for results of float types of 16 and 32 bits alone");
         return programs_->is_applicable(device, as_program(problem));
     }
@@ -64,6 +57,12 @@ class Generated final : public Engine {
 };
 
 }  // namespace
+
+bool is_program(const Problem& problem) {
+    const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
+    const bool usual = to == DType::f32 || to == DType::f16 || to == DType::bf16;
+    return usual && !is_narrow(from) && from != DType::f64 && !problem.attrs.boolean("reinterpret");
+}
 
 void add_generated_engine(EngineRegistry& engines) {
     engines.add(std::make_unique<Generated>());

@@ -8,6 +8,10 @@
 
 namespace dlprim::cast {
 
+/// Whether a pointwise program converts it: to half, bfloat16 or float, but not from double or a
+/// narrow type.
+bool is_program(const Problem& problem);
+
 // Each function registers the engines of one file.
 void add_convert_engine(EngineRegistry& engines);    ///< convert.cpp
 void add_generated_engine(EngineRegistry& engines);  ///< generated.cpp
