@@ -10,9 +10,11 @@
 #include <ATen/SDPBackend.h>
 #include <ATen/native/transformers/attention.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -196,14 +198,21 @@ dp::ops::CallOptions with_keys(dp::ops::CallOptions how, double dropout, const a
     return how;
 }
 
-/// A new tensor of heads [..., heads, length, features] in the order in which `like` lies. Where
-/// that has heads in the rows of a projection, the next projection reads the new one without a
-/// copy.
-at::Tensor heads_like(const at::Tensor& like, std::vector<std::int64_t> sizes) {
+/// A new tensor of heads in the order in which `like` lies, as PyTorch's own rule for tracing says.
+/// What read the old one as rows of a projection, and what made it, then needs no copy of the new.
+at::Tensor heads_like(const at::Tensor& like, at::IntArrayRef sizes) {
+    if (sizes == like.sizes()) return at::empty_like(like);
     const auto dims = static_cast<std::size_t>(like.dim());
-    if (dims < 3 || like.stride(-3) >= like.stride(-2)) return at::empty(sizes, like.options());
-    std::swap(sizes[dims - 3], sizes[dims - 2]);
-    return at::empty(sizes, like.options()).transpose(-3, -2);
+    std::vector<std::int64_t> order(dims), place(dims), in_order(dims);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        return like.stride(a) > like.stride(b);
+    });
+    for (std::size_t i = 0; i < dims; ++i) {
+        place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+        in_order[i] = sizes[static_cast<std::size_t>(order[i])];
+    }
+    return at::empty(in_order, like.options()).permute(place);
 }
 
 using Fused = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt,
@@ -244,7 +253,7 @@ Four fused_attention_backward(const at::Tensor& dy, const at::Tensor& query, con
     std::array<at::Tensor, 4> gradients;
     how.out.resize(inputs.size());
     for (std::size_t i = 0; const at::Tensor* const given : {&query, &key, &value}) {
-        const at::Tensor place = heads_like(*given, given->sizes().vec());
+        const at::Tensor place = heads_like(*given, given->sizes());
         if (wanted[i] && !place.is_contiguous()) how.out[i] = view_of(gradients[i] = place);
         ++i;
     }
