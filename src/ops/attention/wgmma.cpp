@@ -21,7 +21,7 @@ constexpr const char* wgmma_path = "attention/wgmma.cl";
 /// The tile of a work-group, and how many fit a compute unit.
 struct WarpgroupTile {
     WarpgroupTile(const Problem& problem, const Heads& heads)
-        // A case of bfloat16 with a window failed on an H200 (docs/engines/attention.md).
+        // With a window, a case of 128 features failed on an H200 (docs/engines/attention.md).
         : direct(is_direct(problem, heads) && heads.sight.window == 0),
           planes(direct || problem.precision != Precision::fp32 ? 1 : 2),
           panels(ceil_div(padded(heads.depth), block_rows)),
