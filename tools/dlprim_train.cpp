@@ -99,9 +99,6 @@ TrainResult train_language(const std::vector<Context>& contexts,
     if (contexts.size() != 1 || !named.empty() || call.processes.size() > 1)
         throw Error(ErrorKind::unsupported,
                     "a language model is trained on one device and by one process: name one");
-    if (call.memory || !call.trace.empty())
-        throw Error(ErrorKind::unsupported,
-                    "--memory, --memory-html and --trace are not for language models");
     return train_language_model(contexts[0], call);
 }
 
@@ -254,8 +251,9 @@ int main(int argc, char** argv) {
             named = open_all_named(device, devices);
         else
             contexts = open_all(device, call.processes, devices);
+        const bool language = is_language_training(call.config);
         const auto train_all = [&] {
-            if (is_language_training(call.config)) return train_language(contexts, named, call);
+            if (language) return train_language(contexts, named, call);
             return named.empty() ? train(contexts, call) : train(named, call);
         };
         call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };
@@ -263,7 +261,7 @@ int main(int argc, char** argv) {
             finished = train_all().finished;
             return;
         }
-        tools::TrainDisplay display;
+        tools::TrainDisplay display(language ? "rows" : "images");
         if (memory || !memory_html.empty()) show_memory(call, devices, memory, memory_html);
         call.progress = [&](const TrainProgress& progress) {
             if (asked.exchange(false)) display.ask();

@@ -64,8 +64,9 @@ std::string duration_text(double seconds) {
     return format("%lld:%02lld:%02lld", all / 3600, all / 60 % 60, all % 60);
 }
 
-TrainDisplay::TrainDisplay()
-    : terminal_(::isatty(STDOUT_FILENO) != 0),
+TrainDisplay::TrainDisplay(std::string examples)
+    : examples_(std::move(examples)),
+      terminal_(::isatty(STDOUT_FILENO) != 0),
       interval_(terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10)) {}
 
 double TrainDisplay::seconds_left(const TrainProgress& p) const {
@@ -84,7 +85,7 @@ std::vector<std::string> TrainDisplay::parts(const TrainProgress& p) const {
     if (!p.metrics.empty()) parts.push_back(metric_text(p, false).substr(2));
     if (const double left = seconds_left(p); left >= 0)
         parts.push_back(duration_text(left) + " left");
-    parts.push_back(format("%.0f images/s", p.images_per_second));
+    parts.push_back(format("%.0f %s/s", p.images_per_second, examples_.c_str()));
     parts.push_back(format("rate %.2g", p.learning_rate));
     return parts;
 }
@@ -111,7 +112,7 @@ void TrainDisplay::progress(const TrainProgress& p) {
                     p.loss, metric_text(p, false).c_str());
         if (!p.test_metrics.empty())
             std::printf(", test loss %.4f%s", p.test_loss, metric_text(p, true).c_str());
-        std::printf(", %.0f images/s\n", p.images_per_second);
+        std::printf(", %.0f %s/s\n", p.images_per_second, examples_.c_str());
         std::fflush(stdout);
         shown_ = false;
         return;

@@ -23,7 +23,8 @@ std::string duration_text(double seconds);
 
 class TrainDisplay {
   public:
-    TrainDisplay();
+    /// `examples` is what examples are called: "images".
+    explicit TrainDisplay(std::string examples);
     void progress(const TrainProgress& p);
     void note(std::string_view text);
     /// Has the next progress printed as a line of its own.
@@ -36,6 +37,7 @@ class TrainDisplay {
     std::vector<std::string> parts(const TrainProgress& p) const;
     double seconds_left(const TrainProgress& p) const;
 
+    const std::string examples_;
     const bool terminal_;
     bool shown_ = false;  ///< whether a bar is on the screen
     bool asked_ = false;

@@ -18,12 +18,12 @@ namespace dlprim {
 /// for a file that is not JSON.
 bool is_language_training(const std::string& config);
 
-/// Trains as train() does, on one device. Of the call count: config, out, resume, replace, epochs,
-/// precision, memory_limit, note, progress, planning and request. TrainResult::model is the folder
-/// of the adapter, "adapter" in `out`. The loss of the test set is the mean over its tokens that
-/// count; that of training is the mean of the batches' losses, each a mean over its tokens. The
-/// metric "perplexity" is their exponential. Throws Error for what is wrong in the configuration,
-/// the model or the texts, and Error(numeric) where a loss is not finite.
+/// Trains as train() does, on one device: `config_text`, `read_weights`, shards, processes and
+/// placement of the call do not count. TrainResult::model is the folder of the adapter, "adapter"
+/// in `out`. The loss of the test set is the mean over its tokens that count; that of training is
+/// the mean of the batches' losses, each a mean over its tokens. The metric "perplexity" is their
+/// exponential. Throws Error for what is wrong in the configuration, the model or the texts, and as
+/// train() does.
 TrainResult train_language_model(const Context& context, const TrainCall& call);
 
 }  // namespace dlprim

@@ -89,6 +89,8 @@ class NetCore {
     /// Throws Error(invalid_argument) where parameters have no values. `action` is what needs them.
     void require_all_params(std::string_view action);
     HostTensor read_param(const std::string& name);
+    /// Whether the source of the parameter's values keeps it (ParamSource::keeps()).
+    bool is_kept(const std::string& name);
     /// Writes a weights file, with `how` unless it is null.
     void save_weights(const std::string& path, const Preprocessing* how);
     /// Whether large parameters are released after packing.

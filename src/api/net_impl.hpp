@@ -151,6 +151,7 @@ class NetImpl : public NetCore, private ParamSupply {
     void initialize(std::string_view method);
     /// The same of values from anywhere: filled in when there is a plan, which is not made for it.
     void set_source(std::shared_ptr<ParamSource> source);
+    const std::shared_ptr<ParamSource>& source() const { return source_; }
 
     /// Enqueue without a flush. The caller flushes, because a step may consist of more commands.
     void forward();

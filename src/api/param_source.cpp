@@ -120,8 +120,11 @@ void HostValues::read(const Value& parameter, std::vector<std::byte>& data) {
     convert(found->second.data.data(), found->second.dtype, data.data(), spec.dtype, count);
 }
 
-WeightsFile::WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing)
-    : file_(std::make_shared<const InputFile>(path)), missing_(std::move(missing)) {
+WeightsFile::WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing,
+                         bool missing_ok)
+    : file_(std::make_shared<const InputFile>(path)),
+      missing_(std::move(missing)),
+      missing_ok_(missing_ok) {
     reader_.emplace(file_);
 }
 
@@ -142,7 +145,10 @@ void WeightsFile::check(const std::map<std::string, const Value*>& parameters) {
         if (reader_->has(item.first) &&
             std::find(given.begin(), given.end(), item.first) == given.end())
             given.push_back(item.first);
-    compare_names(names_of(parameters), given, file_->path(), missing_ != nullptr);
+    std::vector<std::string> wanted;
+    for (const auto& [name, parameter] : parameters)
+        if (!missing_ || !missing_->keeps(*parameter) || reader_->has(name)) wanted.push_back(name);
+    compare_names(wanted, given, file_->path(), missing_ok_);
     for (const auto& item : parameters) check(*item.second);
 }
 

@@ -33,6 +33,9 @@ class ParamSource {
     /// The parameter's memory on a device where the source has its own, which nobody writes to.
     /// Otherwise undefined: the caller allocates memory and reads the values into it.
     virtual Tensor shared(const Context&, const Value&) { return {}; }
+    /// Whether the parameter never changes and stays in the source, as in the file of a model, so
+    /// that checkpoints need not hold it.
+    virtual bool keeps(const Value&) const { return false; }
     /// Called when nothing will be read for a while.
     virtual void close() {}
 };
@@ -93,10 +96,14 @@ std::map<std::string, HostTensor> fitted(std::map<std::string, HostTensor> value
 /// that was checked.
 class WeightsFile : public ParamSource {
   public:
-    /// `missing` (may be null) provides the parameters that the file lacks. Throws like Hdf5Reader.
-    WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing);
+    /// `missing` (may be null) provides the parameters that the file lacks: with `missing_ok` any,
+    /// and else those that it keeps. Throws like Hdf5Reader.
+    WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing, bool missing_ok);
     /// Throws Error, which names the parameters, if some are missing or of another shape or type.
     void check(const std::map<std::string, const Value*>& parameters);
+    bool keeps(const Value& parameter) const override {
+        return lacking_.count(parameter.name) && missing_->keeps(parameter);
+    }
     /// Call check() first. Throws Error(io) if the file was written to since.
     void read(const Value& parameter, std::vector<std::byte>& data) override;
     void close() override { reader_.reset(); }
@@ -108,6 +115,7 @@ class WeightsFile : public ParamSource {
 
     std::shared_ptr<const InputFile> file_;
     std::shared_ptr<ParamSource> missing_;
+    bool missing_ok_;
     std::optional<Hdf5Reader> reader_;
     std::set<std::string> lacking_;                   ///< parameters that the file lacks
     std::map<std::string, std::uint64_t> positions_;  ///< of values that are stored as in memory

@@ -137,6 +137,7 @@ void SolverCore::write_checkpoint(Hdf5Writer& file, const std::map<std::string, 
     require(taken() == 0, "save_checkpoint() in the middle of a batch, after ", taken(), " of its ",
             options.shards, " shards: save between batches");
     for (const std::string& name : net().param_names()) {
+        if (net().is_kept(name)) continue;
         const HostTensor values = net().read_param(name);
         file.write(name, values.shape, values.dtype, values.data.data());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// train(): opens net, data and folder, and runs epoch after epoch.
+// train(): opens net, data and folder of a task, and runs epoch after epoch.
 #include <dlprim/trainer.hpp>
 
 #include "api/checkpoint_record.hpp"
@@ -9,32 +9,24 @@
 #include "api/training/epoch.hpp"
 #include "api/training/evaluator.hpp"
 #include "api/training/feeder.hpp"
-#include "api/training/initial.hpp"
-#include "api/training/judging.hpp"
-#include "api/training/roles.hpp"
 #include "api/training/run_folder.hpp"
 #include "api/training/run_report.hpp"
 #include "api/training/run_state.hpp"
+#include "api/training/task.hpp"
 #include "api/training/traced_steps.hpp"
 #include "api/training/trainee.hpp"
-#include "base/env.hpp"
-#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "collective/processes/process_group.hpp"
 #include "formats/event_file.hpp"
 #include "train/config.hpp"
 
 #include <dlprim/net.hpp>
-#include <dlprim/version.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 namespace dlprim {
@@ -46,19 +38,19 @@ struct StoppedWhilePlanning {};
 
 class Trainer {
   public:
-    /// `devices` are those of operators, or empty where the contexts train by a team.
     Trainer(const std::vector<Context>& contexts, const std::vector<NamedDevice>& devices,
-            const TrainCall& call)
+            const TrainCall& call, TrainTask& task)
         : call_(call),
+          task_(task),
           group_(group_of(call)),
-          config_(common_config(call)),
+          config_(task.config()),
           contexts_(contexts),
           devices_(devices),
           folder_(call.out, group_ == nullptr || group_->rank() == 0),
           from_(common_resume(call, folder_)),
-          feeder_(config_),
+          feeder_(config_, task.data()),
           state_(Schedule(config_.schedule, config_.solver.learning_rate, config_.epochs),
-                 settings_of(config_)),
+                 task.settings()),
           checkpoints_(config_.checkpoints, folder_, call.note) {
         require(!contexts_.empty(), "train() needs a device");
         require(group_ == nullptr || contexts_.size() == 1 || !devices_.empty(),
@@ -91,10 +83,8 @@ class Trainer {
         tell_after();
         if (config_.solver.average > 0 && solver().steps() > 0) solver().use_averages();
         TrainResult result = result_so_far();
-        result.model = folder_.file("model.h5");
-        if (!is_first()) return result;
-        const std::optional<Preprocessing> how = feeder_.preprocessing();
-        core_of(net()).save_weights(result.model, how ? &*how : nullptr);
+        result.model = is_first() ? task_.save(net(), folder_, feeder_.preprocessing())
+                                  : folder_.file("model.h5");
         return result;
     }
 
@@ -102,7 +92,6 @@ class Trainer {
     void open() {
         NetOptions options;
         options.mode = Mode::training;
-        options.batch = config_.shard_batch();
         options.seed = config_.seed;
         set_precision(options);
         options.progress = planning();
@@ -113,18 +102,21 @@ class Trainer {
                                    : static_cast<std::uint64_t>(config_.memory_limit * (1 << 20));
         open_trainee(limited);
         open_evaluator(options);
-        const Roles roles = roles_of(net());
-        initial_notes_ = set_initial_values(net(), config_, call_.read_weights);
+        const Roles roles = task_.roles(net());
+        initial_notes_ = task_.set_initial_values(net(), call_.read_weights);
+        task_.set_fixed_inputs(net());
         trainee_->attach(roles, trace_ ? &*trace_ : nullptr);
         feeder_.attach(net(), roles);
         if (group_ != nullptr) group_->agree(fields_of(feeder_));
         state_.batches = feeder_.batches();
-        state_.history.metrics = metrics_for(roles, feeder_.data().target_kind(), config_);
+        state_.history.metrics = task_.metrics(roles, feeder_.data().target_kind());
         state_.history.tested = feeder_.has_test();
         state_.sums.judges = Judges(state_.history.metrics);
         judging_.emplace(config_, state_.history.metrics);
-        if (evaluator_)
+        if (evaluator_) {
+            task_.set_fixed_inputs(evaluator_->net());
             evaluator_->attach(net(), roles, state_.history.metrics, config_.report.mistakes);
+        }
         if (!is_first()) return;
         report_.emplace(RunReport::Parts{contexts_, config_, call_, folder_, state_, feeder_,
                                          evaluator_ ? &*evaluator_ : nullptr},
@@ -138,8 +130,7 @@ class Trainer {
                          config_, group_, is_placed, [&](const Context& context, int rank) {
                              NetOptions own = options;
                              if (rank > 0) own.progress = {};  // the first one tells of all
-                             return is_placed ? open_placed(own)
-                                              : open_training_net(context, config_, own);
+                             return is_placed ? open_placed(own) : task_.open_net(context, own);
                          });
     }
 
@@ -156,7 +147,7 @@ class Trainer {
         if (!feeder_.has_test() || !is_first() || evaluator_) return;
         options.mode = Mode::inference;
         if (devices_.empty())
-            evaluator_.emplace(Net::from_json_file(contexts_[0], config_.net, options), feeder_);
+            evaluator_.emplace(task_.open_net(contexts_[0], options), feeder_);
         else if (trainee_)
             evaluator_.emplace(open_placed_net(devices_, config_, options, {},
                                                core_of(net()).devices_of_operators()),
@@ -408,8 +399,9 @@ class Trainer {
     }
 
     const TrainCall& call_;
+    TrainTask& task_;
     ProcessGroup* const group_;  ///< null for one process
-    TrainConfig config_;
+    const TrainConfig& config_;
     std::vector<Context> contexts_;
     const std::vector<NamedDevice>& devices_;
     RunFolder folder_;
@@ -430,16 +422,17 @@ class Trainer {
 
 }  // namespace
 
-TrainResult train(const Context& context, const TrainCall& call) {
-    return train(std::vector<Context>{context}, call);
+std::string TrainTask::save(Net& net, const RunFolder& folder,
+                            const std::optional<Preprocessing>& how) {
+    const std::string path = folder.file("model.h5");
+    core_of(net).save_weights(path, how ? &*how : nullptr);
+    return path;
 }
 
-namespace {
-
 TrainResult train(const std::vector<Context>& contexts, const std::vector<NamedDevice>& devices,
-                  const TrainCall& call) {
+                  const TrainCall& call, TrainTask& task) {
     try {
-        return Trainer(contexts, devices, call).run();
+        return Trainer(contexts, devices, call, task).run();
     } catch (const StoppedWhilePlanning&) {
         TrainResult result;
         result.finished = false;
@@ -447,10 +440,13 @@ TrainResult train(const std::vector<Context>& contexts, const std::vector<NamedD
     }
 }
 
-}  // namespace
+TrainResult train(const Context& context, const TrainCall& call) {
+    return train(std::vector<Context>{context}, call);
+}
 
 TrainResult train(const std::vector<Context>& contexts, const TrainCall& call) {
-    return train(contexts, {}, call);
+    TrainTask task(common_config(call));
+    return train(contexts, {}, call, task);
 }
 
 TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call) {
@@ -458,7 +454,8 @@ TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call
     for (const NamedDevice& device : devices)
         if (std::find(contexts.begin(), contexts.end(), device.context) == contexts.end())
             contexts.push_back(device.context);
-    return train(contexts, devices, call);
+    TrainTask task(common_config(call));
+    return train(contexts, devices, call, task);
 }
 
 }  // namespace dlprim

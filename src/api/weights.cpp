@@ -8,6 +8,8 @@
 #include "graph/operator.hpp"
 #include "runtime/context_impl.hpp"
 
+#include <algorithm>
+
 namespace dlprim {
 
 std::map<std::string, const Value*> NetCore::values() const {
@@ -68,7 +70,11 @@ void NetCore::fill_all_from(const std::shared_ptr<ParamSource>& source) {
 }
 
 void NetCore::load_weights(const std::string& path, bool missing_ok) {
-    auto file = std::make_shared<WeightsFile>(path, missing_values(missing_ok));
+    const auto kept = [this](const std::string& name) { return is_kept(name); };
+    const std::vector<std::string> names = param_names();
+    auto missing = missing_values(missing_ok);
+    if (!missing_ok && std::any_of(names.begin(), names.end(), kept)) missing = stage(0).source();
+    auto file = std::make_shared<WeightsFile>(path, missing, missing_ok);
     // Everything is checked before anything is written, so that a bad file changes nothing.
     file->check(values());
     check_blocks(path, blocks_of(*this));
@@ -90,6 +96,11 @@ void NetCore::write_params(std::map<std::string, HostTensor> values, bool missin
 
 void NetCore::require_all_params(std::string_view action) {
     for (int i = 0; i < stages(); ++i) stage(i).require_params(action);
+}
+
+bool NetCore::is_kept(const std::string& name) {
+    const std::shared_ptr<ParamSource>& source = stage(stage_of_param(name)).source();
+    return source && source->keeps(params_.at(name).value);
 }
 
 HostTensor NetCore::read_param(const std::string& name) {

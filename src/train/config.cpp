@@ -97,38 +97,21 @@ class Reader {
         const std::vector<std::string> methods{"default", "he", "xavier"};
         config_.initialization = methods[choice(root_, "initialization", methods, 0)];
         read_numbers();
-        config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
-        read_optimization();
+        read_run();
         if (const auto view = root_.find("shards")) read_shards(*view);
         read_states();
         read_order();
-        if (const auto view = root_.find("early_stopping")) {
-            view->object({"patience", "minimum_change"});
-            config_.early_stopping.patience = integer(*view, "patience", 5, 1);
-            config_.early_stopping.minimum_change = number(*view, "minimum_change", 0, at_least(0));
-        }
         if (const auto view = root_.find("initial")) read_initial(*view);
-        if (const auto view = root_.find("report")) {
-            view->object({"profile", "mistakes"});
-            if (const auto profile = view->find("profile"))
-                config_.report.profile = profile->boolean();
-            config_.report.mistakes = integer(*view, "mistakes", 24, 0);
-            if (config_.report.mistakes > 200)
-                view->at("mistakes")
-                    .fail(cat("is ", config_.report.mistakes,
-                              ", must be at most 200: pages with more are slow"));
-        }
-        if (const auto view = root_.find("tensorboard")) config_.events = view->boolean();
         if (const auto view = root_.find("metrics")) read_metrics(*view);
-        if (const auto view = root_.find("judge_by")) config_.judge_by = view->text();
         return config_;
     }
 
     LanguageTrainConfig read_language() {
         root_.object({"language_model", "text", "length", "lora", "batch", "epochs", "seed",
-                      "precision", "memory_limit", "solver", "schedule", "checkpoints"});
+                      "precision", "memory_limit", "solver", "schedule", "checkpoints",
+                      "early_stopping", "judge_by", "tensorboard", "on_nan", "report"});
         LanguageTrainConfig all;
-        all.model = path(root_.at("language_model"));
+        config_.net = path(root_.at("language_model"));
         const JsonView text = root_.at("text");
         text.object({"train", "test", "pack"});
         all.train = path(text.at("train"));
@@ -144,7 +127,7 @@ class Reader {
         }
         config_.batch = 8;
         read_numbers();
-        read_optimization();
+        read_run();
         all.common = config_;
         return all;
     }
@@ -162,10 +145,29 @@ class Reader {
         config_.memory_limit = number(root_, "memory_limit", 0, {1, 1e9});
     }
 
-    void read_optimization() {
+    void read_run() {
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("schedule")) read_schedule(*view);
         if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
+        config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
+        if (const auto view = root_.find("early_stopping")) {
+            view->object({"patience", "minimum_change"});
+            config_.early_stopping.patience = integer(*view, "patience", 5, 1);
+            config_.early_stopping.minimum_change = number(*view, "minimum_change", 0, at_least(0));
+        }
+        if (const auto view = root_.find("report")) read_report(*view);
+        if (const auto view = root_.find("tensorboard")) config_.events = view->boolean();
+        if (const auto view = root_.find("judge_by")) config_.judge_by = view->text();
+    }
+
+    void read_report(const JsonView& view) {
+        view.object({"profile", "mistakes"});
+        if (const auto profile = view.find("profile")) config_.report.profile = profile->boolean();
+        config_.report.mistakes = integer(view, "mistakes", 24, 0);
+        if (config_.report.mistakes > 200)
+            view.at("mistakes")
+                .fail(cat("is ", config_.report.mistakes,
+                          ", must be at most 200: pages with more are slow"));
     }
 
     std::string path(const JsonView& view) const { return (folder_ / view.name()).string(); }
@@ -341,13 +343,6 @@ LanguageTrainConfig read_language_train_config(const std::string& path, int epoc
         Reader(document, fs::path(path).parent_path(), epochs).read_language();
     config.common.name = path;
     return config;
-}
-
-void check_batches(const TrainConfig& config, std::int64_t count) {
-    const std::int64_t batches = count / config.batch * config.epochs;
-    if (config.solver.accumulate > batches)
-        fail(ErrorKind::format, config.name, ": solver.accumulate is ", config.solver.accumulate,
-             ", but the run has ", batches, " batches: parameters would never change");
 }
 
 }  // namespace dlprim

@@ -74,7 +74,4 @@ TrainConfig read_train_config(const std::string& path, int epochs = 0);
 /// The same for a text. Messages call it `name`, and paths are relative to the working folder.
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs = 0);
 
-/// Throws Error(format) if numbers of the configuration do not fit `count` examples to train on.
-void check_batches(const TrainConfig& config, std::int64_t count);
-
 }  // namespace dlprim

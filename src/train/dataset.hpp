@@ -19,7 +19,7 @@ namespace dlprim {
 enum class TargetKind {
     label,   ///< the number of a class
     values,  ///< target_size() numbers: regression, or several labels of 0 or 1
-    mask,    ///< the number of a class for each pixel of a picture
+    mask,    ///< the number of a class for each pixel of a picture, or each place of another input
 };
 
 /// One example. What it has of these follows from its Dataset.
@@ -30,8 +30,8 @@ struct Example {
     ImageBox box;
     std::vector<float> values;  ///< the input of another data set
     std::int32_t label = 0;
-    std::vector<float> target;
-    Image mask;  ///< of the whole picture, whatever part was asked for
+    std::vector<float> target;  ///< numbers, or classes of the places of an input
+    Image mask;                 ///< of the whole picture, whatever part was asked for
 };
 
 /// A data set does not change. All of its functions may be called by several threads at a time.

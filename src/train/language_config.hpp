@@ -13,10 +13,9 @@
 namespace dlprim {
 
 struct LanguageTrainConfig {
-    /// What it has in common with other trainings: name, batch, epochs, seed, precision, memory
-    /// limit, solver, schedule and checkpoints.
+    /// What it has in common with other trainings: all but data, metrics, shards and first weights.
+    /// Its `net` is the model's path.
     TrainConfig common;
-    std::string model;         ///< path
     std::string train, test;   ///< paths of texts; `test` may be empty
     std::optional<bool> pack;  ///< whether texts share rows; nothing: plain texts do
     std::int64_t length = 0;   ///< the most tokens of a row; 0: 512, or what the model reads

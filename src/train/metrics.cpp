@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Metrics: accuracy, top-k, mean IoU, mean absolute error and F1.
+// Metrics: accuracy, top-k, mean IoU, mean absolute error, F1 and perplexity.
 #include "train/metrics.hpp"
 
 #include "base/text.hpp"
@@ -34,7 +34,7 @@ class TopK : public Metric {
         all[0] += static_cast<double>(right);
         all[1] += static_cast<double>(judged);
     }
-    double value() const override {
+    double value(double) const override {
         return Metric::sums().empty() ? ratio(0, 0) : ratio(Metric::sums()[0], Metric::sums()[1]);
     }
 
@@ -59,7 +59,7 @@ class MeanIoU : public Metric {
             if (label != found) ++all[static_cast<std::size_t>(2 * found + 1)];
         }
     }
-    double value() const override {
+    double value(double) const override {
         double sum = 0, classes = 0;
         const std::vector<double>& all = Metric::sums();
         for (std::size_t c = 0; c + 1 < all.size(); c += 2) {
@@ -91,7 +91,7 @@ class MeanAbsoluteError : public Metric {
         all[0] += sum;
         all[1] += static_cast<double>(batch.values.size());
     }
-    double value() const override {
+    double value(double) const override {
         return Metric::sums().empty() ? ratio(0, 0) : ratio(Metric::sums()[0], Metric::sums()[1]);
     }
 };
@@ -112,7 +112,7 @@ class F1 : public Metric {
             all[2 * (i % classes) + 1] += static_cast<double>(said) + static_cast<double>(is);
         }
     }
-    double value() const override {
+    double value(double) const override {
         double sum = 0, classes = 0;
         const std::vector<double>& all = Metric::sums();
         for (std::size_t c = 0; c + 1 < all.size(); c += 2) {
@@ -122,6 +122,15 @@ class F1 : public Metric {
         }
         return ratio(sum, classes);
     }
+};
+
+/// Of texts, by the loss alone.
+class Perplexity : public Metric {
+  public:
+    std::string name() const override { return "perplexity"; }
+    bool higher_is_better() const override { return false; }
+    void add(const Judged&) override {}
+    double value(double loss) const override { return std::exp(loss); }
 };
 
 /// The K of "topK"; 0 for any other name.
@@ -148,8 +157,9 @@ std::unique_ptr<Metric> make_metric(const std::string& name) {
     if (name == "mean_iou") return std::make_unique<MeanIoU>();
     if (name == "mean_absolute_error") return std::make_unique<MeanAbsoluteError>();
     if (name == "f1") return std::make_unique<F1>();
-    const std::vector<std::string> names{"accuracy", "top5", "mean_iou", "mean_absolute_error",
-                                         "f1"};
+    if (name == "perplexity") return std::make_unique<Perplexity>();
+    const std::vector<std::string> names{"accuracy", "top5",      "mean_iou", "mean_absolute_error",
+                                         "f1",       "perplexity"};
     fail(ErrorKind::invalid_argument, "there is no metric '", name, "'", did_you_mean(name, names),
          "; there are ", join(names, ", "));
 }

@@ -32,8 +32,8 @@ class Metric {
     virtual bool higher_is_better() const { return true; }
     /// Throws Error(invalid_argument) if outputs and targets do not fit together.
     virtual void add(const Judged& batch) = 0;
-    /// Over all batches since reset(); NaN if it has seen none.
-    virtual double value() const = 0;
+    /// Over all batches since reset(), whose mean loss is `loss`; NaN if it has seen none.
+    virtual double value(double loss) const = 0;
 
     void reset() { sums_.clear(); }
     const std::vector<double>& sums() const { return sums_; }
@@ -54,8 +54,8 @@ class Metric {
 /// "accuracy": the share of examples or places whose target has the largest output; "topK": is
 /// among the K largest. "mean_iou": intersection over union, the mean over the classes that occur.
 /// "mean_absolute_error" of numbers. "f1": of yes and no, an output above 0.5 being a yes; the mean
-/// over the classes of which there is a yes, in outputs or targets. Throws
-/// Error(invalid_argument), with the nearest name.
+/// over the classes of which there is a yes, in outputs or targets. "perplexity": the exponential
+/// of the loss. Throws Error(invalid_argument), with the nearest name.
 std::unique_ptr<Metric> make_metric(const std::string& name);
 /// Whether the metric of this name judges class numbers, and not numbers. Throws like
 /// make_metric().

@@ -5,6 +5,7 @@ import csv
 import json
 import struct
 
+import h5py
 import numpy as np
 from commands import DEVICES, CommandTest, call, main
 from tiny_language_model import SIZES, TEMPLATE, model, model_tensors
@@ -175,6 +176,23 @@ class FineTune(CommandTest):
         name = "adapter/adapter_model.safetensors"
         self.assertEqual((parts / name).read_bytes(), (whole / name).read_bytes())
         self.assertEqual(self.losses(parts), self.losses(whole))
+
+    def test_checkpoints_of_steps_hold_the_adapter_alone(self):
+        how = {"checkpoints": {"every_steps": 1, "keep": 20}, "text": {"train": "train.jsonl", "test": "train.jsonl"}}
+        whole = self.train("whole", **how)
+        with h5py.File(whole / "checkpoint_1_1.h5") as file:
+            names = [name for name in file if name not in ("solver", "run")]
+            self.assertEqual({name.split(".")[-2] for name in names}, {"lora_a", "lora_b"})
+        self.succeed("train", self.config(**how), "-d", "cpu", "--out", self.folder / "parts", "--resume",
+                     whole / "checkpoint_1_1.h5")
+        for name in ("adapter/adapter_model.safetensors", "checkpoint_3.h5"):
+            self.assertEqual((self.folder / "parts" / name).read_bytes(), (whole / name).read_bytes())
+
+    def test_a_run_that_gets_no_better_ends_early(self):
+        done = self.succeed("train", self.config(epochs=9, early_stopping={"patience": 2, "minimum_change": 1e9}), "-d", "cpu",
+                            "--out", self.folder / "run")
+        self.assertRegex(done.out, r"note: the training ends after epoch 3: the training perplexity .*\nepoch 3/9: loss .* rows/s")
+        self.assertTrue((self.folder / "run/report.html").exists() and list((self.folder / "run").glob("events.out.*")))
 
     def test_text_with_an_adapter_and_merged(self):
         adapter = self.train("run", epochs=10) / "adapter"

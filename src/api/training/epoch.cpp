@@ -121,7 +121,7 @@ TrainProgress Epoch::progress() {
     progress.batch = state_.batches_done;
     progress.batches = state_.batches;
     progress.loss = sums.loss / static_cast<double>(sums.counted);
-    const std::vector<double> values = sums.judges.values();
+    const std::vector<double> values = sums.judges.values(progress.loss);
     progress.metrics = named(state_.history.metrics, values);
     progress.accuracy = accuracy_in(state_.history.metrics, values);
     progress.learning_rate = sums.learning_rate;
@@ -138,7 +138,7 @@ EpochMetrics Epoch::metrics() const {
     metrics.epoch = state_.epochs_done + 1;
     metrics.learning_rate = sums.learning_rate;
     metrics.train_loss = sums.loss / static_cast<double>(sums.counted);
-    metrics.train = sums.judges.values();
+    metrics.train = sums.judges.values(metrics.train_loss);
     return metrics;
 }
 

@@ -2,6 +2,8 @@
 // Evaluator.
 #include "api/training/evaluator.hpp"
 
+#include "api/net_core.hpp"
+
 #include <cstddef>
 #include <utility>
 
@@ -23,6 +25,7 @@ void Evaluator::attach(Net& trained, const Roles& roles, const std::vector<std::
 void Evaluator::copy_parameters(Net& trained, const Values& instead) {
     std::vector<std::byte> data;
     for (const std::string& name : trained.param_names()) {
+        if (core_of(trained).is_kept(name)) continue;
         const auto other = instead.find(name);
         const Tensor from = other != instead.end() ? other->second : trained.param(name);
         Tensor to = net_.param(name);
@@ -41,30 +44,25 @@ std::optional<Evaluator::Result> Evaluator::run(Net& trained,
     judges_.reset();
     if (finding_) finding_->restart();
     double loss = 0;
-    std::int64_t seen = 0;
+    std::int64_t weight = 0;
     for (std::int64_t number = 0; number < feeder_.batches(); ++number) {
         if (is_stopped()) return std::nullopt;
-        // The last batch may be smaller, so that a mean over it is a mean over its images only.
-        const std::int64_t batch = feeder_.examples();
-        if (batch > 0 && net_.input_shape(roles_.images)[0] != batch) net_.reshape(batch);
-        if (batch == 0) {  // none of its examples can be read
-            feeder_.take();
-            continue;
-        }
         const Targets targets = feeder_.feed(net_);
+        if (targets.examples == 0) continue;  // none of them can be read
         net_.forward();
-        loss += net_.output(roles_.loss).to_floats().at(0) * static_cast<double>(batch);
+        loss += net_.output(roles_.loss).to_floats().at(0) * static_cast<double>(targets.weight);
         if (!roles_.scores.empty()) {
             const Tensor scores = net_.output(roles_.scores);
             const std::vector<float> values = scores.to_floats();
             judges_.add(values, scores.shape(), targets);
             finding_->add(values, scores.shape(), targets);
         }
-        seen += batch;
+        weight += targets.weight;
     }
     std::swap(found_, finding_);
     complete_ = found_.has_value();
-    return Result{loss / static_cast<double>(seen), judges_.values()};
+    loss /= static_cast<double>(weight);
+    return Result{loss, judges_.values(loss)};
 }
 
 }  // namespace dlprim

@@ -37,6 +37,7 @@ class Evaluator {
                               const std::function<bool()>& is_stopped);
 
     const Feeder& feeder() const { return feeder_; }
+    Net& net() { return net_; }
     /// Of the last run() that came to its end. Null if there is none, or outputs are not judged.
     const Findings* findings() const { return complete_ ? &*found_ : nullptr; }
 

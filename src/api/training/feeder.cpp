@@ -47,9 +47,9 @@ std::string shape_text(const Shape& shape) {
 
 }  // namespace
 
-Feeder::Feeder(const TrainConfig& config)
-    : config_(config), parts_(open_data(config.data, config.seed)), part_(parts_.train) {
-    if (size() < config.batch)
+Feeder::Feeder(const TrainConfig& config, DataParts parts)
+    : config_(config), parts_(std::move(parts)), part_(parts_.train) {
+    if (size() < config.batch && !pads())
         fail(ErrorKind::invalid_argument, "there are ", size(),
              part_.data->has_pictures() ? " images in " : " examples in ", part_.data->source(),
              " to train on, fewer than a batch of ", config.batch);
@@ -62,12 +62,17 @@ bool Feeder::has_test() const {
     return static_cast<bool>(parts_.test);
 }
 
+bool Feeder::pads() const {
+    return part_.data->target_kind() == TargetKind::mask && !part_.data->has_pictures();
+}
+
 void Feeder::attach(Net& net, const Roles& roles) {
     roles_ = roles;
     LoaderOptions options;
     options.batch = batch_size();
     options.seed = config_.seed;
     options.training = !is_test_;
+    options.whole = pads();
     const Dataset& data = *part_.data;
     const std::int64_t classes = net.label_classes(roles.labels);
     const Shape labels = net.input_shape(roles.labels);
@@ -97,7 +102,10 @@ void Feeder::attach(Net& net, const Roles& roles) {
         fail(ErrorKind::format, config_.name, ": ", error.what());
     }
     check_shapes(net);
-    if (!is_test_) check_batches(config_, size());
+    if (const std::int64_t all = batches() * config_.epochs;
+        !is_test_ && config_.solver.accumulate > all)
+        fail(ErrorKind::format, config_.name, ": solver.accumulate is ", config_.solver.accumulate,
+             ", but the run has ", all, " batches: parameters would never change");
 }
 
 void Feeder::check_shapes(Net& net) const {
@@ -116,7 +124,7 @@ void Feeder::check_shapes(Net& net) const {
 }
 
 std::int64_t Feeder::batches() const {
-    return (size() + (is_test_ ? batch_size() - 1 : 0)) / batch_size();
+    return (size() + (is_test_ || pads() ? batch_size() - 1 : 0)) / batch_size();
 }
 
 void Feeder::start(int epoch, std::int64_t batch) {
@@ -126,20 +134,26 @@ void Feeder::start(int epoch, std::int64_t batch) {
     if (is_next) return;
     loader_->start(position / batches(), position % batches());
     position_ = position;
-    fetched_ = taken_ = nullptr;
-}
-
-std::int64_t Feeder::examples() {
-    if (fetched_ == nullptr) fetched_ = &loader_->next();
-    return fetched_->count;
+    taken_ = nullptr;
 }
 
 Targets Feeder::take() {
-    Targets targets;
-    targets.examples = examples();
-    taken_ = std::exchange(fetched_, nullptr);
-    const Batch& batch = *taken_;
+    taken_ = &loader_->next();
     ++position_;
+    if (const auto full = static_cast<std::size_t>(batch_size());
+        pads() && taken_->examples.size() < full) {
+        padded_ = *taken_;
+        padded_.inputs.resize(full * static_cast<std::size_t>(loader_->input_shape().numel()));
+        padded_.labels.resize(padded_.inputs.size(),
+                              static_cast<std::int32_t>(labels_.ignored.value()));
+        taken_ = &padded_;
+    }
+    const Batch& batch = *taken_;
+    Targets targets;
+    targets.examples = targets.weight = batch.count;
+    if (pads())
+        targets.weight = std::ssize(batch.labels) -
+                         std::count(batch.labels.begin(), batch.labels.end(), *labels_.ignored);
     targets.indices = batch.examples;
     targets.classes = batch.labels;
     targets.values = batch.targets;
@@ -163,7 +177,11 @@ void Feeder::upload(Net& net, int shard, int shards) {
 
 Targets Feeder::feed(Net& net) {
     Targets targets = take();
-    if (targets.examples > 0) upload(net, 0, 1);
+    if (targets.examples == 0) return targets;
+    // The last batch may be smaller, so that a mean over it is a mean over its examples only.
+    if (!pads() && net.input_shape(roles_.images)[0] != targets.examples)
+        net.reshape(targets.examples);
+    upload(net, 0, 1);
     return targets;
 }
 

@@ -22,6 +22,7 @@ namespace dlprim {
 /// What a batch's examples should come out as.
 struct Targets {
     std::int64_t examples = 0;
+    std::int64_t weight = 0;  ///< of the batch's loss in a mean: examples, or places that count
     std::vector<std::int32_t> classes;    ///< class numbers, row-major, one row per example
     std::vector<float> values;            ///< or numbers, likewise
     std::optional<std::int64_t> ignored;  ///< the class number that does not count
@@ -30,9 +31,8 @@ struct Targets {
 
 class Feeder {
   public:
-    /// Opens the training set, and the test set if there is one.
-    /// `config` must outlive the feeder. Throws Error, which names the file.
-    explicit Feeder(const TrainConfig& config);
+    /// `config` must outlive the feeder. Throws Error for fewer examples than a batch has.
+    Feeder(const TrainConfig& config, DataParts parts);
     /// A feeder of the test set that belongs to a feeder of a training set.
     struct Test {};
     Feeder(const Feeder& training, Test);
@@ -51,21 +51,20 @@ class Feeder {
     std::int64_t size() const { return static_cast<std::int64_t>(part_.members.size()); }
     /// Batches of an epoch. All have the configuration's size, except that the test set's last
     /// batch may be smaller, and others where examples cannot be read. Of the training set, what
-    /// is left over is left out.
+    /// is left over is left out, or filled up with places that do not count where examples are rows
+    /// of places.
     std::int64_t batches() const;
 
     /// The next batch to be fed. Batches and epochs are counted from 0. Data depend on these and
     /// the seed, and not on what was fed before.
     void start(int epoch, std::int64_t batch);
-    /// How many examples the next batch has. Waits until it is read.
-    std::int64_t examples();
-    /// Goes on to the next batch, and returns its targets. It is the one that upload() takes until
-    /// the following call.
+    /// Goes on to the next batch, for which it waits, and returns its targets. It is the one that
+    /// upload() takes until the following call.
     Targets take();
     /// Sets the inputs of the net to a shard of the batch. The net's batch must be the shard's.
     void upload(Net& net, int shard, int shards);
     /// take(), and upload() of the whole batch, unless no example of it can be read: then the net
-    /// is left as it is.
+    /// is left as it is. The net is given another batch where this one is smaller.
     Targets feed(Net& net);
 
     const Dataset& data() const;
@@ -83,6 +82,8 @@ class Feeder {
   private:
     void check_shapes(Net& net) const;
     void check_masks(const Batch& batch) const;
+    /// Whether examples are rows of places, so that a batch can be filled up.
+    bool pads() const;
 
     const TrainConfig& config_;
     const bool is_test_ = false;
@@ -93,8 +94,8 @@ class Feeder {
     LabelInput labels_;                 ///< of masks
     std::vector<std::string> remarks_;  ///< on how the data suit the net
     std::int64_t position_ = 0;         ///< of the next batch, counted through epochs
-    const Batch* fetched_ = nullptr;
     const Batch* taken_ = nullptr;
+    Batch padded_;  ///< what is taken, if it was filled up
 };
 
 }  // namespace dlprim

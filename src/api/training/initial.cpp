@@ -174,15 +174,16 @@ NetDescription training_description(const TrainConfig& config) {
 
 }  // namespace
 
-Net open_training_net(const Context& context, const TrainConfig& config,
-                      const NetOptions& options) {
+Net open_training_net(const Context& context, const TrainConfig& config, NetOptions options) {
+    options.batch = config.shard_batch();
     return Access::handle<Net>(
         std::make_shared<NetImpl>(context, training_description(config), options));
 }
 
 PlacedNet open_placed_net(const std::vector<NamedDevice>& devices, const TrainConfig& config,
-                          const NetOptions& options, const PlacementOptions& placement,
+                          NetOptions options, const PlacementOptions& placement,
                           const std::map<std::string, std::string>& device_of) {
+    options.batch = config.shard_batch();
     NetDescription net = training_description(config);
     for (NetDescription::Op& op : net.operators)
         if (const auto found = device_of.find(op.name); found != device_of.end())

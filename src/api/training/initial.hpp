@@ -15,12 +15,13 @@
 
 namespace dlprim {
 
-/// Opens the network, with the operators frozen that `initial.freeze` names. Throws Error.
-Net open_training_net(const Context& context, const TrainConfig& config, const NetOptions& options);
+/// Opens the network for the batch of a shard, with the operators frozen that `initial.freeze`
+/// names. Throws Error.
+Net open_training_net(const Context& context, const TrainConfig& config, NetOptions options);
 /// The same on several devices. `device_of`: if not empty, the device of every operator, in place
 /// of those that operators name.
 PlacedNet open_placed_net(const std::vector<NamedDevice>& devices, const TrainConfig& config,
-                          const NetOptions& options, const PlacementOptions& placement,
+                          NetOptions options, const PlacementOptions& placement,
                           const std::map<std::string, std::string>& device_of = {});
 
 /// Whether a batch norm of the network takes statistics of all shards ("sync"), so that each shard

@@ -27,9 +27,10 @@ class Judges {
         for (const auto& metric : metrics_)
             metric->add({outputs, shape, targets.classes, targets.values, targets.ignored});
     }
-    std::vector<double> values() const {
+    /// `loss` is the mean loss of what was judged.
+    std::vector<double> values(double loss) const {
         std::vector<double> values;
-        for (const auto& metric : metrics_) values.push_back(metric->value());
+        for (const auto& metric : metrics_) values.push_back(metric->value(loss));
         return values;
     }
     const std::vector<std::unique_ptr<Metric>>& metrics() const { return metrics_; }

@@ -321,6 +321,8 @@ Example Augmenter::make(const Dataset& data, std::int64_t index, std::uint64_t e
             const std::int64_t c = static_cast<std::int64_t>(i) / std::max<std::int64_t>(1, each);
             to[i] = static_cast<float>((example.values[i] - mean(c)) / std(c));
         }
+        if (mask != nullptr)
+            for (const float label : example.target) *mask++ = static_cast<std::int32_t>(label);
         return example;
     }
     Geometry geometry;

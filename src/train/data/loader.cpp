@@ -54,8 +54,8 @@ struct Loader::Impl {
 
     std::int64_t batches() const {
         const auto count = static_cast<std::int64_t>(members.size());
-        return options.training ? count / options.batch
-                                : (count + options.batch - 1) / options.batch;
+        return options.training && !options.whole ? count / options.batch
+                                                  : (count + options.batch - 1) / options.batch;
     }
 
     void start(std::int64_t position);

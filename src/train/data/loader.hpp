@@ -22,6 +22,7 @@ struct LoaderOptions {
     /// In training examples are shuffled in each epoch and augmented, and a last batch that is not
     /// full is left out. Else they come in their order, and the last batch may be smaller.
     bool training = true;
+    bool whole = false;  ///< in training: a last batch that is not full comes as it is
     /// Whether an example that cannot be read is replaced by another one, in training, or left out.
     bool skip_broken = false;
     /// Class numbers become rows of zeros with a one, Batch::targets. Mixing needs them.
