@@ -3,9 +3,9 @@
 #include "collective/communicator/collectives.hpp"
 
 #include "base/text.hpp"
+#include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
-#include "collective/exchange/tree_adder.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -128,7 +128,7 @@ void Collectives::reduce(CopyQueues& queues, const std::vector<Tensor>& parts, c
                                 const std::vector<Tensor>& outs,
                                 double) { reduction.combine(left, right, outs.front()); };
     const auto ranks = static_cast<int>(parts.size());
-    TreeAdder sum(ranks, combine, [&](const Tensor& left, bool is_last) {
+    OrderedSum sum(ranks, combine, [&](const Tensor& left, bool is_last) {
         return std::vector{is_last ? out : left};
     });
     for (int q = 0; q < ranks; ++q) sum.take({q, 1}, parts[static_cast<std::size_t>(q)]);

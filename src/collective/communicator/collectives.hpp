@@ -7,7 +7,7 @@
 //
 //     chunk              0        1        2        3
 //     send               step 0   step 1   step 2   step 3     all but its own slice
-//     add its own slice           step 1   step 2   step 3     of all ranks, as TreeAdder does
+//     add its own slice           step 1   step 2   step 3     of all ranks, as OrderedSum does
 //     publish that                         step 2   step 3
 //     take the others'                              step 3
 //

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Exchange. The shelves of a rank are written by that rank alone. It writes to them again only
+// Exchange. The buffers of a rank are written by that rank alone. It writes to them again only
 // after a barrier that the others pass when they have read them. Where all ranks add a group there
 // is no such barrier, and begin() waits for the others instead. What share() has enqueued is read
 // before the sums of the next step are there.
 #include "collective/exchange/exchange.hpp"
 
 #include "base/text.hpp"
+#include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
-#include "collective/exchange/padded.hpp"
-#include "collective/exchange/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 #include "runtime/opencl_program.hpp"
@@ -110,13 +109,13 @@ std::string Exchange::way(std::size_t rank) const {
     return peers_.source ? peers_.source->name() : text_of(ways_.at(rank));
 }
 
-std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
-                                          const std::vector<std::uint64_t>& bytes) {
-    std::vector<Shelf> shelves;
+std::vector<StagingBuffer> Exchange::make_buffers(std::size_t rank,
+                                                  const std::vector<std::uint64_t>& bytes) {
+    std::vector<StagingBuffer> buffers;
     if (!peers_.source) {
         for (const std::uint64_t each : bytes)
-            shelves.emplace_back(HostMemory(second_[rank], each, ways_[rank]));
-        return shelves;
+            buffers.emplace_back(second_[rank], each, ways_[rank]);
+        return buffers;
     }
     std::vector<std::uint64_t> begins;
     std::uint64_t end = 0;
@@ -125,8 +124,8 @@ std::vector<Shelf> Exchange::make_shelves(std::size_t rank,
         end += padded(each);
     }
     const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, end);
-    for (const std::uint64_t begin : begins) shelves.emplace_back(memory, begin);
-    return shelves;
+    for (const std::uint64_t begin : begins) buffers.emplace_back(memory, begin);
+    return buffers;
 }
 
 void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
@@ -135,7 +134,7 @@ void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector
     if (!rooms.empty()) return;
     if (is_reached(rank, terms)) {
         rooms.emplace_back();
-        for (const Tensor& sum : terms[0].waiting) rooms[0].sums.push_back(*shelf_of(rank, sum));
+        for (const Tensor& sum : terms[0].waiting) rooms[0].sums.push_back(*buffer_of(rank, sum));
         return;
     }
     if (shared_host_) {
@@ -154,16 +153,16 @@ void Exchange::make_own_rooms(std::size_t rank, Rooms& rooms, const std::vector<
     std::vector<std::uint64_t> bytes;
     for (const Term& term : terms) {
         for (const Tensor& sum : term.waiting)
-            if (!is_alone && !shelf_of(rank, sum)) bytes.push_back(sum.bytes());
+            if (!is_alone && !buffer_of(rank, sum)) bytes.push_back(sum.bytes());
         bytes.push_back(bytes_of(term.mean, kept_of(divide(term.mean), number(rank)).size()));
     }
-    const std::vector<Shelf> shelves = make_shelves(rank, bytes);
-    auto next = shelves.begin();
+    const std::vector<StagingBuffer> buffers = make_buffers(rank, bytes);
+    auto next = buffers.begin();
     for (const Term& term : terms) {
         Room room;
         for (const Tensor& sum : term.waiting) {
             if (is_alone) continue;
-            const std::optional<Shelf> there = shelf_of(rank, sum);
+            const std::optional<StagingBuffer> there = buffer_of(rank, sum);
             room.sums.push_back(there ? *there : *next++);
         }
         room.kept = kept_of(divide(term.mean), number(rank));
@@ -194,7 +193,7 @@ void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>
     for (std::size_t t = 0; t < terms.size(); ++t)
         for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
             const Tensor& sum = terms[t].waiting.at(i);
-            if (shelf_of(rank, sum)) continue;
+            if (buffer_of(rank, sum)) continue;
             // Nobody else reads what the rank alone adds.
             const Slice kept = all_read ? Slice{} : rooms[t].kept;
             const std::int64_t end = sum.shape().numel();
@@ -222,7 +221,7 @@ Exchange::Holdings Exchange::add_slice(std::size_t rank, std::size_t group, std:
     room.staged = 0;
     if (own.size() == 0) return {};
     // Where kernels reach the sums, two of others can be the first to be added.
-    TreeAdder adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
+    OrderedSum adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
         if (!room.mean.is_reached()) return std::vector{left};
         return std::vector{is_mean ? room.mean.view(second_[rank], rank, 0, own.size(), dtype)
                                    : next_staging(rank, room, own.size(), dtype)};
@@ -232,7 +231,7 @@ Exchange::Holdings Exchange::add_slice(std::size_t rank, std::size_t group, std:
 }
 
 void Exchange::take_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
-                         const Slice& range, TreeAdder& adder) {
+                         const Slice& range, OrderedSum& adder) {
     const std::size_t self = number(rank);
     const DType dtype = term.mean.dtype();
     const std::uint64_t begin = bytes_of(term.mean, range.begin);
@@ -243,7 +242,7 @@ void Exchange::take_sums(std::size_t rank, std::size_t group, std::size_t tensor
                                                   range.begin, range.size()));
             continue;
         }
-        const Shelf& theirs = rooms_[q][group][tensor].sums[addend.node];
+        const StagingBuffer& theirs = rooms_[q][group][tensor].sums[addend.node];
         if (theirs.is_reached()) {
             adder.take(addend.shards, theirs.view(second_[rank], rank, begin, range.size(), dtype));
         } else {
@@ -260,7 +259,7 @@ void Exchange::add_all(std::size_t rank, std::size_t group, std::size_t tensor, 
     const Slice whole{0, term.mean.shape().numel()};
     const DType dtype = term.mean.dtype();
     room.staged = 0;
-    TreeAdder adder(shards_, add_, [&](const Tensor&, bool is_mean) {
+    OrderedSum adder(shards_, add_, [&](const Tensor&, bool is_mean) {
         return std::vector{is_mean ? elements_of(second_[rank], term.mean, 0, whole.size())
                                    : next_staging(rank, room, whole.size(), dtype)};
     });
@@ -413,7 +412,7 @@ void Exchange::share(std::size_t rank, const Tensor& tensor, const std::vector<S
     };
     const Tensor own = part(rank);
     if (shared_size_[rank] < slices[rank].size()) {
-        shared_[rank] = HostMemory(contexts_[rank], own.bytes(), ways_[rank]);
+        shared_[rank] = StagingBuffer(contexts_[rank], own.bytes(), ways_[rank]);
         shared_size_[rank] = slices[rank].size();
     }
     first.read(place_of(own), shared_[rank].data(), own.bytes(), true);

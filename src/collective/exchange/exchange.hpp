@@ -26,10 +26,9 @@
 
 #include "base/shard_tree.hpp"
 #include "collective/devices/barrier.hpp"
-#include "collective/devices/host_memory.hpp"
 #include "collective/devices/mover.hpp"
 #include "collective/devices/peer_memory.hpp"
-#include "collective/devices/shelf.hpp"
+#include "collective/devices/staging_buffer.hpp"
 #include "collective/exchange/piece_exchange.hpp"
 #include "collective/exchange/step_trace.hpp"
 #include "collective/processes/level_plan.hpp"
@@ -53,7 +52,7 @@ namespace dlprim {
 
 class EventImpl;
 class Queue;
-class TreeAdder;
+class OrderedSum;
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
   public:
@@ -162,13 +161,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// its sums.
     struct Carry {
         LevelPlan::Division::Stage stage;
-        HostMemory sent, received;
+        StagingBuffer sent, received;
     };
     /// Memory of a rank for one tensor.
     struct Room {
-        std::vector<Shelf> sums;      ///< its waiting sums, where others of its memory read them
+        std::vector<StagingBuffer>
+            sums;                     ///< its waiting sums, where others of its memory read them
         Slice kept;                   ///< what it adds of those
-        Shelf mean;                   ///< of what it keeps
+        StagingBuffer mean;           ///< of what it keeps
         std::vector<Tensor> staging;  ///< on the device, in the order in which they are used
         std::size_t staged = 0;       ///< how many of these the present step has used
         std::vector<Carry> carries;   ///< by level, from the second on
@@ -202,8 +202,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
     void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
     /// Where a tensor lies, if make_waiting() has put it within reach.
-    std::optional<Shelf> shelf_of(std::size_t rank, const Tensor& tensor) const;
-    std::vector<Shelf> make_shelves(std::size_t rank, const std::vector<std::uint64_t>& bytes);
+    std::optional<StagingBuffer> buffer_of(std::size_t rank, const Tensor& tensor) const;
+    std::vector<StagingBuffer> make_buffers(std::size_t rank,
+                                            const std::vector<std::uint64_t>& bytes);
     /// Elements whose sums a rank has on its device.
     struct Held {
         Slice range;
@@ -220,7 +221,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void add_all(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
     /// Gives all sums of a range to an adder, from the memory that they wait in.
     void take_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
-                   const Slice& range, TreeAdder& adder);
+                   const Slice& range, OrderedSum& adder);
     void send_sums(std::size_t rank, Rooms& rooms, const Terms& terms);
     /// Adds what the rank keeps of the sums in its memory.
     Holdings add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
@@ -293,7 +294,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
     /// By rank: its slice in share() without a group.
-    std::vector<HostMemory> shared_;
+    std::vector<StagingBuffer> shared_;
     std::vector<std::int64_t> shared_size_;  ///< for how many elements there is memory
     /// By rank: when it has taken what share() gives, from memory of this object.
     std::vector<std::shared_ptr<EventImpl>> taken_;

@@ -25,7 +25,7 @@ PieceExchange::Memory Exchange::piece_memory(std::size_t mates) {
                     return known_to_driver(group_->host().reach(process, bytes), bytes);
                 }};
     return {[this](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
-                const auto memory = std::make_shared<HostMemory>(contexts_[0], bytes, ways_[0]);
+                const auto memory = std::make_shared<StagingBuffer>(contexts_[0], bytes, ways_[0]);
                 return {memory, memory->data()};
             },
             {}};

@@ -3,10 +3,10 @@
 // until one of the first leaves room, so that few large additions take less time than many. Groups
 // that adjoin and that all ranks have made are therefore added up at once.
 #include "base/text.hpp"
+#include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
 #include "collective/exchange/exchange.hpp"
-#include "collective/exchange/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 
@@ -34,14 +34,14 @@ Tensor Exchange::make_waiting(std::size_t rank, const Shape& shape, DType dtype)
                           dtype);
 }
 
-std::optional<Shelf> Exchange::shelf_of(std::size_t rank, const Tensor& tensor) const {
+std::optional<StagingBuffer> Exchange::buffer_of(std::size_t rank, const Tensor& tensor) const {
     const auto found = waiting_[rank].find(memory_of(tensor));
     if (found == waiting_[rank].end()) return std::nullopt;
-    return Shelf(found->second, place_of(tensor).handle_offset());
+    return StagingBuffer(found->second, place_of(tensor).handle_offset());
 }
 
 bool Exchange::is_reached(std::size_t rank, const std::vector<Term>& terms) const {
-    return terms.size() == 1 && shelf_of(rank, terms[0].waiting.at(0)).has_value();
+    return terms.size() == 1 && buffer_of(rank, terms[0].waiting.at(0)).has_value();
 }
 
 std::size_t Exchange::find_ready(std::size_t rank, std::size_t group) {
@@ -128,7 +128,7 @@ void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whol
     for (std::size_t q = 0; q < size(); ++q)
         if (q != rank && !by_all) means.push_back(view(q, 0));
     std::size_t staged = 0;
-    TreeAdder adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
+    OrderedSum adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
         return is_mean ? means
                        : std::vector<Tensor>{staging(rank, staged++, own.size(), left.dtype())};
     });

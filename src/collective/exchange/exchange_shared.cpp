@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/exchange/exchange.hpp"
-#include "collective/exchange/padded.hpp"
 #include "collective/processes/levels.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/pin_memory.hpp"
@@ -182,7 +181,8 @@ std::uint64_t Exchange::place_rooms(const Numbers& ranks, std::size_t group, con
     const auto place = [&](std::uint64_t bytes) {
         const std::uint64_t begin = end;
         end += padded(bytes);
-        return base ? Shelf(HostMemory({base, base.get() + begin})) : Shelf();
+        return base ? StagingBuffer(std::shared_ptr<std::byte>{base, base.get() + begin})
+                    : StagingBuffer();
     };
     std::vector<LevelPlan::Division> divisions;
     for (const Term& term : terms) divisions.push_back(divide(term.mean));

@@ -3,7 +3,7 @@
 #include "collective/exchange/piece_exchange.hpp"
 
 #include "base/text.hpp"
-#include "collective/exchange/padded.hpp"
+#include "collective/devices/staging_buffer.hpp"
 
 #include <algorithm>
 #include <new>

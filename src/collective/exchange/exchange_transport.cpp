@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Exchange: levels above the first, among ranks that share no memory. A rank sends to each rank
-// that holds the same elements the part which that one adds, with all its sums that wait, and
-// receives such parts of its own. The first rank of a process exchanges for all of its ranks, so
-// that the transport has one caller.
+// Exchange: what goes by the transport of several processes. The first rank of each process
+// exchanges for all of its ranks, so that the transport has one caller. What it brings lies in host
+// memory, where all ranks of the process read it.
+//
+// Levels above the first are among ranks that share no memory. A rank sends to each rank that holds
+// the same elements the part which that one adds, with all its sums that wait, and receives such
+// parts of its own:
 //
 //   device --> sent --transport--> received of another rank --> its device: additions
 //   mean of what is kept <--transport-- mean of another rank, back in the reverse order of levels
+//
+// Where the transport may add in an order of its own, there are no levels: each rank adds its sums
+// on its device, and the first rank of the process those of its ranks on the host.
 #include "collective/exchange/exchange.hpp"
 
 #include "base/text.hpp"
+#include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
-#include "collective/exchange/tree_adder.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <algorithm>
@@ -37,6 +43,31 @@ void append(Pieces& pieces, std::vector<Parcel>& parcels) {
 
 }  // namespace
 
+void Exchange::learn_numbers() {
+    own_.end = contexts_.size();
+    if (!group_) return;
+    const std::uint64_t own = contexts_.size();
+    std::vector<std::uint64_t> counts(group_->size());
+    group_->allgather(&own, sizeof(own), counts.data(), "how many devices each process has");
+    std::size_t next = 0;
+    for (const std::uint64_t count : counts) {
+        processes_.push_back({next, next + count});
+        next += count;
+    }
+    own_ = processes_[group_->rank()];
+}
+
+std::size_t Exchange::process_of(std::size_t number) const {
+    std::size_t process = 0;
+    while (!processes_[process].has(number)) ++process;
+    return process;
+}
+
+void Exchange::await_transport(std::size_t rank, const std::string& what) {
+    if (group_ && contexts_.size() > 1)
+        barrier_->arrive(rank, "for the first device of this process to bring " + what);
+}
+
 void Exchange::make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
                             const Tensor& tensor) {
     const std::size_t self = number(rank);
@@ -50,8 +81,8 @@ void Exchange::make_carries(std::size_t rank, Room& room, const LevelPlan::Divis
         for (const auto& message : carry.stage.sends) sent += message.range.size() * nodes(self);
         for (const auto& message : carry.stage.receives)
             received += message.range.size() * nodes(message.rank);
-        carry.sent = HostMemory(second_[rank], bytes_of(tensor, sent), ways_[rank]);
-        carry.received = HostMemory(second_[rank], bytes_of(tensor, received), ways_[rank]);
+        carry.sent = StagingBuffer(second_[rank], bytes_of(tensor, sent), ways_[rank]);
+        carry.received = StagingBuffer(second_[rank], bytes_of(tensor, received), ways_[rank]);
         room.carries.push_back(std::move(carry));
     }
 }
@@ -104,7 +135,7 @@ Exchange::Holdings Exchange::add_held(std::size_t rank, std::size_t level, Room&
             begins.push_back(at);
             if (holder != self) at += bytes * plan_->nodes(holder, level).size();
         }
-        TreeAdder adder(shards_, add_, [](const Tensor& left, bool) { return std::vector{left}; });
+        OrderedSum adder(shards_, add_, [](const Tensor& left, bool) { return std::vector{left}; });
         for (const LevelPlan::Addend& addend : plan_->addends(self, level)) {
             if (kept.holders[addend.member] == self) {
                 adder.take(addend.shards, part_of(rank, held, addend.node, kept.range));
@@ -184,6 +215,53 @@ void Exchange::return_means(std::size_t rank, std::size_t group, const Terms& te
         meet_on_host(rank, group, terms, what);
     else if (plan_->stages() > 1)
         await_transport(rank, what);
+}
+
+void Exchange::allow_any_order() {
+    any_order_ = group_ != nullptr && group_->can_add();
+}
+
+void Exchange::add_in_any_order(std::size_t rank, std::size_t group, const Terms& terms,
+                                const std::string& what) {
+    const auto sums_of = [&](std::size_t q, std::size_t t) {
+        return reinterpret_cast<float*>(rooms_[q][group][t].sums[0].data());
+    };
+    const std::size_t self = number(rank);
+    Rooms& rooms = rooms_[self].at(group);
+    TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
+    phases.next(TraceKind::move, "send sums");
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        const Tensor& sum = terms[t].waiting.at(0);
+        if (rooms.size() == t) {
+            rooms.emplace_back();
+            rooms[t].sums.emplace_back(second_[rank], sum.bytes(), ways_[rank]);
+        }
+        const auto part = [&](std::size_t i) {
+            return elements_of(second_[rank], terms[t].waiting[i], 0, sum.shape().numel());
+        };
+        for (std::size_t i = 1; i < terms[t].waiting.size(); ++i)
+            add_(part(0), part(i), {part(0)}, 1);
+        rooms[t].sums[0].put(second_[rank], rank, sum);
+    }
+    queue(rank).finish();
+    phases.next(TraceKind::wait, "wait for the sums of others");
+    barrier_->arrive(rank, "to add sums " + what);
+    phases.next(TraceKind::move, "add up");
+    for (std::size_t t = 0; rank == 0 && t < terms.size(); ++t) {
+        float* const sums = sums_of(self, t);
+        const auto count = static_cast<std::uint64_t>(terms[t].mean.shape().numel());
+        for (std::size_t q = own_.begin + 1; q < own_.end; ++q)
+            for (std::uint64_t i = 0; i < count; ++i) sums[i] += sums_of(q, t)[i];
+        group_->allreduce(sums, count, "sums " + what);
+        const float factor = 1.0f / static_cast<float>(shards_);
+        for (std::uint64_t i = 0; i < count; ++i) sums[i] *= factor;
+    }
+    await_transport(rank, what);
+    phases.next(TraceKind::move, "receive means");
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        rooms_[own_.begin][group][t].sums[0].get(
+            second_[rank], rank, 0,
+            elements_of(second_[rank], terms[t].mean, 0, terms[t].mean.shape().numel()));
 }
 
 }  // namespace dlprim

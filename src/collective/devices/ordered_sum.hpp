@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TreeAdder: adds sums of some elements on a device in the order of ShardTree. The last addition,
+// OrderedSum: adds sums of some elements on a device in the order of ShardTree. The last addition,
 // which completes the sum of all shards, makes their mean.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace dlprim {
 
-class TreeAdder {
+class OrderedSum {
   public:
     /// Says where the sum of `left` and its right half goes, which may be `left`. The first place
     /// is read again.
     using Place = std::function<std::vector<Tensor>(const Tensor& left, bool is_mean)>;
-    TreeAdder(int shards, const AddPair& add, Place place)
+    OrderedSum(int shards, const AddPair& add, Place place)
         : tree_(shards), shards_(shards), add_(add), place_(std::move(place)) {}
 
     /// Takes the next sum, in the order of shards, and enqueues the additions that it completes.
