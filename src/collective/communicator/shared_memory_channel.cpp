@@ -8,13 +8,11 @@
 #include "runtime/context_impl.hpp"
 #include "runtime/pin_memory.hpp"
 
-#include <linux/futex.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -26,7 +24,7 @@ struct SharedMemoryChannel::Page {
         std::uint32_t bytes;
         char text[note_bytes];
     };
-    std::atomic<std::uint32_t> ended;  ///< steps
+    SharedCounter ended;  ///< steps
     std::atomic<std::uint32_t> state;
     char failure[512];
     Note notes[2];
@@ -106,7 +104,6 @@ SharedMemoryChannel::SharedMemoryChannel(std::size_t rank, Memory memory)
       processes_(std::move(memory.processes)),
       again_(std::move(memory.again)),
       watched_(pages_.size(), -1) {
-    static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
     for (std::size_t q = 0; q < size(); ++q) {
         if (q == rank_) continue;
         watched_[q] = static_cast<int>(::syscall(SYS_pidfd_open, processes_[q], 0));
@@ -143,9 +140,7 @@ void SharedMemoryChannel::begin(Deadline deadline) {
 }
 
 void SharedMemoryChannel::end(Deadline) {
-    std::atomic<std::uint32_t>& ended = page(rank_).ended;
-    ended.store(++step_, std::memory_order_release);
-    ::syscall(SYS_futex, &ended, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    page(rank_).ended.set(++step_);
 }
 
 void SharedMemoryChannel::write_note(const std::string& note) {
@@ -160,27 +155,14 @@ std::string SharedMemoryChannel::note(std::size_t process) const {
 }
 
 void SharedMemoryChannel::await(std::size_t process, Deadline deadline) const {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    std::atomic<std::uint32_t>& ended = page(process).ended;
-    std::uint32_t theirs = 0;
-    const auto reached = [&] {
-        theirs = ended.load(std::memory_order_acquire);
-        // They may be one step further. Numbers wrap around.
-        return static_cast<std::int32_t>(theirs - step_) >= 0;
-    };
-    while (!reached()) {
+    // A death wakes nobody.
+    constexpr std::chrono::milliseconds interval(20);
+    page(process).ended.await(step_, interval, [&](auto waited) {
         std::string trouble = trouble_with(process);
-        if (trouble.empty() && Clock::now() - begin > deadline)
+        if (trouble.empty() && waited > deadline)
             trouble = cat("rank ", process, " did not come within ", deadline.count(), " seconds");
-        if (!trouble.empty()) {
-            if (reached()) return;  // it had ended the step before it went
-            dlprim::fail(ErrorKind::device, trouble);
-        }
-        // A death wakes nobody.
-        const timespec moment{0, 20'000'000};
-        ::syscall(SYS_futex, &ended, FUTEX_WAIT, theirs, &moment, nullptr, 0);
-    }
+        return trouble;
+    });
 }
 
 std::string SharedMemoryChannel::trouble_with(std::size_t process) const {

@@ -6,11 +6,8 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <random>
 #include <utility>
@@ -53,7 +50,7 @@ struct Message {
 /// each: who has reached the next one has read all of this one.
 struct SharedHost::Control {
     std::uint64_t number;  ///< a random one, for the probe
-    std::atomic<std::uint32_t> reached;
+    SharedCounter reached;
     Message messages[2];
 
     static std::uint64_t bytes(std::size_t processes) {
@@ -68,7 +65,6 @@ struct SharedHost::Control {
 SharedHost::SharedHost(std::size_t rank, std::vector<std::string> names, const Gather& gather,
                        std::shared_ptr<const std::atomic<bool>> ended)
     : rank_(rank), names_(std::move(names)), ended_(std::move(ended)), all_(names_.size()) {
-    static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
     std::string trouble;
     std::uint64_t number = 0;
     int descriptor = -1;
@@ -172,8 +168,7 @@ void SharedHost::meet(const std::string& what, std::uint64_t bytes,
     message = {};
     message.bytes = bytes;
     std::memcpy(message.what, what.data(), std::min(what.size(), sizeof(message.what) - 1));
-    own.reached.store(number_ + 1, std::memory_order_release);
-    ::syscall(SYS_futex, &own.reached, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    own.reached.set(number_ + 1);
     for (const std::size_t process : mates_)
         if (process != rank_) await(process, what, meanwhile, deadline);
     for (const std::size_t process : mates_)
@@ -184,22 +179,17 @@ void SharedHost::meet(const std::string& what, std::uint64_t bytes,
 void SharedHost::await(std::size_t process, const std::string& what,
                        const std::function<void()>& meanwhile,
                        std::chrono::duration<double> deadline) {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    std::atomic<std::uint32_t>& reached = control(process).reached;
-    for (;;) {
-        const std::uint32_t theirs = reached.load(std::memory_order_acquire);
-        // They may be one barrier further. Numbers wrap around.
-        if (static_cast<std::int32_t>(theirs - (number_ + 1)) >= 0) return;
-        if (*ended_) fail(ErrorKind::device, "was stopped while it waited for ", what);
-        if (Clock::now() - begin > deadline)
-            fail(ErrorKind::device, names_[process], " did not come for ", what, " within ",
-                 deadline.count(), " seconds: look after it, or set a longer deadline");
-        // What ends the wait otherwise is looked after now and then.
+    using std::chrono::milliseconds;
+    // What ends the wait otherwise is looked after now and then.
+    const milliseconds interval(meanwhile ? 1 : 20);
+    control(process).reached.await(number_ + 1, interval, [&](auto waited) -> std::string {
+        if (*ended_) return cat("was stopped while it waited for ", what);
+        if (waited > deadline)
+            return cat(names_[process], " did not come for ", what, " within ", deadline.count(),
+                       " seconds: look after it, or set a longer deadline");
         if (meanwhile) meanwhile();
-        const timespec moment{0, meanwhile ? 1'000'000 : 20'000'000};
-        ::syscall(SYS_futex, &reached, FUTEX_WAIT, theirs, &moment, nullptr, 0);
-    }
+        return "";
+    });
 }
 
 void SharedHost::compare(std::size_t process) const {

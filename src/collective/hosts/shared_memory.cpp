@@ -5,10 +5,13 @@
 #include "base/text.hpp"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 namespace dlprim {
@@ -69,6 +72,30 @@ SharedMemory::Part SharedMemory::map(std::uint64_t bytes) {
         fail(ErrorKind::out_of_memory, "shared memory of ", bytes,
              " bytes cannot be mapped: ", std::strerror(errno));
     return {static_cast<std::byte*>(data), [bytes](std::byte* at) { ::munmap(at, bytes); }};
+}
+
+void SharedCounter::set(std::uint32_t value) {
+    value_.store(value, std::memory_order_release);
+    ::syscall(SYS_futex, &value_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void SharedCounter::await(std::uint32_t value, std::chrono::nanoseconds interval,
+                          const std::function<std::string(Seconds)>& trouble) const {
+    const auto begin = std::chrono::steady_clock::now();
+    std::uint32_t now = 0;
+    const auto reached = [&] {
+        now = value_.load(std::memory_order_acquire);
+        return static_cast<std::int32_t>(now - value) >= 0;
+    };
+    while (!reached()) {
+        const std::string why = trouble(std::chrono::steady_clock::now() - begin);
+        if (!why.empty()) {
+            if (reached()) return;  // before it went
+            fail(ErrorKind::device, why);
+        }
+        const timespec moment{0, interval.count()};
+        ::syscall(SYS_futex, &value_, FUTEX_WAIT, now, &moment, nullptr, 0);
+    }
 }
 
 }  // namespace dlprim

@@ -6,9 +6,13 @@
 // Threads: one at a time.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace dlprim {
 
@@ -38,6 +42,22 @@ class SharedMemory {
 
     int descriptor_ = -1;
     std::uint64_t size_ = 0;
+};
+
+/// A number in such memory, which its process lets grow from 0, and for which others wait (futex).
+class SharedCounter {
+  public:
+    using Seconds = std::chrono::duration<double>;
+    void set(std::uint32_t value);
+    /// Waits until the number has come to `value`; it may be further. Numbers wrap around.
+    /// `trouble` is called at once and after each interval, with how long that took so far. Throws
+    /// Error(device) with its text, unless that is empty.
+    void await(std::uint32_t value, std::chrono::nanoseconds interval,
+               const std::function<std::string(Seconds waited)>& trouble) const;
+
+  private:
+    static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+    std::atomic<std::uint32_t> value_;
 };
 
 }  // namespace dlprim
