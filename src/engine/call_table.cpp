@@ -108,18 +108,17 @@ void CallTable::upload(Queue& queue, Part& part, std::vector<std::byte> bytes) {
 }
 
 void TableKernel::bind(const CallTable::Part& part, std::span<const BufferRef> operands) {
-    const auto set = [&](std::size_t i, const std::string& name, const Buffer& memory) {
-        if (bound_[i] != memory.id()) call.memory(name, memory);
-        bound_[i] = memory.id();
-    };
     require(part.memories.size() <= memories(), "a table of calls needs ", part.memories.size(),
             " memories, and its kernel has ", memories());
     for (std::size_t i = 0; i < memories(); ++i) {
         // What is not needed is bound as well: no parameter may be left without a value.
         const std::size_t operand = part.memories[i < part.memories.size() ? i : 0];
-        set(i, cat("calls_memory_", i), *operands[operand].buffer);
+        const Buffer& memory = *operands[operand].buffer;
+        if (bound_[i] != memory.id()) call.memory(cat("calls_memory_", i), memory);
+        bound_[i] = memory.id();
     }
-    set(memories(), "calls_table", *part.table);
+    if (bound_[memories()] != part.table->id()) call.memory("calls_table", *part.table);
+    bound_[memories()] = part.table->id();
 }
 
 std::string table_parameters(std::size_t memories) {

@@ -27,12 +27,6 @@ namespace {
 
 using Lists = std::vector<std::vector<Tensor>>;
 
-/// One of the calls: flat tensors.
-struct OneCall {
-    std::vector<Tensor> inputs, outs;
-    Shape shape;  ///< of the results: that of the first tensor with all elements
-};
-
 /// Calls that share launches, and the operands of each in the order of its kernel.
 struct Joined {
     std::vector<std::size_t> calls;
@@ -82,14 +76,6 @@ const Tensor& at(const std::vector<Tensor>& list, std::size_t k) {
     return list[list.size() == 1 ? 0 : k];
 }
 
-Tensor flat(const Tensor& tensor) {
-    require(tensor.defined(), "pointwise_many() got an empty tensor");
-    if (!tensor.contiguous())
-        fail(ErrorKind::invalid_argument, "pointwise_many() got a strided view of shape ",
-             tensor.shape().str(), "; to_contiguous() copies it into a tensor of its own");
-    return tensor.shape().rank() == 1 ? tensor : tensor.reshape({tensor.shape().numel()});
-}
-
 std::size_t count_of(const Lists& inputs, const Lists& outs) {
     require(!inputs.empty(), "pointwise_many() needs at least one list of tensors");
     std::size_t count = inputs[0].size();
@@ -101,39 +87,75 @@ std::size_t count_of(const Lists& inputs, const Lists& outs) {
     return count;
 }
 
-OneCall one_call(const Lists& inputs, const Lists& outs, std::size_t k) {
-    OneCall call;
-    std::int64_t count = 1;
-    for (const auto& list : inputs) {
-        const Tensor& tensor = at(list, k);
-        call.inputs.push_back(flat(tensor));
-        const std::int64_t own = tensor.shape().numel();
-        if (call.inputs.size() == 1 || (own != 1 && count == 1)) {
-            call.shape = tensor.shape();
-            count = own;
+/// The calls: what each reads and writes of the caller's lists, which are not copied, since an
+/// optimizer has hundreds of tensors in each step.
+class Calls {
+  public:
+    /// Checks the lists.
+    Calls(const Lists& inputs, const Lists& outs)
+        : count_(count_of(inputs, outs)), inputs_(inputs.size()), outs_(outs.size()) {
+        tensors_.reserve(count_ * (inputs_ + outs_));
+        for (std::size_t k = 0; k < count_; ++k) add(inputs, outs, k);
+    }
+    std::size_t size() const { return count_; }
+    std::span<const Tensor* const> inputs(std::size_t k) const {
+        return std::span(tensors_).subspan(k * (inputs_ + outs_), inputs_);
+    }
+    std::span<const Tensor* const> outs(std::size_t k) const {
+        return std::span(tensors_).subspan(k * (inputs_ + outs_) + inputs_, outs_);
+    }
+    /// Of the results of a call: that of the first tensor with all elements.
+    const Shape& shape(std::size_t k) const { return *shapes_[k]; }
+    const Context& context() const { return tensors_[0]->context(); }
+
+  private:
+    void add(const Lists& inputs, const Lists& outs, std::size_t k) {
+        const Shape* shape = nullptr;
+        for (const auto& list : inputs) {
+            const Tensor& tensor = at(list, k);
+            take(tensor);
+            const std::int64_t own = tensor.shape().numel();
+            if (shape == nullptr || (own != 1 && shape->numel() == 1)) shape = &tensor.shape();
+            if (own != 1 && own != shape->numel())
+                fail(ErrorKind::invalid_argument, "pointwise_many() got tensors of shapes ",
+                     shape->str(), " and ", tensor.shape().str(), " at position ", k,
+                     " of its lists");
         }
-        if (own != 1 && own != count)
-            fail(ErrorKind::invalid_argument, "pointwise_many() got tensors of shapes ",
-                 call.shape.str(), " and ", tensor.shape().str(), " at position ", k,
-                 " of its lists");
+        shapes_.push_back(shape);
+        for (const auto& list : outs) {
+            take(list[k]);
+            if (list[k].shape().numel() != shape->numel())
+                fail(ErrorKind::invalid_argument, "pointwise_many() got an out tensor of shape ",
+                     list[k].shape().str(), " for results of shape ", shape->str(), " at position ",
+                     k, " of its lists");
+        }
     }
-    for (const auto& list : outs) {
-        call.outs.push_back(flat(list[k]));
-        if (list[k].shape().numel() != count)
-            fail(ErrorKind::invalid_argument, "pointwise_many() got an out tensor of shape ",
-                 list[k].shape().str(), " for results of shape ", call.shape.str(), " at position ",
-                 k, " of its lists");
+    void take(const Tensor& tensor) {
+        require(tensor.defined(), "pointwise_many() got an empty tensor");
+        if (!tensor.contiguous())
+            fail(ErrorKind::invalid_argument, "pointwise_many() got a strided view of shape ",
+                 tensor.shape().str(), "; to_contiguous() copies it into a tensor of its own");
+        tensors_.push_back(&tensor);
+        require(tensor.context() == context(),
+                "pointwise_many() got tensors of different contexts");
     }
-    for (const Tensor& tensor : call.inputs)
-        require(tensor.context() == inputs[0][0].context(),
-                "pointwise_many() got tensors of different contexts");
-    for (const Tensor& tensor : call.outs)
-        require(tensor.context() == inputs[0][0].context(),
-                "pointwise_many() got tensors of different contexts");
-    return call;
+
+    std::size_t count_, inputs_, outs_;
+    std::vector<const Tensor*> tensors_;  ///< by call: the inputs, then the results
+    std::vector<const Shape*> shapes_;
+};
+
+/// The tensors as calls take them.
+std::vector<Tensor> flat(std::span<const Tensor* const> tensors) {
+    std::vector<Tensor> made;
+    made.reserve(tensors.size());
+    for (const Tensor* tensor : tensors)
+        made.push_back(tensor->shape().rank() == 1 ? *tensor
+                                                   : tensor->reshape({tensor->shape().numel()}));
+    return made;
 }
 
-std::string key_of(std::uint64_t options, std::size_t scalars, const std::vector<OneCall>& calls) {
+std::string key_of(std::uint64_t options, std::size_t scalars, const Calls& calls) {
     std::string key = cat(options, ' ', scalars, '\n');
     const auto add = [&](const Tensor& tensor) {
         const std::int64_t count = tensor.shape().numel();
@@ -141,10 +163,10 @@ std::string key_of(std::uint64_t options, std::size_t scalars, const std::vector
         key += is_view(tensor) ? 'u' : 'v';  // flat, but perhaps not aligned for whole vectors
         key.append(reinterpret_cast<const char*>(&count), sizeof(count));
     };
-    for (const OneCall& call : calls) {
-        key += static_cast<char>(call.outs.size());
-        for (const Tensor& tensor : call.inputs) add(tensor);
-        for (const Tensor& tensor : call.outs) add(tensor);
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+        key += static_cast<char>(calls.outs(k).size());
+        for (const Tensor* tensor : calls.inputs(k)) add(*tensor);
+        for (const Tensor* tensor : calls.outs(k)) add(*tensor);
     }
     return key;
 }
@@ -172,26 +194,27 @@ struct Planned {
     std::vector<std::pair<bool, std::size_t>> operands;  ///< see Joined
 };
 
-void check_outs(const OneCall& call, const EagerEntry& entry, std::size_t k) {
-    require(call.outs.size() <= entry.results.size(), "pointwise_many() makes ",
-            entry.results.size(), " lists, `outs` has ", call.outs.size());
-    for (std::size_t i = 0; i < call.outs.size(); ++i)
-        if (call.outs[i].dtype() != entry.results[i].spec.dtype)
+void check_outs(std::span<const Tensor* const> outs, const EagerEntry& entry, std::size_t k) {
+    require(outs.size() <= entry.results.size(), "pointwise_many() makes ", entry.results.size(),
+            " lists, `outs` has ", outs.size());
+    for (std::size_t i = 0; i < outs.size(); ++i)
+        if (outs[i]->dtype() != entry.results[i].spec.dtype)
             fail(ErrorKind::invalid_argument, "pointwise_many(): out tensor ", k, " of list ", i,
-                 " is ", name_of(call.outs[i].dtype()), ", wants ",
+                 " is ", name_of(outs[i]->dtype()), ", wants ",
                  name_of(entry.results[i].spec.dtype));
 }
 
 Planned plan_call(const EagerOptions& options, const std::vector<double>& scalars,
-                  const OneCall& call, std::size_t k) {
+                  const Calls& calls, std::size_t k) {
+    const std::vector<Tensor> inputs = flat(calls.inputs(k));
     ops::CallOptions how;
-    how.out = call.outs;
+    how.out = flat(calls.outs(k));
     how.scalars.assign(scalars.begin(), scalars.end());
     Planned planned;
-    planned.entry = planned_entry({"Pointwise", options, call.inputs, {}, {}, how, false});
-    check_outs(call, *planned.entry, k);
+    planned.entry = planned_entry({"Pointwise", options, inputs, {}, {}, how, false});
+    check_outs(calls.outs(k), *planned.entry, k);
     for (const auto& result : planned.entry->results)
-        if (result.spec.shape.numel() != call.shape.numel()) return planned;  // it reduces
+        if (result.spec.shape.numel() != calls.shape(k).numel()) return planned;  // it reduces
     const KernelCall* const only = only_call(*planned.entry, planned.operands);
     if (only == nullptr) return planned;
     if (std::optional<std::string> key = TableLaunch::key(*only)) {
@@ -202,13 +225,12 @@ Planned plan_call(const EagerOptions& options, const std::vector<double>& scalar
 }
 
 std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
-                                      const std::vector<double>& scalars,
-                                      const std::vector<OneCall>& calls) {
+                                      const std::vector<double>& scalars, const Calls& calls) {
     auto made = std::make_shared<ManyEntry>();
     std::vector<Planned> plans;
     std::vector<std::string> keys;  // by element of `joined`
     for (std::size_t k = 0; k < calls.size(); ++k) {
-        plans.push_back(plan_call(options, scalars, calls[k], k));
+        plans.push_back(plan_call(options, scalars, calls, k));
         made->single = made->single || plans.back().call == nullptr;
     }
     if (made->single) return made;
@@ -225,7 +247,7 @@ std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
         }
         made->joined[number].calls.push_back(k);
     }
-    ContextImpl& context = Access::impl(calls[0].inputs[0].context());
+    ContextImpl& context = Access::impl(calls.context());
     PutOffCalls* const later = put_off_calls(context.queue());
     std::optional<NotedBuilds> noted;
     if (later != nullptr) noted.emplace();
@@ -247,11 +269,11 @@ std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
 struct CallExtent {
     const void* handle;
     std::uint64_t begin, end;
-    std::size_t call;
     bool written;
 };
 
-/// Whether a call writes what another one reads or writes, or does not write just what it reads.
+/// Whether a call writes what another one reads or writes, or other bytes of what it reads. What it
+/// writes in place is here once.
 bool depend(std::vector<CallExtent> extents) {
     std::sort(extents.begin(), extents.end(), [](const CallExtent& a, const CallExtent& b) {
         return std::tie(a.handle, a.begin) < std::tie(b.handle, b.begin);
@@ -262,10 +284,7 @@ bool depend(std::vector<CallExtent> extents) {
         for (std::size_t j = i + 1; j < extents.size(); ++j) {
             const CallExtent& b = extents[j];
             if (b.handle != a.handle || b.begin >= a.end) break;
-            if (!a.written && !b.written) continue;
-            const bool in_place =
-                a.call == b.call && a.begin == b.begin && a.end == b.end && a.written != b.written;
-            if (!in_place) return true;
+            if (a.written || b.written) return true;
         }
     }
     return false;
@@ -273,12 +292,14 @@ bool depend(std::vector<CallExtent> extents) {
 
 class ManyCall {
   public:
-    ManyCall(std::string_view code, const std::vector<double>& scalars, std::vector<OneCall> calls)
-        : code_(code), scalars_(scalars), calls_(std::move(calls)) {}
+    ManyCall(std::string_view code, const std::vector<double>& scalars, const Calls& calls)
+        : code_(code), scalars_(scalars), calls_(calls) {}
+
+    /// The results for which the caller has no tensors; the lists of others are empty.
 
     Lists run() {
         const std::shared_ptr<const EagerOptions> options = options_of(code_);
-        const Context& context = calls_[0].inputs[0].context();
+        const Context& context = calls_.context();
         ManyCache& cache = many_cache_of(context);
         std::shared_ptr<ManyEntry> entry;
         {
@@ -338,25 +359,37 @@ class ManyCall {
 
     Lists make_results(const Context& context, const ManyEntry& entry) const {
         Lists results(entry.results[0].size());
-        for (std::size_t i = 0; i < results.size(); ++i)
+        for (std::size_t i = calls_.outs(0).size(); i < results.size(); ++i)
             for (std::size_t k = 0; k < calls_.size(); ++k)
-                results[i].push_back(i < calls_[k].outs.size()
-                                         ? calls_[k].outs[i]
-                                         : Tensor(context, calls_[k].shape, entry.results[k][i]));
+                results[i].emplace_back(context, calls_.shape(k), entry.results[k][i]);
         return results;
+    }
+
+    const Tensor& result(const Lists& made, std::size_t i, std::size_t k) const {
+        return i < calls_.outs(k).size() ? *calls_.outs(k)[i] : made[i][k];
     }
 
     std::vector<CallExtent> extents_of(const Lists& results) const {
         std::vector<CallExtent> extents;
-        const auto add = [&](const Tensor& tensor, std::size_t call, bool written) {
+        extents.reserve(calls_.size() * (calls_.inputs(0).size() + results.size()));
+        std::size_t first = 0;  // of the call's results
+        const auto add = [&](const Tensor& tensor, bool written) {
+            if (tensor.bytes() == 0) return;
             const Buffer& buffer = *Access::buffer(tensor);
             const std::uint64_t begin = buffer.offset() + tensor.byte_offset();
-            if (tensor.bytes() > 0)
-                extents.push_back({buffer.handle(), begin, begin + tensor.bytes(), call, written});
+            const CallExtent extent{buffer.handle(), begin, begin + tensor.bytes(), written};
+            const auto in_place = [&](const CallExtent& other) {
+                return other.written && !written && other.handle == extent.handle &&
+                       other.begin == extent.begin && other.end == extent.end;
+            };
+            if (std::none_of(extents.begin() + static_cast<std::ptrdiff_t>(first), extents.end(),
+                             in_place))
+                extents.push_back(extent);
         };
         for (std::size_t k = 0; k < calls_.size(); ++k) {
-            for (const Tensor& input : calls_[k].inputs) add(input, k, false);
-            for (const auto& list : results) add(list[k], k, true);
+            first = extents.size();
+            for (std::size_t i = 0; i < results.size(); ++i) add(result(results, i, k), true);
+            for (const Tensor* input : calls_.inputs(k)) add(*input, false);
         }
         return extents;
     }
@@ -364,9 +397,11 @@ class ManyCall {
     /// The memory of each operand of a launch.
     std::vector<PlacedMemory> memory_of(const Joined& joined, const Lists& results) const {
         std::vector<PlacedMemory> memory;
+        memory.reserve(joined.calls.size() * joined.operands.size());
         for (const std::size_t k : joined.calls)
             for (const auto& [is_result, index] : joined.operands) {
-                const Tensor& tensor = is_result ? results[index][k] : calls_[k].inputs[index];
+                const Tensor& tensor =
+                    is_result ? result(results, index, k) : *calls_.inputs(k)[index];
                 memory.push_back({Access::buffer(tensor), tensor.byte_offset(), is_result});
             }
         return memory;
@@ -377,6 +412,7 @@ class ManyCall {
                         const std::vector<double>& scalars) {
         for (std::size_t i = 0; i < memory.size(); ++i) {
             std::vector<BufferRef> operands;
+            operands.reserve(memory[i].size());
             for (const PlacedMemory& place : memory[i])
                 operands.push_back({place.buffer.get(), place.byte_offset});
             TableLaunch& launch = *entry.joined[i].launch;
@@ -391,14 +427,14 @@ class ManyCall {
 
     Lists run_singly() const {
         Lists results;
-        for (const OneCall& call : calls_) {
+        for (std::size_t k = 0; k < calls_.size(); ++k) {
             ops::CallOptions how;
-            how.out = call.outs;
-            std::vector<Tensor> made = ops::pointwise(code_, call.inputs, scalars_, how);
+            how.out = flat(calls_.outs(k));
+            std::vector<Tensor> made = ops::pointwise(code_, flat(calls_.inputs(k)), scalars_, how);
             results.resize(made.size());
-            for (std::size_t i = 0; i < made.size(); ++i)
-                results[i].push_back(made[i].shape().numel() == call.shape.numel()
-                                         ? made[i].reshape(call.shape)
+            for (std::size_t i = how.out.size(); i < made.size(); ++i)
+                results[i].push_back(made[i].shape().numel() == calls_.shape(k).numel()
+                                         ? made[i].reshape(calls_.shape(k))
                                          : made[i]);
         }
         return results;
@@ -406,7 +442,7 @@ class ManyCall {
 
     std::string_view code_;
     const std::vector<double>& scalars_;
-    std::vector<OneCall> calls_;
+    const Calls& calls_;
 };
 
 }  // namespace
@@ -415,11 +451,9 @@ namespace ops {
 
 Lists pointwise_many(std::string_view code, const Lists& inputs, const std::vector<double>& scalars,
                      const Lists& outs) {
-    const std::size_t count = count_of(inputs, outs);
-    std::vector<OneCall> calls;
-    for (std::size_t k = 0; k < count; ++k) calls.push_back(one_call(inputs, outs, k));
-    if (calls.empty()) return Lists(outs.size());
-    Lists results = ManyCall(code, scalars, std::move(calls)).run();
+    const Calls calls(inputs, outs);
+    if (calls.size() == 0) return Lists(outs.size());
+    Lists results = ManyCall(code, scalars, calls).run();
     for (std::size_t i = 0; i < outs.size(); ++i) results.at(i) = outs[i];
     return results;
 }
