@@ -42,9 +42,11 @@ bool same_elements(const EagerOperand& a, const EagerOperand& b) {
 }
 
 bool overlaps_operand(const EagerEntry& entry, std::span<const EagerOperand> operands,
-                      std::size_t result, const EagerOperand& place) {
+                      std::span<const Extent> extents, std::size_t result,
+                      const EagerOperand& place) {
+    const Extent extent(place);
     for (std::size_t i = 0; i < operands.size(); ++i) {
-        if (!Extent(place).overlaps(Extent(operands[i]))) continue;
+        if (!extent.overlaps(extents[i])) continue;
         const bool in_place = same_elements(place, operands[i]) &&
                               std::find(entry.in_place.begin(), entry.in_place.end(),
                                         std::pair(result, i)) != entry.in_place.end();
@@ -72,6 +74,8 @@ std::vector<Detour> avoid_overlaps(const Context& context, const EagerCall& call
                                    std::vector<EagerOperand>& places) {
     std::vector<Detour> detours;
     std::vector<std::pair<std::size_t, Extent>> written;
+    // A function may have hundreds of operands and results, each of which is compared with all.
+    const std::vector<Extent> read(operands.begin(), operands.end());
     for (std::size_t i = 0; i < std::min(places.size(), call.how.out.size()); ++i) {
         if (!call.how.out[i].defined() || !places[i].buffer) continue;
         const Layout& planned = entry.results[i].layout;
@@ -86,7 +90,7 @@ std::vector<Detour> avoid_overlaps(const Context& context, const EagerCall& call
             direct = false;
         }
         written.emplace_back(i, extent);
-        if (direct && !overlaps_operand(entry, operands, i, places[i])) continue;
+        if (direct && !overlaps_operand(entry, operands, read, i, places[i])) continue;
         detours.push_back(detour_to(context, places[i], planned));
         places[i] = detours.back().made;
     }

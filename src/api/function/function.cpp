@@ -50,14 +50,20 @@ class Function::Impl {
     std::vector<Tensor> call(std::span<const Tensor> given, ops::CallOptions&& options) const {
         require(given.size() == inputs.size(), function.name, " takes ", inputs.size(),
                 " tensors, got ", given.size());
-        std::vector<Tensor> values, params;
         for (std::size_t i = 0; i < given.size(); ++i) {
             require(given[i].defined(), function.name, ": input '", inputs[i],
                     "' is an empty tensor");
             require(given[i].context() == context, function.name, ": input '", inputs[i],
                     "' is of another context than the function");
-            (is_param[i] ? params : values).push_back(given[i]);
         }
+        const auto first = std::find(is_param.begin(), is_param.end(), true);
+        if (std::find(first, is_param.end(), false) == is_param.end()) {
+            const auto values = static_cast<std::size_t>(first - is_param.begin());
+            return eager_function(function, given.first(values), given.subspan(values), options);
+        }
+        std::vector<Tensor> values, params;
+        for (std::size_t i = 0; i < given.size(); ++i)
+            (is_param[i] ? params : values).push_back(given[i]);
         return eager_function(function, values, params, options);
     }
 

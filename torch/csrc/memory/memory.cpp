@@ -7,12 +7,14 @@
 #include "memory/addresses.hpp"
 #include "memory/convert.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace dlprim_torch {
 namespace {
 
-/// Which memory an address belongs to, for device_of_address().
+/// Which memory an address belongs to, for device_of_address(). A range of addresses keeps its size
+/// when it is used again, so that ranges stay here, without memory (nullptr) while nobody has them.
 struct Index {
     std::mutex mutex;
     std::map<std::uintptr_t, Memory*> by_begin;
@@ -36,16 +38,21 @@ bool is_row_major(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
     return true;
 }
 
+bool has_sizes(const dp::Shape& shape, c10::IntArrayRef sizes) {
+    const auto dims = shape.dims();
+    return std::equal(dims.begin(), dims.end(), sizes.begin(), sizes.end());
+}
+
 /// The memory that has an address. Throws for any other address.
 Memory& at_address(const void* address) {
     Index& index = index_of_addresses();
     const std::lock_guard lock(index.mutex);
     auto found = index.by_begin.upper_bound(number(address));
-    TORCH_CHECK(found != index.by_begin.begin(), "The address is not one of \"ocl\".");
-    Memory& memory = *(--found)->second;
-    TORCH_CHECK(number(address) - found->first < std::max<std::size_t>(memory.bytes(), 1),
+    Memory* const memory = found == index.by_begin.begin() ? nullptr : (--found)->second;
+    TORCH_CHECK(memory != nullptr &&
+                    number(address) - found->first < std::max<std::size_t>(memory->bytes(), 1),
                 "The address is not one of \"ocl\".");
-    return memory;
+    return *memory;
 }
 
 }  // namespace
@@ -54,14 +61,14 @@ Memory::Memory(int device, std::size_t bytes)
     : device_(device), bytes_(bytes), address_(reserve_addresses(bytes)) {
     Index& index = index_of_addresses();
     const std::lock_guard lock(index.mutex);
-    index.by_begin.emplace(number(address_), this);
+    index.by_begin.insert_or_assign(number(address_), this);
 }
 
 Memory::~Memory() {
     {
         Index& index = index_of_addresses();
         const std::lock_guard lock(index.mutex);
-        index.by_begin.erase(number(address_));
+        index.by_begin.find(number(address_))->second = nullptr;
     }
     release_addresses(address_, bytes_);
     // Drivers may be gone when the process exits, and do not survive a fork.
@@ -111,12 +118,13 @@ dp::Tensor Memory::typed(dp::DType dtype) {
 
 dp::Tensor Memory::view(dp::DType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                         std::int64_t offset) {
-    const dp::Tensor whole = typed(dtype);
+    const bool from_begin = offset == 0 && is_row_major(sizes, strides);
+    dp::Tensor whole = typed(dtype);
+    if (from_begin && has_sizes(whole.shape(), sizes)) return whole;
     return translated([&] {
         const dp::Shape shape(std::span(sizes.data(), sizes.size()));
         const std::int64_t elements = whole.shape().numel();
-        if (offset == 0 && shape.numel() == elements && is_row_major(sizes, strides)) {
-            if (whole.shape() == shape) return whole;
+        if (from_begin && shape.numel() == elements) {
             dp::Tensor shaped = whole.reshape(shape);
             const std::lock_guard lock(mutex_);
             if (whole.shape().rank() == 1 && contents_.shape() == whole.shape() &&
