@@ -31,7 +31,7 @@ echo "== libdlprim0 and dlprim-tools, with PoCL as they recommend"
 apt_install tools $(packages tools libdlprim0 dlprim-tools)
 inside tools dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' libdlprim0 dlprim-tools pocl-opencl-icd
 cp examples/nets/resnet18.json "$folder/tools/root/"
-expect_versions tools dlprim_run dlprim_train dlprim_benchmark dlprim_flops dlprim_scale dlprim_tune dlprim_doctor dlprim_convert dlprim_data dlprim_generate
+expect_versions tools dlprim_run dlprim_train dlprim_benchmark dlprim_flops dlprim_scale dlprim_tune dlprim_doctor dlprim_convert dlprim_data dlprim_embed dlprim_generate
 expect ms inside tools dlprim_benchmark -B1 -i2 -w1 cpu /root/resnet18.json
 expect ms inside tools dlprim_benchmark -B1 -i2 -w1 opencl /root/resnet18.json
 expect_compile_program tools '/usr/libexec/dlprim-*/dlprim_compile'

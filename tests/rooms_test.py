@@ -27,7 +27,7 @@ PUBLIC = {
     "schedule": "train", "solver_options": "train",
     "data": "api", "describe": "api", "function": "api", "communicator": "api", "net": "api", "onnx": "api", "onnx_session": "api",
     "placed_net": "api", "processes": "api", "programs": "api",
-    "dlprim": "language", "language": "language", "language_convert": "language", "language_training": "language",
+    "dlprim": "language", "embedding_model": "language", "language": "language", "language_convert": "language", "language_training": "language",
     "report": "api", "scale": "api", "solver": "api", "team": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

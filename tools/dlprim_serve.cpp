@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// dlprim_serve: a language model behind OpenAI's API, over HTTP. Requests are answered one after
-// the other. Each thread of the server serves one connection, and whatever a client sends concerns
-// its own request alone.
+// dlprim_serve: a language model or an encoder behind OpenAI's API, over HTTP. Requests are
+// answered one after the other. Each thread of the server serves one connection, and whatever a
+// client sends concerns its own request alone.
 #include "common.hpp"
+#include "serve/embedding.hpp"
 #include "serve/request.hpp"
 #include "serve/turns.hpp"
 
+#include <dlprim/embedding_model.hpp>
 #include <dlprim/language.hpp>
 
 #include <httplib.h>
@@ -22,6 +24,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -73,10 +76,32 @@ std::string read_key(const std::string& path) {
     return key;
 }
 
+/// What is served: one of the two.
+struct Models {
+    std::optional<LanguageModel> text;
+    std::optional<EmbeddingModel> embedding;
+
+    std::int64_t longest() const {
+        return text ? text->context_length() : embedding->longest_text();
+    }
+    LanguageModel& for_text() {
+        if (!text)
+            throw Error(ErrorKind::unsupported,
+                        "the model is an encoder, which makes no text: ask /v1/embeddings");
+        return *text;
+    }
+    EmbeddingModel& for_embeddings() {
+        if (!embedding)
+            throw Error(ErrorKind::unsupported,
+                        "the model makes text, and embeddings need an encoder, such as a BERT");
+        return *embedding;
+    }
+};
+
 class Service {
   public:
-    Service(LanguageModel& model, const Options& options)
-        : model_(model),
+    Service(Models& models, const Options& options)
+        : models_(models),
           options_(options),
           key_(options.key_file.empty() ? "" : read_key(options.key_file)),
           turns_(options.waiting) {
@@ -121,6 +146,7 @@ class Service {
     /// Whether the request may go on; else the response says why not.
     bool admits(const Request& request, Response& response) const;
     void complete(const Request& request, Response& response, bool chat);
+    void embed(const Request& request, Response& response);
     void stream(std::shared_ptr<const ServeRequest> asked, Response& response);
 
     /// Makes the texts of a request, whose turn it is. `on_piece` returns whether to go on.
@@ -130,7 +156,7 @@ class Service {
         const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.seconds);
         std::vector<GenerateResult> results;
         for (std::size_t i = 0; i < asked.prompts.size(); ++i) {
-            Generation text = model_.start(asked.prompts[i], asked.options);
+            Generation text = models_.for_text().start(asked.prompts[i], asked.options);
             while (const std::optional<GeneratedPiece> piece = text.next())
                 if (!on_piece(i, *piece) || turns_.closed() || Clock::now() > end) break;
             results.push_back(text.result());
@@ -143,7 +169,8 @@ class Service {
         const std::uint64_t number = next_id_.fetch_add(1) ^ id_key_;
         char id[17];
         std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(number));
-        return {model_, asked, options_.name, id, static_cast<std::int64_t>(std::time(nullptr))};
+        return {models_.for_text(), asked, options_.name, id,
+                static_cast<std::int64_t>(std::time(nullptr))};
     }
 
     static void fail(Response& response, int status, std::string_view message,
@@ -161,7 +188,7 @@ class Service {
              asked_wrongly ? "invalid_request_error" : "server_error");
     }
 
-    LanguageModel& model_;
+    Models& models_;
     const Options& options_;
     const std::string key_;
     Turns turns_;
@@ -211,7 +238,7 @@ void Service::add_routes() {
                                            {"object", "model"},
                                            {"created", 0},
                                            {"owned_by", "dlprim"},
-                                           {"context_length", model_.context_length()}};
+                                           {"context_length", models_.longest()}};
         response.set_content(text_of_json({{"object", "list"}, {"data", {model}}}),
                              "application/json");
     });
@@ -221,6 +248,8 @@ void Service::add_routes() {
     server_.Post("/v1/chat/completions", [this](const Request& request, Response& response) {
         complete(request, response, true);
     });
+    server_.Post("/v1/embeddings",
+                 [this](const Request& request, Response& response) { embed(request, response); });
 }
 
 bool Service::admits(const Request& request, Response& response) const {
@@ -250,7 +279,7 @@ void Service::complete(const Request& request, Response& response, bool chat) {
     auto asked = std::make_shared<ServeRequest>();
     {
         const std::lock_guard lock(encoding_);
-        *asked = parse_request(model_, request.body, chat, options_.limits);
+        *asked = parse_request(models_.for_text(), request.body, chat, options_.limits);
     }
     asked->options.remember = !options_.whole_prompts;
     if (asked->stream) return stream(std::move(asked), response);
@@ -260,6 +289,22 @@ void Service::complete(const Request& request, Response& response, bool chat) {
     const auto go_on = [](std::size_t, const auto&) { return true; };
     const std::vector<GenerateResult> results = answer(*asked, go_on, go_on);
     response.set_content(text_of_json(answer_for(*asked).whole(results)), "application/json");
+}
+
+void Service::embed(const Request& request, Response& response) {
+    EmbeddingModel& model = models_.for_embeddings();
+    EmbeddingRequest asked;
+    {
+        const std::lock_guard lock(encoding_);
+        asked = parse_embedding_request(model, request.body, options_.limits);
+    }
+    Turns::Place place(turns_);
+    if (!place || !place.wait())
+        return fail(response, 503, "too many requests wait: try again later", "server_error");
+    const std::vector<float> rows = model.embed_tokens(asked.texts);
+    response.set_content(
+        text_of_json(embedding_answer(asked, rows, model.features(), options_.name)),
+        "application/json");
 }
 
 /// Server-sent events. The status is sent before the first token is known, so that what fails later
@@ -301,6 +346,23 @@ void Service::stream(std::shared_ptr<const ServeRequest> asked, Response& respon
         });
 }
 
+Models open_models(const Context& context, const Options& options) {
+    Models models;
+    const LanguageModelOptions& how = options.language;
+    if (!is_embedding_model(options.model)) {
+        models.text.emplace(context, options.model, how);
+        return models;
+    }
+    if (!how.adapter.empty() || how.context != 0)
+        throw Error(
+            ErrorKind::invalid_argument,
+            "'" + options.model + "' is an encoder, which takes no --lora and no --context");
+    models.embedding.emplace(
+        context, options.model,
+        EmbeddingModelOptions{.precision = how.precision, .progress = how.progress});
+    return models;
+}
+
 void serve(Options& options) {
     // SIGINT and SIGTERM arrive at a thread that waits for them, and at none of those that are made
     // here.
@@ -314,8 +376,8 @@ void serve(Options& options) {
     options.language.progress = terminal_progress();
     if (options.name.empty()) options.name = std::filesystem::path(options.model).stem().string();
     const Context context(options.device);
-    LanguageModel model(context, options.model, options.language);
-    Service service(model, options);
+    Models models = open_models(context, options);
+    Service service(models, options);
     std::thread waits([&] {
         int signal = 0;
         sigwait(&ends, &signal);
@@ -339,8 +401,10 @@ void serve(Options& options) {
 
 int main(int argc, char** argv) {
     Options options;
-    CLI::App app("Serves a language model over HTTP, by OpenAI's API.", "dlprim_serve");
-    app.add_option("MODEL", options.model, "language model, GGUF")->required();
+    CLI::App app(
+        "Serves a language model, or an encoder for embeddings, over HTTP, by OpenAI's API.",
+        "dlprim_serve");
+    app.add_option("MODEL", options.model, "model: GGUF, or a folder with config.json")->required();
     add_device_option(app, options.device);
     app.add_option("--host", options.host,
                    "the address that is listened on (127.0.0.1); others than those of this machine "

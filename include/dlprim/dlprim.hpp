@@ -10,6 +10,7 @@
 #include <dlprim/describe.hpp>
 #include <dlprim/diagnosis.hpp>
 #include <dlprim/dtype.hpp>
+#include <dlprim/embedding_model.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
 #include <dlprim/function.hpp>

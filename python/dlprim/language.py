@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Language models: text, chats, and probabilities of texts (docs/language.md).
+"""Language models: text, chats, probabilities of texts, and embeddings (docs/language.md).
 
 model = dlprim.language.LanguageModel(dlprim.Context("gpu"), "model.gguf")
 for piece in model.start("The capital of France is", length=20):
@@ -7,6 +7,10 @@ for piece in model.start("The capital of France is", length=20):
 
 chat = dlprim.language.Chat(model, system="Answer briefly.")
 print(chat.ask("Why is the sky blue?"))
+
+encoder = dlprim.language.EmbeddingModel(dlprim.Context("gpu"), "all-MiniLM-L6-v2")
+rows = encoder.embed(["a cat", "a small animal", "a tax form"])
+print(rows @ rows[0])
 """
 
 from __future__ import annotations
@@ -15,10 +19,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ._core import GeneratedPiece, Generation, LanguageModel
+from ._core import EmbeddingModel, GeneratedPiece, Generation, LanguageModel
 from .errors import InvalidArgumentError
 
-__all__ = ["Chat", "GeneratedPiece", "Generation", "LanguageModel", "perplexity"]
+__all__ = ["Chat", "EmbeddingModel", "GeneratedPiece", "Generation", "LanguageModel", "perplexity"]
 
 
 class Chat:

@@ -41,6 +41,7 @@ void bind_onnx(nb::module_& module);
 void bind_solver(nb::module_& module);
 void bind_placed(nb::module_& module);
 void bind_language(nb::module_& module);
+void bind_embedding(nb::module_& module);
 
 // Locks and forks (lock.cpp).
 

@@ -32,5 +32,6 @@ NB_MODULE(_core, module) {
     bind_solver(module);
     bind_placed(module);
     bind_language(module);
+    bind_embedding(module);
     nb::module_::import_("atexit").attr("register")(nb::cpp_function(expect_leaks_of_threads));
 }

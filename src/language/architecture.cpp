@@ -46,22 +46,27 @@ std::vector<Architecture::Step> parse_steps(const JsonView& list) {
 
 Architecture::HuggingFace::Source parse_source(const JsonView& view) {
     if (view.is_text()) return {.names = split(view.name(), '|')};
-    view.object({"name", "transpose", "halves", "add"});
+    view.object({"name", "transpose", "halves", "positions", "add"});
     Architecture::HuggingFace::Source source{.names = split(view.at("name").name(), '|')};
     if (const auto transpose = view.find("transpose")) source.transpose = transpose->boolean();
     if (const auto halves = view.find("halves")) source.halves = halves->boolean();
+    if (const auto positions = view.find("positions")) source.positions = positions->boolean();
     if (const auto add = view.find("add")) source.add = static_cast<float>(add->number());
     return source;
 }
 
 Architecture::HuggingFace parse_hugging_face(const JsonView& view) {
-    view.object({"models", "sizes", "expects", "weights"});
+    view.object({"models", "sizes", "expects", "prefixes", "weights"});
     Architecture::HuggingFace all;
     for (const auto& [name, model] : view.at("models").object()) all.models[name] = model.name();
     if (const auto sizes = view.find("sizes"))
         for (const auto& [name, key] : sizes->object()) all.sizes[name] = key.name();
     if (const auto expects = view.find("expects"))
         for (const auto& [key, values] : expects->object()) all.expects[key] = names_of(values);
+    if (const auto prefixes = view.find("prefixes")) {
+        all.prefixes.clear();
+        for (const JsonView& prefix : prefixes->array()) all.prefixes.push_back(prefix.text());
+    }
     for (const auto& [name, source] : view.at("weights").object())
         all.weights[name] = parse_source(source);
     return all;
@@ -114,7 +119,8 @@ std::optional<HuggingFaceWeight> hugging_face_weight(const Architecture& archite
             name.replace(at + 1, 1, layer);
         else if (name.starts_with("N."))
             name.replace(0, 1, layer);
-        found.names.push_back(name + end);
+        for (const std::string& prefix : architecture.hugging_face.prefixes)
+            found.names.push_back(cat(prefix, name, end));
     }
     return found;
 }
@@ -122,12 +128,17 @@ std::optional<HuggingFaceWeight> hugging_face_weight(const Architecture& archite
 Architecture parse_architecture(std::string_view text, const std::string& source) {
     const JsonDocument document(text, source);
     const JsonView root = document.root();
-    root.object({"names", "hugging_face", "before", "layer", "after"});
+    root.object({"encoder", "names", "hugging_face", "before", "layer", "after"});
     std::map<std::string, Attrs> models;
     for (const auto& [name, values] : root.at("names").object())
         models[name] = read_options(values);
-    Architecture made{source, std::move(models), parse_steps(root.at("before")),
-                      parse_steps(root.at("layer")), parse_steps(root.at("after"))};
+    const auto encoder = root.find("encoder");
+    Architecture made{source,
+                      encoder && encoder->boolean(),
+                      std::move(models),
+                      parse_steps(root.at("before")),
+                      parse_steps(root.at("layer")),
+                      parse_steps(root.at("after"))};
     if (const auto names = root.find("hugging_face"))
         made.hugging_face = parse_hugging_face(*names);
     return made;

@@ -34,16 +34,19 @@ struct Architecture {
         struct Source {
             std::vector<std::string> names;  ///< the first that the model has
             bool transpose = false;
-            bool halves = false;  ///< rows of heads are to be interleaved where the model's are
-            float add = 0;        ///< to each value
+            bool halves = false;     ///< rows of heads are to be interleaved where the model's are
+            bool positions = false;  ///< the model's first rows, of no position, are left out
+            float add = 0;           ///< to each value
         };
         std::map<std::string, std::string> models;  ///< the name in `models` for a class
         /// Keys of config.json for sizes, where they are not the usual ones.
         std::map<std::string, std::string> sizes;
         std::map<std::string, Strings> expects;  ///< values that a key of config.json may have
+        Strings prefixes{""};                    ///< with which names of weights may begin
         std::map<std::string, Source> weights;   ///< by GGUF's names; N stands for the layer
     };
-    std::string name;  ///< of its file, for messages
+    std::string name;      ///< of its file, for messages
+    bool encoder = false;  ///< makes embeddings of whole texts, and no text (encoder.hpp)
     /// The models that are built this way, and of each what tells it from the others: values of
     /// options that begin with '$', too.
     std::map<std::string, Attrs> models;

@@ -9,6 +9,7 @@
 #include "language/model_file.hpp"
 #include "language/network.hpp"
 #include "language/splitter.hpp"
+#include "language/wordpiece.hpp"
 
 #include <algorithm>
 #include <set>
@@ -65,6 +66,16 @@ void add_sizes(const ModelSizes& sizes, const std::string& name,
     }
 }
 
+void add_pooling(const ModelFile& file, const std::string& name,
+                 std::map<std::string, GgufValue>& metadata) {
+    const Pooling how = file.pooling();
+    const std::int64_t kind = how.by == Pooling::By::mean    ? 1
+                              : how.by == Pooling::By::first ? 2
+                                                             : 3;
+    metadata[name + ".pooling_type"] = kind;  // 1: mean, 2: the first token, 3: the last one
+    metadata[name + ".attention.causal"] = false;
+}
+
 /// Scores by which tokens merge in the order of a table of merges.
 std::vector<double> scores_of(const TokenizerTables& tables) {
     if (!tables.scores.empty()) return tables.scores;
@@ -82,6 +93,16 @@ std::vector<double> scores_of(const TokenizerTables& tables) {
     return scores;
 }
 
+/// GGUF has no words for the rules, which readers know, and guess by has_capitals().
+void add_word_piece(const TokenizerTables& tables, std::map<std::string, GgufValue>& metadata) {
+    WordPieceRules known;
+    known.lower = known.strip_accents = !has_capitals(tables);
+    if (tables.word_piece != known)
+        fail(ErrorKind::unsupported,
+             "the way in which this model's WordPiece changes text cannot be said in GGUF files");
+    metadata["tokenizer.ggml.unknown_token_id"] = tables.unknown.value();
+}
+
 void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValue>& metadata) {
     const auto set = [&](const char* key, GgufValue value) {
         metadata[cat("tokenizer.ggml.", key)] = std::move(value);
@@ -89,7 +110,9 @@ void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValu
     set("model", tables.model);
     set("tokens", tables.tokens);
     if (!tables.kinds.empty()) set("token_type", tables.kinds);
-    if (tables.model == "gpt2") {
+    if (tables.model == "bert") {
+        add_word_piece(tables, metadata);
+    } else if (tables.model == "gpt2") {
         set("pre", tables.patterns.empty()
                        ? tables.splitter
                        : name_of_splitter(tables.patterns, tables.whole_pieces));
@@ -99,6 +122,10 @@ void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValu
         set("add_space_prefix", tables.space != TokenizerTables::Space::none);
     }
     if (tables.begin) set("bos_token_id", *tables.begin);
+    if (tables.separator) {
+        set("seperator_token_id", *tables.separator);  // as GGUF spells it
+        set("add_sep_token", true);
+    }
     if (!tables.ends.empty()) set("eos_token_id", tables.ends[0]);
     if (tables.ends.size() > 1) set("eot_token_id", tables.ends[1]);
     set("add_bos_token", tables.add_begin);
@@ -119,14 +146,16 @@ void convert_to_gguf(const std::string& model, const std::string& path, bool hal
     const ModelSizes sizes = file->sizes();
     const std::string name = file->architecture();
     const Architecture& architecture = find_architecture(name);
+    const Attrs& own = architecture.models.at(name);
+    const std::string written = own.has("gguf") ? own.text("gguf") : name;
     GgufContents contents;
-    contents.metadata["general.architecture"] = name;
+    contents.metadata["general.architecture"] = written;
     contents.metadata["general.file_type"] = std::int64_t{half};
-    add_sizes(sizes, name, contents.metadata);
+    add_sizes(sizes, written, contents.metadata);
+    if (architecture.encoder) add_pooling(*file, written, contents.metadata);
     ModelSizes back = sizes;  // GGUF has one window, and the description says which layers have it
     back.windows.clear();
-    complete_sizes(back, *std::max_element(sizes.windows.begin(), sizes.windows.end()),
-                   architecture.models.at(name), model);
+    complete_sizes(back, *std::max_element(sizes.windows.begin(), sizes.windows.end()), own, model);
     if (back.windows != sizes.windows)
         fail(ErrorKind::unsupported, "'", model, "' has windows of attention in other layers than ",
              "GGUF files of the architecture ", name);

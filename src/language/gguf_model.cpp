@@ -27,6 +27,7 @@ class GgufModel : public ModelFile {
     }
     ModelSizes sizes() const override;
     TokenizerTables tokenizer() const override;
+    Pooling pooling() const override;
     std::optional<std::string> chat_template() const override {
         const std::string key = "tokenizer.chat_template";
         if (!file_.has(key)) return std::nullopt;
@@ -42,7 +43,7 @@ class GgufModel : public ModelFile {
         place.file->read(*place.tensor, values);
     }
     std::string blocks(const std::string& weight) const override {
-        const GgufTensor& tensor = file_.tensors().at(weight);
+        const GgufTensor& tensor = *tensors_.at(weight).tensor;
         const GgufType* type = find_gguf_type(tensor.type);
         if (type == nullptr || type->bytes == sizeof(float) || tensor.shape.rank() != 2 ||
             tensor.shape[1] % block_size(*type).weights != 0)
@@ -50,7 +51,8 @@ class GgufModel : public ModelFile {
         return std::string(type->option);
     }
     void read_blocks(const std::string& weight, std::byte* data, std::size_t bytes) const override {
-        file_.read_stored(file_.tensors().at(weight), data, bytes);
+        const Place& place = tensors_.at(weight);
+        place.file->read_stored(*place.tensor, data, bytes);
     }
 
   private:
@@ -75,6 +77,7 @@ class GgufModel : public ModelFile {
         return file_.has(key(name)) ? number(name, 0) : 0;
     }
     void set_rotary(ModelSizes& sizes) const;
+    void set_word_piece(TokenizerTables& tables) const;
     void add_tensors(const GgufFile& file);
     void open_parts();
 
@@ -151,10 +154,7 @@ ModelSizes GgufModel::sizes() const {
     sizes.head_size = size("attention.key_length", sizes.width / sizes.heads);
     sizes.epsilon =
         number("attention.layer_norm_rms_epsilon", number("attention.layer_norm_epsilon", 1e-5));
-    const std::optional<Shape> table = shape("token_embd.weight");
-    if (!table || table->rank() != 2)
-        fail(ErrorKind::format, "'", path(), "' has no table of embeddings 'token_embd.weight'");
-    sizes.vocabulary = (*table)[0];
+    read_table_sizes(*this, sizes);
     set_rotary(sizes);
     sizes.attention_scale = positive("attention.scale");
     sizes.attention_cap = positive("attn_logit_softcapping");
@@ -183,7 +183,37 @@ TokenizerTables GgufModel::tokenizer() const {
         if (file_.has(prefix + name))
             tables.ends.push_back(file_.value<std::int64_t>(prefix + name));
     tables.add_begin = file_.value_or(prefix + "add_bos_token", tables.model == "llama");
+    if (tables.model == "bert") set_word_piece(tables);
+    const std::string separator = prefix + "seperator_token_id";  // as GGUF spells it
+    if (!file_.value_or(prefix + "add_sep_token", tables.model == "bert"))
+        tables.separator.reset();
+    else if (file_.has(separator))
+        tables.separator = file_.value<std::int64_t>(separator);
     return tables;
+}
+
+/// What GGUF files of WordPiece need not say: the numbers of special tokens, and whether text is
+/// lower-cased, which it is where no token has a capital letter.
+void GgufModel::set_word_piece(TokenizerTables& tables) const {
+    const std::string prefix = "tokenizer.ggml.";
+    constexpr std::int64_t unknown = 100, begin = 101, separator = 102;  // of the first BERT
+    tables.unknown = file_.value_or(prefix + "unknown_token_id", unknown);
+    if (!tables.begin) tables.begin = file_.value_or(prefix + "cls_token_id", begin);
+    tables.add_begin = file_.value_or(prefix + "add_bos_token", true);
+    tables.separator = separator;
+    tables.word_piece.lower = !has_capitals(tables);
+    tables.word_piece.strip_accents = tables.word_piece.lower;
+}
+
+Pooling GgufModel::pooling() const {
+    Pooling how;
+    const auto kind = file_.value_or<std::int64_t>(key("pooling_type"), 1);
+    if (kind > 3)
+        fail(ErrorKind::unsupported, "'", path(), "' says that ", key("pooling_type"), " is ", kind,
+             "; supported are 1 (mean), 2 (first token) and 3 (last token)");
+    if (kind == 2) how.by = Pooling::By::first;
+    if (kind == 3) how.by = Pooling::By::last;
+    return how;
 }
 
 }  // namespace

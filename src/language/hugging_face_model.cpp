@@ -9,6 +9,7 @@
 #include "formats/safetensors/file.hpp"
 #include "language/architecture.hpp"
 #include "language/head_rows.hpp"
+#include "language/hugging_face_pooling.hpp"
 #include "language/hugging_face_tokenizer.hpp"
 #include "language/rotary.hpp"
 
@@ -33,6 +34,7 @@ class HuggingFaceModel : public ModelFile {
     TokenizerTables tokenizer() const override {
         return read_tokenizer(folder_, config_.root(), sizes().vocabulary);
     }
+    Pooling pooling() const override { return read_pooling(folder_); }
     std::optional<std::string> chat_template() const override {
         return read_chat_template(folder_);
     }
@@ -49,6 +51,15 @@ class HuggingFaceModel : public ModelFile {
     void add_file(const std::string& name);
     void open_weights();
     std::optional<Place> find(const std::string& weight) const;
+    /// The row of the table of positions that the first token of a text has.
+    std::int64_t first_position() const {
+        const Attrs& own = architecture_->models.at(name_);
+        return own.has("first_position") ? own.integer("first_position") : 0;
+    }
+    /// How many rows of the tensor are left out.
+    std::int64_t rows_before(const Place& place) const {
+        return place.source->positions ? std::min(first_position(), place.tensor->shape[0]) : 0;
+    }
     /// A value of config.json by the name of a size; nothing if it is absent or null.
     std::optional<JsonView> value(const std::string& size, const std::string& usual) const;
     std::int64_t whole(const std::string& size, const std::string& usual,
@@ -129,14 +140,22 @@ void HuggingFaceModel::open_weights() {
     }
 }
 
+/// Older files call weight and bias of a norm gamma and beta.
+std::string older_name(std::string name) {
+    for (const auto& [now, before] : {std::pair(".weight", ".gamma"), {".bias", ".beta"}})
+        if (name.ends_with(now)) return name.replace(name.rfind('.'), std::string::npos, before);
+    return name;
+}
+
 std::optional<HuggingFaceModel::Place> HuggingFaceModel::find(const std::string& weight) const {
     const auto known = hugging_face_weight(*architecture_, weight);
     if (!known) return std::nullopt;
-    for (const std::string& name : known->names) {
-        const auto found = tensors_.find(name);
-        if (found != tensors_.end())
-            return Place{found->second.first, found->second.second, known->source};
-    }
+    for (const std::string& name : known->names)
+        for (const std::string& spelled : {name, older_name(name)}) {
+            const auto found = tensors_.find(spelled);
+            if (found != tensors_.end())
+                return Place{found->second.first, found->second.second, known->source};
+        }
     return std::nullopt;
 }
 
@@ -144,7 +163,9 @@ std::optional<Shape> HuggingFaceModel::shape(const std::string& weight) const {
     const std::optional<Place> place = find(weight);
     if (!place) return std::nullopt;
     const Shape& shape = place->tensor->shape;
-    return place->source->transpose && shape.rank() == 2 ? Shape{shape[1], shape[0]} : shape;
+    if (shape.rank() != 2) return shape;
+    if (place->source->transpose) return Shape{shape[1], shape[0]};
+    return Shape{shape[0] - rows_before(*place), shape[1]};
 }
 
 void HuggingFaceModel::read(const std::string& weight, float* values) const {
@@ -157,6 +178,10 @@ void HuggingFaceModel::read(const std::string& weight, float* values) const {
         for (std::int64_t i = 0; i < shape[0]; ++i)
             for (std::int64_t j = 0; j < shape[1]; ++j)
                 values[j * shape[0] + i] = rows[static_cast<std::size_t>(i * shape[1] + j)];
+    } else if (const std::int64_t before = rows_before(place); before > 0) {
+        std::vector<float> rows(static_cast<std::size_t>(shape.numel()));
+        place.file->read(*place.tensor, rows.data());
+        std::copy(rows.begin() + before * shape.product(1, shape.rank()), rows.end(), values);
     } else {
         place.file->read(*place.tensor, values);
     }
@@ -221,10 +246,8 @@ ModelSizes HuggingFaceModel::sizes() const {
     sizes.logit_cap = number("logit_cap", "final_logit_softcapping", 0);
     if (const double scalar = number("attention_scalar", "query_pre_attn_scalar", 0); scalar > 0)
         sizes.attention_scale = 1 / std::sqrt(scalar);
-    const std::optional<Shape> table = shape("token_embd.weight");
-    if (!table || table->rank() != 2)
-        fail(ErrorKind::format, "'", path(), "' has no table of embeddings");
-    sizes.vocabulary = (*table)[0];
+    read_table_sizes(*this, sizes);
+    sizes.context -= first_position();
     read_rotary(config_.root(), sizes);
     const auto use = config_.root().find("use_sliding_window");
     const std::int64_t window = use && !use->boolean() ? 0 : whole("window", "sliding_window", 0);

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "language/sentencepiece.hpp"
 #include "language/splitter.hpp"
+#include "language/wordpiece.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -64,11 +65,14 @@ class TokenizerReader {
   private:
     void read_model(const JsonView& model);
     void read_merges(const JsonView& merges);
+    void read_word_pieces(const JsonView& model);
     void read_added(const JsonView& added);
     void read_normalizer(const JsonView& step);
+    void read_bert_normalizer(const JsonView& step);
     void read_splitter(const JsonView& step);
     void read_split(const JsonView& step);
     void read_template(const JsonView& step);
+    std::optional<std::int64_t> special_of(const JsonView& step, const JsonView& part) const;
     /// Calls `read` for a step, or for those of a Sequence, one after the other.
     template <typename Read>
     void each(const JsonView& step, const char* list, const Read& read) {
@@ -85,13 +89,15 @@ class TokenizerReader {
     const JsonView root_;
     const std::int64_t vocabulary_;
     bool byte_level_ = false, byte_fallback_ = false, spaces_marked_ = false;
+    bool words_are_cut_ = false;  ///< at spaces and signs, as BERT does
     TokenizerTables tables_;
 };
 
 void TokenizerReader::read_model(const JsonView& model) {
     const std::optional<JsonView> type = model.find_value("type");
+    if (type && type->text() == "WordPiece") return read_word_pieces(model);
     if (type && type->text() != "BPE")
-        not_supported(*type, cat("is '", type->text(), "'; supported is BPE"));
+        not_supported(*type, cat("is '", type->text(), "'; supported are BPE and WordPiece"));
     for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
         if (const auto found = model.find_value(affix); found && !found->text().empty())
             not_supported(*found, "is not empty, which is not supported");
@@ -113,6 +119,28 @@ void TokenizerReader::read_model(const JsonView& model) {
     read_merges(model.at("merges"));
 }
 
+void TokenizerReader::read_word_pieces(const JsonView& model) {
+    tables_.model = "bert";
+    // What is not named is not done.
+    tables_.word_piece = {false, false, false, false, tables_.word_piece.longest_word};
+    if (const auto longest = model.find_value("max_input_chars_per_word"))
+        tables_.word_piece.longest_word = longest->integer();
+    const auto mark = model.find_value("continuing_subword_prefix");
+    const std::string& unknown = model.at("unk_token").text();
+    const auto size = static_cast<std::size_t>(vocabulary_);
+    tables_.tokens.resize(size);
+    tables_.kinds.assign(size, token_kind::unused);
+    for (const auto& [name, number] : model.at("vocab").object()) {
+        const std::size_t at = place(number);
+        if (tables_.kinds[at] != token_kind::unused)
+            number.fail("is the number of another token, too");
+        tables_.tokens[at] = word_piece_name(name, mark ? mark->text() : "##");
+        tables_.kinds[at] = token_kind::plain;
+        if (name == unknown) tables_.unknown = static_cast<std::int64_t>(at);
+    }
+    if (!tables_.unknown) model.at("unk_token").fail("is no token of the vocabulary");
+}
+
 /// A merge is "left right" in older files and ["left", "right"] in newer ones.
 void TokenizerReader::read_merges(const JsonView& merges) {
     for (const JsonView& merge : merges.array()) {
@@ -132,7 +160,9 @@ void TokenizerReader::read_added(const JsonView& added) {
     for (const JsonView& token : added.array()) {
         const std::size_t at = place(token.at("id"));
         const std::string& name = token.at("content").text();
-        if (!tables_.tokens[at].empty() && tables_.tokens[at] != name)
+        const bool named =
+            tables_.tokens[at] == name || tables_.tokens[at] == cat(space_mark, name);
+        if (!tables_.tokens[at].empty() && !named)
             token.at("id").fail("is the number of another token, too");
         if (is_true(token, "single_word"))
             not_supported(token, "is found as a whole word only, which is not supported");
@@ -144,9 +174,19 @@ void TokenizerReader::read_added(const JsonView& added) {
     }
 }
 
+void TokenizerReader::read_bert_normalizer(const JsonView& step) {
+    WordPieceRules& rules = tables_.word_piece;
+    rules.clean = is_true(step, "clean_text", true);
+    rules.chinese = is_true(step, "handle_chinese_chars", true);
+    rules.lower = is_true(step, "lowercase", true);
+    rules.strip_accents = is_true(step, "strip_accents", rules.lower);
+}
+
 void TokenizerReader::read_normalizer(const JsonView& step) {
     const std::string& type = step.at("type").text();
-    if (type == "NFC") {
+    if (type == "BertNormalizer" && tables_.model == "bert") {
+        read_bert_normalizer(step);
+    } else if (type == "NFC") {
         tables_.composed = true;
     } else if (type == "Prepend" && step.at("prepend").text() == space_mark && !spaces_marked_) {
         tables_.space = TokenizerTables::Space::each;
@@ -177,7 +217,9 @@ void TokenizerReader::read_split(const JsonView& step) {
 
 void TokenizerReader::read_splitter(const JsonView& step) {
     const std::string& type = step.at("type").text();
-    if (type == "ByteLevel") {
+    if (type == "BertPreTokenizer" && tables_.model == "bert") {
+        words_are_cut_ = true;
+    } else if (type == "ByteLevel") {
         byte_level_ = true;
         if (is_true(step, "add_prefix_space", true)) {
             if (!tables_.patterns.empty())
@@ -203,21 +245,40 @@ void TokenizerReader::read_splitter(const JsonView& step) {
     } else {
         not_supported(step, cat("has the type ", type,
                                 ", which is not supported; supported are "
-                                "ByteLevel, Digits, Split and Metaspace"));
+                                "ByteLevel, Digits, Split and Metaspace, and BertPreTokenizer for "
+                                "WordPiece"));
     }
 }
 
-/// What a text begins with.
-void TokenizerReader::read_template(const JsonView& step) {
-    if (step.at("type").text() != "TemplateProcessing") return;
-    const std::vector<JsonView> parts = step.at("single").array();
-    if (parts.empty()) return;
-    const std::optional<JsonView> special = parts[0].find_value("SpecialToken");
-    if (!special) return;
+/// The number of a template's part that is a special token.
+std::optional<std::int64_t> TokenizerReader::special_of(const JsonView& step,
+                                                        const JsonView& part) const {
+    const std::optional<JsonView> special = part.find_value("SpecialToken");
+    if (!special) return std::nullopt;
     const JsonView token = step.at("special_tokens").at(special->at("id").text());
     const std::vector<JsonView> numbers = token.at("ids").array();
     if (numbers.size() != 1) token.fail("must have one number");
-    tables_.begin = static_cast<std::int64_t>(place(numbers[0]));
+    return static_cast<std::int64_t>(place(numbers[0]));
+}
+
+/// What a text begins and ends with.
+void TokenizerReader::read_template(const JsonView& step) {
+    const std::string& type = step.at("type").text();
+    std::optional<std::int64_t> begin;
+    if (type == "TemplateProcessing") {
+        const std::vector<JsonView> parts = step.at("single").array();
+        if (parts.empty()) return;
+        begin = special_of(step, parts.front());
+        if (parts.size() > 1) tables_.separator = special_of(step, parts.back());
+    } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+        for (const char* which : {"cls", "sep"}) {
+            const std::vector<JsonView> pair = step.at(which).array();
+            if (pair.size() != 2) step.at(which).fail("must be a token and its number");
+            (*which == 'c' ? begin : tables_.separator) = static_cast<std::int64_t>(place(pair[1]));
+        }
+    }
+    if (!begin) return;
+    tables_.begin = begin;
     tables_.add_begin = true;
 }
 
@@ -230,6 +291,11 @@ TokenizerTables TokenizerReader::read() {
         each(*step, "pretokenizers", [&](const JsonView& one) { read_splitter(one); });
     if (const auto step = root_.find_value("post_processor"))
         each(*step, "processors", [&](const JsonView& one) { read_template(one); });
+    if (tables_.model == "bert") {
+        if (!words_are_cut_ || byte_level_ || spaces_marked_)
+            not_supported(root_.at("model"), "is WordPiece without BertPreTokenizer");
+        return std::move(tables_);
+    }
     if (byte_level_ == spaces_marked_)
         not_supported(root_.at("model"), "is neither byte-level BPE nor SentencePiece's");
     tables_.model = byte_level_ ? "gpt2" : "llama";
@@ -244,10 +310,49 @@ TokenizerTables parse_tokenizer(std::string_view text, const std::string& source
     return TokenizerReader(document.root(), vocabulary).read();
 }
 
+TokenizerTables parse_vocabulary(std::string_view lines, const JsonView& how,
+                                 std::int64_t vocabulary) {
+    TokenizerTables tables;
+    tables.model = "bert";
+    WordPieceRules& rules = tables.word_piece;
+    rules.chinese = is_true(how, "tokenize_chinese_chars", true);
+    rules.lower = is_true(how, "do_lower_case", true);
+    rules.strip_accents = is_true(how, "strip_accents", rules.lower);
+    for (std::string& line : split(lines, '\n')) {
+        if (line.ends_with('\r')) line.pop_back();
+        tables.tokens.push_back(std::move(line));
+    }
+    if (tables.tokens.back().empty()) tables.tokens.pop_back();  // behind the last line
+    tables.kinds.assign(tables.tokens.size(), token_kind::plain);
+    const auto special = [&](const char* key, std::string name) -> std::optional<std::int64_t> {
+        if (const auto own = how.find_value(key))
+            name = own->is_object() ? own->at("content").text() : own->text();
+        const auto found = std::find(tables.tokens.begin(), tables.tokens.end(), name);
+        if (found == tables.tokens.end()) return std::nullopt;
+        const auto number = found - tables.tokens.begin();
+        tables.kinds[static_cast<std::size_t>(number)] = token_kind::control;
+        return number;
+    };
+    tables.unknown = special("unk_token", "[UNK]");
+    tables.begin = special("cls_token", "[CLS]");
+    tables.separator = special("sep_token", "[SEP]");
+    tables.add_begin = tables.begin.has_value();
+    special("pad_token", "[PAD]");
+    special("mask_token", "[MASK]");
+    for (std::size_t i = 0; i < tables.tokens.size(); ++i)
+        if (tables.kinds[i] == token_kind::plain)
+            tables.tokens[i] = word_piece_name(tables.tokens[i], "##");
+    const auto size = std::max(tables.tokens.size(), static_cast<std::size_t>(vocabulary));
+    tables.tokens.resize(size);
+    tables.kinds.resize(size, token_kind::unused);
+    return tables;
+}
+
 TokenizerTables read_tokenizer(const std::string& folder, const JsonView& config,
                                std::int64_t vocabulary) {
     const std::string path = folder + "/tokenizer.json", pieces = folder + "/tokenizer.model",
-                      how = folder + "/generation_config.json";
+                      how = folder + "/generation_config.json", words = folder + "/vocab.txt",
+                      rules = folder + "/tokenizer_config.json";
     const auto exists = [](const std::string& file) {
         std::error_code error;
         return std::filesystem::exists(file, error);
@@ -263,9 +368,12 @@ TokenizerTables read_tokenizer(const std::string& folder, const JsonView& config
         tables.kinds.resize(size, token_kind::unused);
         if (const auto begin = config.find_value("bos_token_id")) tables.begin = begin->integer();
         tables.add_begin = tables.begin.has_value();
+    } else if (exists(words)) {
+        const JsonDocument document(exists(rules) ? read_file(rules) : "{}", rules);
+        tables = parse_vocabulary(read_file(words), document.root(), vocabulary);
     } else {
         fail(ErrorKind::not_found, "the folder '", folder,
-             "' has neither tokenizer.json nor tokenizer.model");
+             "' has neither tokenizer.json nor tokenizer.model nor vocab.txt");
     }
     const auto add_ends = [&](const JsonView& object) {
         const std::optional<JsonView> ends = object.find_value("eos_token_id");

@@ -18,6 +18,10 @@ namespace dlprim::language {
 TokenizerTables parse_tokenizer(std::string_view text, const std::string& source,
                                 std::int64_t vocabulary);
 
+/// The tables of WordPiece in a vocab.txt, a token in each line. `how` is tokenizer_config.json.
+TokenizerTables parse_vocabulary(std::string_view lines, const JsonView& how,
+                                 std::int64_t vocabulary);
+
 /// The same of a model's folder, with the tokens that end texts. `config` is config.json.
 TokenizerTables read_tokenizer(const std::string& folder, const JsonView& config,
                                std::int64_t vocabulary);

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "language/adapter.hpp"
 #include "language/chat_template.hpp"
+#include "language/network.hpp"
 #include "language/outgoing_text.hpp"
 #include "language/sampler.hpp"
 #include "language/session.hpp"
@@ -33,6 +34,13 @@ double seconds_since(Clock::time_point start) {
 }
 
 constexpr std::int64_t default_context = 8192;
+
+/// Throws if the model makes no text, before its tokenizer is read.
+std::shared_ptr<const ModelFile> open_decoder(const std::string& path, const std::string& adapter) {
+    std::shared_ptr<const ModelFile> file = language::open_adapted(path, adapter);
+    language::find_decoder(*file);
+    return file;
+}
 
 language::SessionOptions session_options(const LanguageModelOptions& options,
                                          const ModelSizes& sizes) {
@@ -67,7 +75,7 @@ std::tm local_time() {
 class LanguageModel::Impl {
   public:
     Impl(const Context& device, const std::string& path, const LanguageModelOptions& options)
-        : Impl(device, language::open_adapted(path, options.adapter), options) {}
+        : Impl(device, open_decoder(path, options.adapter), options) {}
 
     /// Reads tokens behind those that are remembered.
     std::vector<float> read(std::span<const std::int32_t> tokens) {

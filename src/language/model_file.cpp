@@ -32,6 +32,16 @@ void complete_sizes(ModelSizes& sizes, std::int64_t window, const Attrs& own,
     sizes.windows.resize(static_cast<std::size_t>(sizes.layers), 0);
 }
 
+void read_table_sizes(const ModelFile& file, ModelSizes& sizes) {
+    const std::optional<Shape> table = file.shape("token_embd.weight");
+    if (!table || table->rank() != 2)
+        fail(ErrorKind::format, "'", file.path(),
+             "' has no table of embeddings 'token_embd.weight'");
+    sizes.vocabulary = (*table)[0];
+    const std::optional<Shape> types = file.shape("token_types.weight");
+    if (types && types->rank() == 2) sizes.token_types = (*types)[0];
+}
+
 std::map<std::string, double> named_sizes(const ModelSizes& sizes, std::int64_t layer) {
     const auto query = static_cast<double>(sizes.heads * sizes.head_size);
     const auto key = static_cast<double>(sizes.key_heads * sizes.head_size);
@@ -40,6 +50,7 @@ std::map<std::string, double> named_sizes(const ModelSizes& sizes, std::int64_t 
     const auto window = in_layer ? sizes.windows[static_cast<std::size_t>(layer)] : 0;
     return {{"vocabulary", static_cast<double>(sizes.vocabulary)},
             {"context", static_cast<double>(sizes.context)},
+            {"token_types", static_cast<double>(sizes.token_types)},
             {"width", width},
             {"root_of_width", std::sqrt(width)},
             {"hidden", hidden},

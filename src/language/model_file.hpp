@@ -26,7 +26,8 @@ inline constexpr std::int64_t largest_size = std::int64_t{1} << 24;
 struct ModelSizes {
     std::int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0, context = 0;
     std::int64_t heads = 0, key_heads = 0, head_size = 0;
-    std::int64_t rotary = 0;  ///< how many features of a head are turned
+    std::int64_t token_types = 0;  ///< rows of the table of kinds of tokens, if there is one
+    std::int64_t rotary = 0;       ///< how many features of a head are turned
     double epsilon = 0, rotary_base = 0;
     double rotary_scale = 1;  ///< by which positions are divided
     /// The base of layers that have a window, which scale nothing; 0: they are as the others.
@@ -56,9 +57,20 @@ inline constexpr std::int64_t plain = 1, unknown = 2, control = 3, user_defined 
 }
 inline constexpr std::string_view space_mark = "\u2581";  ///< SentencePiece's sign for a space
 
+/// What WordPiece does to a text before it looks words up (wordpiece.hpp).
+struct WordPieceRules {
+    bool clean = true;          ///< control characters are left out
+    bool chinese = true;        ///< each Chinese character is a word
+    bool strip_accents = true;  ///< characters lose their marks
+    bool lower = true;
+    std::int64_t longest_word = 100;  ///< in characters; a longer one is unknown
+    bool operator==(const WordPieceRules&) const = default;
+};
+
 /// The tables of a tokenizer, as GGUF has them.
 struct TokenizerTables {
-    std::string model;                  ///< "gpt2" for byte-level BPE, "llama" for SentencePiece's
+    /// "gpt2" for byte-level BPE, "llama" for SentencePiece's, "bert" for WordPiece.
+    std::string model;
     std::string splitter;               ///< how text is split before merging; else by `patterns`
     std::vector<std::string> patterns;  ///< regular expressions, as Splitter's constructor has them
     bool whole_pieces = false;          ///< with `patterns`: Splitter::takes_whole_pieces()
@@ -75,6 +87,20 @@ struct TokenizerTables {
     std::optional<std::int64_t> begin;  ///< a special token
     std::vector<std::int64_t> ends;     ///< tokens with which a text ends
     bool add_begin = false;             ///< whether a text begins with `begin`
+    /// A special token behind each text that an encoder reads.
+    std::optional<std::int64_t> separator;
+    std::optional<std::int64_t> unknown;  ///< if no token has this kind
+    WordPieceRules word_piece = {};
+};
+
+/// How an encoder's features of tokens become one row for a text.
+struct Pooling {
+    enum class By {
+        mean,  ///< over the text's tokens, special ones included
+        first,
+        last,
+    } by = By::mean;
+    std::int64_t longest = 0;  ///< the most tokens of a text; 0: as many as there are positions
 };
 
 class ModelFile {
@@ -85,6 +111,8 @@ class ModelFile {
     /// Throws Error(format) for sizes that are missing or make no sense, and Error(unsupported).
     virtual ModelSizes sizes() const = 0;
     virtual TokenizerTables tokenizer() const = 0;
+    /// Throws Error(unsupported) for another way than those of Pooling::By.
+    virtual Pooling pooling() const { return {}; }
     /// The template in Jinja's language by which a chat becomes a prompt, if the model has one.
     virtual std::optional<std::string> chat_template() const = 0;
     /// The shape of a weight, or nothing if the file does not have it.
@@ -100,6 +128,10 @@ class ModelFile {
     /// By which the products of an adapter (adapter.hpp) are multiplied.
     virtual double adapter_scale() const { return 1; }
 };
+
+/// Sets the sizes that shapes of tables tell. Throws Error(format) for a file without a table of
+/// embeddings.
+void read_table_sizes(const ModelFile& file, ModelSizes& sizes);
 
 /// Opens a model: a GGUF file, or a folder with config.json and safetensors files as Hugging Face's
 /// models have them. Throws what the constructors of GgufFile and SafetensorsFile and

@@ -33,15 +33,19 @@ class Builder {
     void add(const std::string& type, Names inputs, const std::string& output, Attrs options = {},
              Names params = {});
     void add_inputs();
+    void add_encoder_inputs();
     /// What all layers share: positions, their cosines and sines.
     void add_common();
+    void add_positions();
     void add_rotary_tables();
     void add_step(const Step& step);
     void add_heads(const Step& step);
     void add_rotary(const Step& step);
     void add_attention(const Step& step);
-    /// The same in training, where nothing is remembered.
+    /// The same where nothing is remembered: in training, and in encoders.
     void add_whole_attention(const Step& step);
+    /// Sums of an encoder's features of tokens.
+    void add_pooling(const Step& step);
     /// A product, with the low-rank product of an adapter added if the model has one.
     void add_product(Names inputs, const std::string& output, Attrs options, Names weights);
     void add_loss();
@@ -116,7 +120,16 @@ void Builder::add(const std::string& type, Names inputs, const std::string& outp
                               .frozen = frozen});
 }
 
+void Builder::add_encoder_inputs() {
+    net_.inputs = {{"tokens", {step_.count}, DType::i32},
+                   {"positions", {step_.count}, DType::i32},
+                   {"lengths", {step_.sequences + 1}, DType::i32},
+                   {"shares", {step_.sequences, step_.count}, DType::f32}};
+    for (const NetDescription::Input& input : net_.inputs) shared_.insert(input.name);
+}
+
 void Builder::add_inputs() {
+    if (architecture_.encoder) return add_encoder_inputs();
     const Shape cache{step_.caches, sizes_.key_heads, step_.capacity, sizes_.head_size};
     net_.inputs = {{"tokens", {step_.batch * step_.count}, DType::i32},
                    {"places", {step_.batch, 2}, DType::i32},
@@ -153,7 +166,7 @@ void Builder::add_rotary_tables() {
     }
 }
 
-void Builder::add_common() {
+void Builder::add_positions() {
     add("Slice", {"places"}, "starts",
         {{"dim", std::int64_t{1}}, {"begin", std::int64_t{1}}, {"end", std::int64_t{2}}});
     add("Pointwise", {"starts"}, "positions.of_sequences",
@@ -162,6 +175,10 @@ void Builder::add_common() {
          {"dtypes", Strings{"int"}}});
     add("Reshape", {"positions.of_sequences"}, "positions", {{"dims", Ints{-1}}});
     shared_.insert("positions");
+}
+
+void Builder::add_common() {
+    if (!architecture_.encoder) add_positions();
     if (sizes_.rotary > 0) add_rotary_tables();
 }
 
@@ -287,8 +304,10 @@ void Builder::add_whole_attention(const Step& step) {
                                             : "v")),
             {{"dims", swapped}});
     }
+    if (architecture_.encoder) heads.push_back("lengths");
     const Attrs options = options_of(step);
-    Attrs how{{"is_causal", true}, {"enable_gqa", sizes_.heads != sizes_.key_heads}};
+    Attrs how{{"is_causal", !architecture_.encoder},
+              {"enable_gqa", sizes_.heads != sizes_.key_heads}};
     for (const auto& [name, as] : {std::pair("scale", "scale"), {"soft_cap", "softcap"}})
         if (options.has(name)) how.set(as, *options.find(name));
     if (options.has("window") && options.integer("window") > 0)
@@ -297,6 +316,10 @@ void Builder::add_whole_attention(const Step& step) {
     add("Transpose", {own("heads")}, own("tokens"), {{"dims", swapped}});
     add("Reshape", {own("tokens")}, define(step.output),
         {{"dims", Ints{step_.batch * step_.count, -1}}});
+}
+
+void Builder::add_pooling(const Step& step) {
+    add("MatMul", {"shares", read(step.inputs.at(0))}, define(step.output));
 }
 
 void Builder::add_product(Names inputs, const std::string& output, Attrs options, Names weights) {
@@ -331,6 +354,8 @@ void Builder::add_step(const Step& step) {
     if (step.type == "Rotary") return add_rotary(step);
     if (step.type == "CachedAttention")
         return step_.training ? add_whole_attention(step) : add_attention(step);
+    if (step.type == "SequenceAttention") return add_whole_attention(step);
+    if (step.type == "Pooling") return add_pooling(step);
     Names weights = weights_of(step);
     if (weights.empty() && !step.weights.empty()) return;  // all of them are optional
     Names inputs;
@@ -362,12 +387,28 @@ NetDescription Builder::build() {
         add_loss();
         return std::move(net_);
     }
-    net_.outputs = {{.name = "logits", .plain = true}};
+    net_.outputs = {{.name = architecture_.encoder ? "embeddings" : "logits", .plain = true}};
     net_.internal_types = internal_types;
     return std::move(net_);
 }
 
 }  // namespace
+
+const Architecture& find_decoder(const ModelFile& file) {
+    const Architecture& found = find_architecture(file.architecture());
+    if (found.encoder)
+        fail(ErrorKind::unsupported, "'", file.path(), "' is an encoder (", file.architecture(),
+             "), which makes embeddings and no text: use dlprim_embed or dp::EmbeddingModel");
+    return found;
+}
+
+const Architecture& find_encoder(const ModelFile& file) {
+    const Architecture& found = find_architecture(file.architecture());
+    if (!found.encoder)
+        fail(ErrorKind::unsupported, "'", file.path(), "' makes text (", file.architecture(),
+             "), and embeddings need an encoder, such as a BERT");
+    return found;
+}
 
 NetDescription make_network(const Architecture& architecture, const ModelFile& file,
                             const ModelSizes& sizes, const StepSizes& step) {

@@ -20,6 +20,14 @@
 //   inputs   labels   [batch * count] int    the token that follows each, or no_label
 //   outputs  loss     [1]                    the mean over the tokens that have a label
 //
+// An encoder reads sequences whole, which lie behind each other, and remembers nothing:
+//
+//   inputs   tokens     [count] int             of all sequences
+//            positions  [count] int             of each token in its sequence
+//            lengths    [sequences + 1] int     cumulative: where sequences begin, and `count`
+//            shares     [sequences, count]      how much of each token is in a sequence's row
+//   outputs  embeddings [sequences, width]      sums of features by these shares
+//
 // The model's weights are frozen. What is trained are the matrices of an adapter, of a model that
 // has one (adapter.hpp).
 #pragma once
@@ -39,11 +47,17 @@ struct StepSizes {
     std::int64_t positions = 0;  ///< there are none from here on
     DType cached = DType::f32;   ///< type of the caches: f32 or f16
     bool training = false;
-    double dropout = 0;  ///< of training: share of the inputs of adapters that become 0
+    double dropout = 0;          ///< of training: share of the inputs of adapters that become 0
+    std::int64_t sequences = 1;  ///< of an encoder, whose `batch` is 1
 };
 
 /// The label of a token that does not count in the loss, as in PyTorch.
 inline constexpr std::int32_t no_label = -100;
+
+/// The architecture of a model that makes text, and of one that makes embeddings. Throws
+/// Error(unsupported) for the other kind.
+const Architecture& find_decoder(const ModelFile& file);
+const Architecture& find_encoder(const ModelFile& file);
 
 /// Throws Error(format) if the file lacks a weight.
 NetDescription make_network(const Architecture& architecture, const ModelFile& file,

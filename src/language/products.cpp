@@ -9,7 +9,7 @@
 namespace dlprim::language {
 
 std::vector<Product> products_of(const ModelFile& model) {
-    const Architecture& architecture = find_architecture(model.architecture());
+    const Architecture& architecture = find_decoder(model);
     const NetDescription net = make_network(architecture, model, model.sizes(),
                                             {.capacity = 1, .positions = 2, .training = true});
     constexpr std::string_view end = ".weight", layers = "blk.", table = "token_embd.weight";

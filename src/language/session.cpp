@@ -24,7 +24,7 @@ Session::Session(const Context& context, std::shared_ptr<const ModelFile> file,
                  const ModelSizes& sizes, const SessionOptions& options)
     : context_(context),
       file_(std::move(file)),
-      architecture_(find_architecture(file_->architecture())),
+      architecture_(find_decoder(*file_)),
       sizes_(sizes),
       most_(options.context),
       piece_(options.piece),

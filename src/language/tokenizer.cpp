@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// BPE: tables, merging, and special tokens.
+// Tokenizers: tables, merging, and special tokens.
 #include "language/tokenizer.hpp"
 
 #include "base/text.hpp"
@@ -89,9 +89,10 @@ std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
 }
 
 bool is_byte_level(const TokenizerTables& tables, const std::string& source) {
-    if (tables.model != "gpt2" && tables.model != "llama")
+    if (tables.model != "gpt2" && tables.model != "llama" && tables.model != "bert")
         fail(ErrorKind::unsupported, "'", source, "' has a tokenizer of the kind '", tables.model,
-             "'; supported are byte-level BPE, 'gpt2', and BPE of SentencePiece, 'llama'");
+             "'; supported are byte-level BPE, 'gpt2', BPE of SentencePiece, 'llama', and "
+             "WordPiece, 'bert'");
     return tables.model == "gpt2";
 }
 
@@ -164,6 +165,7 @@ Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
         damaged("has ", count, " tokens and kinds of ", tables.kinds.size());
     if (!scores_.empty() && scores_.size() != count)
         damaged("has ", count, " tokens and scores of ", scores_.size());
+    if (tables.model == "bert") word_piece_.emplace(tables, source);
     add_tokens(tables);
     add_merges(tables.merges);
     const auto number = [&](std::int64_t token) {
@@ -173,6 +175,7 @@ Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
     };
     for (const std::int64_t token : tables.ends) ends_.push_back(number(token));
     if (tables.begin && tables.add_begin) begin_ = number(*tables.begin);
+    if (tables.separator) separator_ = number(*tables.separator);
 }
 
 void Tokenizer::add_tokens(const TokenizerTables& tables) {
@@ -335,6 +338,7 @@ void Tokenizer::append(std::string_view piece, const Symbol& symbol,
 void Tokenizer::encode_plain(std::string_view given, bool first,
                              std::vector<std::int32_t>& tokens) const {
     if (given.empty()) return;
+    if (word_piece_) return word_piece_->encode(given, tokens);
     using Space = TokenizerTables::Space;
     std::string text = composed_ ? composed(given) : std::string(given);
     const bool spaced = text.starts_with(' ') || (!byte_level_ && text.starts_with(space_mark));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tokenizer: BPE (Sennrich et al. 2016) by the tables of a model's file. Symbols of a piece of text
+// Tokenizer: text to tokens by the tables of a model's file, by WordPiece (wordpiece.hpp) or by BPE
+// (Sennrich et al. 2016). There symbols of a piece of text
 // are merged to tokens, the earliest merge of the table first. They are bytes (Radford et al.
 // 2019), or characters as SentencePiece has them (Kudo and Richardson 2018): spaces are a sign of
 // their own, and bytes stand for a character that is no token. Without a table of merges two
@@ -8,6 +9,7 @@
 
 #include "language/model_file.hpp"
 #include "language/splitter.hpp"
+#include "language/wordpiece.hpp"
 
 #include <array>
 #include <cstdint>
@@ -40,6 +42,8 @@ class Tokenizer {
     bool ends(std::int32_t token) const;
     /// The token with which texts begin, or -1.
     std::int32_t begin() const { return begin_; }
+    /// The token behind each text that an encoder reads, or -1.
+    std::int32_t separator() const { return separator_; }
 
   private:
     struct Merge {
@@ -74,6 +78,7 @@ class Tokenizer {
 
     std::string source_;
     bool byte_level_;
+    std::optional<WordPiece> word_piece_;
     Splitter splitter_;
     bool composed_;
     TokenizerTables::Space space_;
@@ -86,7 +91,7 @@ class Tokenizer {
     std::map<std::string, std::int32_t, std::greater<>> special_;  ///< longer before their prefixes
     std::map<std::int64_t, std::pair<bool, bool>> strips_;
     std::vector<std::int32_t> ends_;
-    std::int32_t begin_ = -1, unknown_ = -1;
+    std::int32_t begin_ = -1, separator_ = -1, unknown_ = -1;
 };
 
 /// How many bytes at the end of the text begin a character of UTF-8 without ending it.

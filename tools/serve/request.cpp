@@ -2,6 +2,8 @@
 // Bodies of OpenAI's API.
 #include "serve/request.hpp"
 
+#include "serve/body.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,51 +11,6 @@
 namespace dlprim::tools {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-[[noreturn]] void refuse(const std::string& message) {
-    throw Error(ErrorKind::invalid_argument, message);
-}
-
-/// A member that is there and not null, else null.
-const Json* find(const Json& body, const char* name) {
-    const auto found = body.find(name);
-    return found == body.end() || found->is_null() ? nullptr : &*found;
-}
-
-double number(const Json& body, const char* name, double otherwise) {
-    const Json* const value = find(body, name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_number() || !std::isfinite(value->get<double>()))
-        refuse(std::string("'") + name + "' is a number");
-    return value->get<double>();
-}
-
-std::int64_t integer(const Json& body, const char* name, std::int64_t otherwise, std::int64_t least,
-                     std::int64_t most) {
-    const Json* const value = find(body, name);
-    if (value == nullptr) return otherwise;
-    const bool fits =
-        value->is_number_integer() &&
-        (!value->is_number_unsigned() || value->get<std::uint64_t>() <= std::uint64_t{1} << 62);
-    if (!fits || value->get<std::int64_t>() < least || value->get<std::int64_t>() > most)
-        refuse(std::string("'") + name + "' is an integer from " + std::to_string(least) + " to " +
-               std::to_string(most));
-    return value->get<std::int64_t>();
-}
-
-bool truth(const Json& body, const char* name, bool otherwise) {
-    const Json* const value = find(body, name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) refuse(std::string("'") + name + "' is true or false");
-    return value->get<bool>();
-}
-
-std::string text(const Json& value, const std::string& name) {
-    if (!value.is_string()) refuse("'" + name + "' is a text");
-    return value.get<std::string>();
-}
 
 /// Members that would change an answer, and that are not there here.
 void refuse_unsupported(const Json& body, bool chat) {
@@ -166,17 +123,6 @@ std::vector<std::int32_t> chat_prompt(const LanguageModel& model, const Json& bo
     return model.encode_chat(chat, options);
 }
 
-std::vector<std::int32_t> token_list(const Json& list) {
-    std::vector<std::int32_t> tokens;
-    for (const Json& token : list) {
-        if (!token.is_number_integer() || token.get<std::int64_t>() < 0 ||
-            token.get<std::int64_t>() > std::numeric_limits<std::int32_t>::max())
-            refuse("a token of 'prompt' is an integer");
-        tokens.push_back(token.get<std::int32_t>());
-    }
-    return tokens;
-}
-
 std::vector<std::vector<std::int32_t>> plain_prompts(const LanguageModel& model, const Json& body,
                                                      const ServeLimits& limits) {
     const Json* const prompt = find(body, "prompt");
@@ -184,12 +130,13 @@ std::vector<std::vector<std::int32_t>> plain_prompts(const LanguageModel& model,
     if (prompt == nullptr || (!prompt->is_string() && !list))
         refuse("'prompt' is a text, tokens, or a list of these");
     if (prompt->is_string()) return {model.encode(prompt->get<std::string>())};
-    if (prompt->front().is_number()) return {token_list(*prompt)};
+    if (prompt->front().is_number()) return {token_list(*prompt, "prompt")};
     if (std::ssize(*prompt) > limits.prompts)
         refuse("'prompt' has more than " + std::to_string(limits.prompts) + " prompts");
     std::vector<std::vector<std::int32_t>> prompts;
     for (const Json& one : *prompt)
-        prompts.push_back(one.is_array() ? token_list(one) : model.encode(text(one, "prompt")));
+        prompts.push_back(one.is_array() ? token_list(one, "prompt")
+                                         : model.encode(text(one, "prompt")));
     return prompts;
 }
 
@@ -202,9 +149,7 @@ std::string_view finish_reason(const GenerateResult& result) {
 
 ServeRequest parse_request(const LanguageModel& model, std::string_view body_text, bool chat,
                            const ServeLimits& limits) {
-    const Json body = Json::parse(body_text, nullptr, false);
-    if (body.is_discarded()) refuse("the body is no JSON in UTF-8");
-    if (!body.is_object()) refuse("the body is no object of JSON");
+    const Json body = parse_body(body_text);
     refuse_unsupported(body, chat);
     ServeRequest request;
     request.chat = chat;

@@ -17,6 +17,7 @@ namespace dlprim::tools {
 struct ServeLimits {
     std::int64_t length = 4096;    ///< the most tokens of an answer
     std::int64_t prompts = 16;     ///< the most prompts in one request
+    std::int64_t inputs = 2048;    ///< the most texts of one request for embeddings
     std::int64_t messages = 2048;  ///< the most messages of a chat
 };
 
