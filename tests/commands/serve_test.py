@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: MIT
 """dlprim_serve: answers of OpenAI's API by a tiny model, what a key and names of hosts do, limits, and clients that come,
 go and send broken requests."""
+import base64
 import http.client
 import json
 import random
 import re
 import signal
 import socket
+import struct
 import subprocess
 import threading
 
 from commands import SECONDS, TOOLS, CommandTest, main
-from tiny_language_model import TEMPLATE, model
+from tiny_language_model import TEMPLATE, encoder, model
 
 CLIENTS = 200
 
@@ -63,8 +65,8 @@ class Serve(CommandTest):
             self.skipTest("built without cpp-httplib")
         self.model = self.write("tiny.gguf", model({"tokenizer.chat_template": TEMPLATE}))
 
-    def serve(self, *arguments):
-        served = Served(self.model, *arguments)
+    def serve(self, *arguments, of=None):
+        served = Served(of or self.model, *arguments)
         self.addCleanup(served.process.stdout.close)
         self.addCleanup(served.process.stderr.close)
         self.addCleanup(served.process.wait)
@@ -111,6 +113,49 @@ class Serve(CommandTest):
         self.assertGreater(again[-1]["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
         parts = body | {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}
         self.assertEqual(served.post("/v1/chat/completions", parts)[1]["choices"][0]["message"]["content"], expected["text"])
+
+    def test_embeddings(self):
+        path = self.write("encoder.gguf", encoder())
+        served = self.serve("--most-bytes", "100000", of=path)
+        texts = ["abc", "a b", "h."]
+        lines = self.succeed("embed", path, *texts, "-d", "cpu").out.splitlines()
+        expected = [json.loads(line)["embedding"] for line in lines]
+
+        def embed(body, expected_status=200):
+            status, answer = served.post("/v1/embeddings", body)
+            self.assertEqual(status, expected_status, answer)
+            return answer
+
+        answer = embed({"input": texts, "model": "any"})
+        self.assertEqual((answer["object"], answer["model"]), ("list", "encoder"))
+        self.assertEqual([one["index"] for one in answer["data"]], [0, 1, 2])
+        self.assertEqual([one["object"] for one in answer["data"]], ["embedding"] * 3)
+        self.assertEqual([one["embedding"] for one in answer["data"]], expected)
+        self.assertEqual(answer["usage"], {"prompt_tokens": 13, "total_tokens": 13})
+        coded = embed({"input": texts, "encoding_format": "base64", "dimensions": 32})["data"]
+        for one, row in zip(coded, expected, strict=True):
+            self.assertEqual(list(struct.unpack("<32f", base64.b64decode(one["embedding"]))),
+                             [struct.unpack("<f", struct.pack("<f", value))[0] for value in row])
+        tokens = [2, 4, 14, 15, 3]  # [CLS] a ##b ##c [SEP]
+        one = embed({"input": "abc"})["data"][0]["embedding"]
+        self.assertEqual(embed({"input": tokens})["data"][0]["embedding"], one)
+        self.assertEqual(len(embed({"input": [tokens, "abc"]})["data"]), 2)
+        self.assertEqual(embed({"input": "a " * 50, "truncate": True})["usage"]["total_tokens"], 24)
+        for words, body in (("'input'", {}), ("'input'", {"input": []}), ("'input'", {"input": ["a", 1]}),
+                            ("a token of 'input'", {"input": [1, "a"]}), ("token 99", {"input": [99]}),
+                            ("no tokens", {"input": [[]]}), ("52 tokens", {"input": "a " * 50}),
+                            ("'encoding_format'", {"input": "a", "encoding_format": "int8"}),
+                            ("'dimensions'", {"input": "a", "dimensions": 16}),
+                            ("more than 2048", {"input": ["a"] * 2049}), ("'truncate'", {"input": "a", "truncate": "yes"})):
+            self.assertIn(words, embed(body, 400)["error"]["message"])
+        status, answer = served.post("/v1/completions", {"prompt": "a"})
+        self.assertEqual((status, "makes no text" in answer["error"]["message"]), (400, True))
+        models = json.loads(served.request("GET", "/v1/models")[1])["data"]
+        self.assertEqual(models[0]["context_length"], 24)
+        self.assertEqual(served.end(), (0, ""))
+        status, answer = self.serve().post("/v1/embeddings", {"input": "a"})
+        self.assertEqual((status, "need an encoder" in answer["error"]["message"]), (400, True))
+        self.refuse(["is an encoder", "--context"], "serve", path, "-d", "cpu", "--context", "10")
 
     def test_wrong_requests(self):
         served = self.serve("--most-bytes", "100000", "--context", "200")

@@ -72,3 +72,27 @@ def model(keys=None, without=()):
         "tokenizer.ggml.token_type": [1] * 256 + [3, 1], "tokenizer.ggml.merges": ["h e"],
         "tokenizer.ggml.eos_token_id": 256} | (keys or {})
     return gguf(everything, model_tensors(without))
+
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + [f"\u2581{letter}" for letter in "abcdefgh."] + list("abcdefgh")
+
+
+def encoder(keys=None):
+    """An encoder of two layers, as "bert" in GGUF, whose words are of the letters a to h."""
+    random = np.random.default_rng(6)
+    width, hidden, context = 32, 48, 24
+    shapes = {"token_embd.weight": (len(PIECES), width), "position_embd.weight": (context, width),
+              "token_types.weight": (2, width), "token_embd_norm.weight": (width,), "token_embd_norm.bias": (width,)}
+    for i in range(2):
+        for name, rows, columns in (("attn_q", width, width), ("attn_k", width, width), ("attn_v", width, width),
+                                    ("attn_output", width, width), ("ffn_up", hidden, width), ("ffn_down", width, hidden)):
+            shapes |= {f"blk.{i}.{name}.weight": (rows, columns), f"blk.{i}.{name}.bias": (rows,)}
+        for name in ("attn_output_norm", "layer_output_norm"):
+            shapes |= {f"blk.{i}.{name}.weight": (width,), f"blk.{i}.{name}.bias": (width,)}
+    everything = {"general.architecture": "bert", "bert.block_count": 2, "bert.embedding_length": width,
+                  "bert.feed_forward_length": hidden, "bert.context_length": context, "bert.attention.head_count": 4,
+                  "bert.attention.layer_norm_epsilon": 1e-12, "bert.pooling_type": 1, "tokenizer.ggml.model": "bert",
+                  "tokenizer.ggml.tokens": PIECES, "tokenizer.ggml.token_type": [3] * 4 + [1] * (len(PIECES) - 4),
+                  "tokenizer.ggml.unknown_token_id": 1, "tokenizer.ggml.cls_token_id": 2,
+                  "tokenizer.ggml.seperator_token_id": 3}
+    return gguf(everything | (keys or {}), {name: random.normal(0, 1, shape) for name, shape in shapes.items()})

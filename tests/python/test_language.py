@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""dlprim.language: texts, chats and probabilities of a tiny model of random weights."""
+"""dlprim.language: texts, chats and probabilities of a tiny model of random weights, and embeddings of another."""
 
 from __future__ import annotations
 
@@ -164,6 +164,36 @@ def test_probabilities(model: language.LanguageModel) -> None:
     assert math.isclose(language.perplexity(model, "hello"), math.exp(-np.mean(expected)), rel_tol=1e-4)
     with pytest.raises(dlprim.InvalidArgumentError, match="two tokens"):
         language.perplexity(model, "a")
+
+
+def test_embeddings(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "encoder.gguf"
+    file.write_bytes(tiny.encoder())
+    try:
+        model = language.EmbeddingModel(context, file, step_tokens=32)
+    except dlprim.UnsupportedError as error:
+        pytest.skip(str(error))  # built without ICU
+    assert (model.architecture, model.vocabulary, model.features, model.longest_text) == ("bert", 21, 32, 24)
+    assert model.encode("ab C") == [2, 4, 14, 6, 3]
+    assert len(model.encode("a " * 30, truncate=True)) == 24
+    texts = ["ab C", "", "hh", "gfe. dc"]
+    rows = model.embed(texts)
+    assert (rows.shape, rows.dtype) == ((4, 32), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
+    np.testing.assert_allclose(model.embed([[2, 4, 14, 6, 3]])[0], rows[0], atol=1e-5)
+    raw = model.embed(iter(texts[2:]), normalize=False)
+    np.testing.assert_allclose(raw / np.linalg.norm(raw, axis=1, keepdims=True), rows[2:], atol=1e-5)
+    assert model.embed([]).shape == (0, 32)
+    assert model.peak_bytes > 0
+    assert model.embed(["a " * 30], truncate=True).shape == (1, 32)
+    with pytest.raises(dlprim.InvalidArgumentError, match="text 2 has 32 tokens"):
+        model.embed(["a", "a " * 30])
+    with pytest.raises(dlprim.InvalidArgumentError, match="no tokens"):
+        model.embed([[]])
+    with pytest.raises(TypeError, match="texts"):
+        model.embed("a text alone")
+    with pytest.raises(dlprim.UnsupportedError, match="is an encoder"):
+        language.LanguageModel(context, file)
 
 
 def test_wrong_files(context: dlprim.Context, tmp_path: pathlib.Path) -> None:
