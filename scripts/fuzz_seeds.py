@@ -108,7 +108,12 @@ def seeds() -> dict[str, dict[str, bytes]]:
         },
         "gguf": {"small.gguf": gguf()},
         "safetensors": {"small.safetensors": safetensors()},
-        "tokenizer": {"bytes.json": tokenizer("Ġ", "ByteLevel"), "pieces.json": tokenizer("▁", "Metaspace")},
+        "tokenizer": {
+            "bytes.json": tokenizer("Ġ", "ByteLevel"),
+            "pieces.json": tokenizer("▁", "Metaspace"),
+            "words.json": word_pieces(),
+            "vocab.txt": "v{}\n[UNK]\n[CLS]\n[SEP]\na\n##b\ne\n一\n".encode(),
+        },
         "image": {
             "grey.png": png(8, 0, bytes(8)),
             "rgb.png": png(8, 2, bytes(24)),
@@ -154,6 +159,20 @@ def tokenizer(space: str, splitter: str) -> bytes:
         "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}],
                            "special_tokens": {"<s>": {"ids": [9]}}},
         "model": model,
+    }
+    return json.dumps(text, ensure_ascii=False).encode()
+
+
+def word_pieces() -> bytes:
+    """WordPiece of a few tokens."""
+    words = ["[UNK]", "[CLS]", "[SEP]", "a", "##b", "e", "一", "1"]
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9}
+    text = {
+        "added_tokens": [{"id": 2, "content": "[SEP]", "special": True}],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]},
+        "model": model | {"vocab": {word: i for i, word in enumerate(words)}},
     }
     return json.dumps(text, ensure_ascii=False).encode()
 
