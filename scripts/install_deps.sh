@@ -230,7 +230,9 @@ for what in "$@"; do
     esac
 done
 install_packages
-case " $* " in *" intel "*) intel_runtime ;; esac
-case " $* " in *" python "*) python_environment ;; esac
-case " $* " in *" docs "*) docs_environment ;; esac
+# What comes from PyPI has a folder each, and is fetched and unpacked at the same time.
+case " $* " in *" intel "*) intel_runtime & ;; esac
+case " $* " in *" python "*) python_environment & ;; esac
+case " $* " in *" docs "*) docs_environment & ;; esac
+wait
 exit 0

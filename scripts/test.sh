@@ -25,10 +25,8 @@ fi
 
 deps=(build test docs simulation)
 [ -n "${DLPRIM_NO_PYTHON:-}" ] || deps+=(python)
-bash scripts/install_deps.sh "${deps[@]}"
-# Only the tests need it, so that it is fetched while the library is built.
-[ -n "${DLPRIM_NO_INTEL:-}" ] || bash scripts/install_deps.sh intel < /dev/null &
-intel=$!
+[ -n "${DLPRIM_NO_INTEL:-}" ] || deps+=(intel)
+bash scripts/install_deps.sh "${deps[@]}" < /dev/null
 
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
@@ -68,7 +66,6 @@ if [ "${python[0]}" = -DDLPRIM_BUILD_PYTHON=ON ] && .cache/python/bin/python -c 
     cmake --build "$build/torch" --parallel "$jobs" < /dev/null
 fi
 
-wait "$intel"
 # The loader reads one folder: the system's platforms and Intel's together. Oclgrind has its own test.
 if [ -z "${OCL_ICD_VENDORS:-}" ]; then
     vendors=$build/vendors
