@@ -21,13 +21,36 @@ std::string kind_of(const DeviceInfo& info) {
     return info.platform == "Intel(R) OpenCL" ? "intel" : "other";
 }
 
+/// The runtimes of OpenCL for this machine's processor that are installed.
+const std::set<std::string>& processor_runtimes() {
+    static const auto* runtimes = [] {
+        auto* kinds = new std::set<std::string>;
+        for (const DeviceInfo& info : Context::devices())
+            if (const std::string kind = kind_of(info); kind == "pocl" || kind == "intel")
+                kinds->insert(kind);
+        return kinds;
+    }();
+    return *runtimes;
+}
+
+/// Whether DLPRIM_TEST_TURN leaves the device to other entries.
+bool is_for_others(const DeviceInfo& info) {
+    const char* const turn = std::getenv("DLPRIM_TEST_TURN");
+    const std::set<std::string>& runtimes = processor_runtimes();
+    const auto mine = runtimes.find(kind_of(info));
+    if (turn == nullptr || mine == runtimes.end()) return false;
+    return std::strtoul(turn, nullptr, 10) % runtimes.size() !=
+           static_cast<std::size_t>(std::distance(runtimes.begin(), mine));
+}
+
 std::vector<Context>* open_devices() {
     OperatorRegistry::instance();  // registers engines too, for tests that use only those
     auto* all = new std::vector<Context>;
     const std::vector<DeviceInfo> present = Context::devices();
     const char* wanted = std::getenv("DLPRIM_TEST_DEVICES");
     if (wanted == nullptr || *wanted == '\0') {
-        for (const DeviceInfo& info : present) all->emplace_back(info.id);
+        for (const DeviceInfo& info : present)
+            if (!is_for_others(info)) all->emplace_back(info.id);
         return all;
     }
     std::istringstream names(wanted);
@@ -72,17 +95,11 @@ std::vector<Context> contexts_like(const Context& device, std::size_t count) {
 Share share_of(const Context& device) {
     static const char* const shared = std::getenv("DLPRIM_TEST_SHARED");
     if (shared == nullptr || std::string_view(shared) == "alone") return {};
-    static const auto* runtimes = [] {
-        auto* kinds = new std::set<std::string>;
-        for (const DeviceInfo& info : Context::devices())
-            if (const std::string kind = kind_of(info); kind == "pocl" || kind == "intel")
-                kinds->insert(kind);
-        return kinds;
-    }();
-    const auto mine = runtimes->find(kind_of(device.info()));
-    if (mine == runtimes->end()) return {};
-    return {static_cast<unsigned>(std::distance(runtimes->begin(), mine)),
-            static_cast<unsigned>(runtimes->size())};
+    const std::set<std::string>& runtimes = processor_runtimes();
+    const auto mine = runtimes.find(kind_of(device.info()));
+    if (mine == runtimes.end()) return {};
+    return {static_cast<unsigned>(std::distance(runtimes.begin(), mine)),
+            static_cast<unsigned>(runtimes.size())};
 }
 
 Share sample_of(const Context& device) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The devices on which a test program runs: all devices, or those that DLPRIM_TEST_DEVICES names,
 // separated by commas ("host"; "pocl"; "intel" for the CPU; "other" for all the rest; or any name
-// that a Context accepts).
+// that a Context accepts). With DLPRIM_TEST_TURN in the environment, which is a number, only one of
+// PoCL and Intel's runtime is among all devices: even numbers and odd ones have different ones.
 #pragma once
 
 #include <dlprim/context.hpp>
