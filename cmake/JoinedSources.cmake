@@ -1,12 +1,14 @@
-# DLPRIM_JOINED_SOURCES: up to eight files of a folder, or of the operators' folders, are compiled as one, since headers are read and
-# their templates compiled once for all of them. That saves nearly half of the library's time; the tests and the Python module take
-# part, too. Files of a folder must then not define the same name in their unnamed namespaces. Two functions of one name are no error
-# if their parameters differ, and a call may take the other file's. A file that forgets an #include may compile all the same, so builds
-# without the option, scripts/tidy.sh among them, find that.
+# DLPRIM_JOINED_SOURCES: up to eight files of a folder, or sixteen of the operators' folders, are compiled as one, since headers are
+# read and their templates compiled once for all of them. That saves nearly half of the library's time; the tests and the Python
+# module take part, too. Files of a folder must then not define the same name in their unnamed namespaces. Two functions of one name
+# are no error if their parameters differ, and a call may take the other file's. A file that forgets an #include may compile all the
+# same, so builds without the option, scripts/tidy.sh among them, find that.
 
-# Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
-set(DLPRIM_FOLDERS_APART collective/devices collective/exchange collective/hosts collective/processes ops/cast ops/conv2d/blocked
-    ops/conv2d/matrix ops/conv2d/portable ops/embedding ops/matmul ops/scatter)
+# Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward. Those of the second list are
+# joined with files of the others, one of each folder.
+set(DLPRIM_FOLDERS_APART collective/hosts ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable)
+set(DLPRIM_FOLDERS_MIXED collective/devices collective/exchange collective/processes ops/cast ops/embedding ops/matmul
+    ops/scatter)
 
 # The first of these is included again for each kind of processor, by its own name. The others have names of their own for the types of
 # blocks, and compiler options of their own.
@@ -27,11 +29,20 @@ function(dlprim_join_sources target root)
         if(folder IN_LIST DLPRIM_FOLDERS_APART)
             continue()
         endif()
-        # Each operator's folder has a namespace of its own, and most are small.
-        string(REGEX REPLACE "^ops/[^/]+$" "ops" folder ${folder})
-        string(MAKE_C_IDENTIFIER ${folder} group)
-        math(EXPR files_${group} "0${files_${group}} + 1")
-        math(EXPR part "(${files_${group}} - 1) / 8")
+        set(most 8)
+        set(joined ${folder})
+        if(folder IN_LIST DLPRIM_FOLDERS_MIXED)
+            set(most 1)
+            set(joined mixed)
+        elseif(folder MATCHES "^ops/[^/]+$")
+            # Each operator's folder has a namespace of its own, and most are small.
+            set(most 16)
+            set(folder ops)
+            set(joined ops)
+        endif()
+        string(MAKE_C_IDENTIFIER ${joined} group)
+        math(EXPR files_${folder} "0${files_${folder}} + 1")
+        math(EXPR part "(${files_${folder}} - 1) / ${most}")
         set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
