@@ -241,7 +241,9 @@ ModelSizes HuggingFaceModel::sizes() const {
     sizes.heads = whole("heads", "num_attention_heads");
     sizes.key_heads = whole("key_heads", "num_key_value_heads", sizes.heads);
     sizes.head_size = whole("head_size", "head_dim", sizes.width / sizes.heads);
-    sizes.epsilon = number("epsilon", "rms_norm_eps", 1e-5);
+    const Attrs& own = architecture_->models.at(name_);
+    sizes.epsilon =
+        number("epsilon", "rms_norm_eps", own.has("epsilon") ? own.number("epsilon") : 1e-5);
     sizes.attention_cap = number("attention_cap", "attn_logit_softcapping", 0);
     sizes.logit_cap = number("logit_cap", "final_logit_softcapping", 0);
     if (const double scalar = number("attention_scalar", "query_pre_attn_scalar", 0); scalar > 0)
@@ -256,7 +258,7 @@ ModelSizes HuggingFaceModel::sizes() const {
         config_.root()
             .at("layer_types")
             .fail(cat("has ", sizes.windows.size(), " types for ", sizes.layers, " layers"));
-    complete_sizes(sizes, window, architecture_->models.at(name_), path());
+    complete_sizes(sizes, window, own, path());
     return sizes;
 }
 

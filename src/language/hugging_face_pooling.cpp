@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 
@@ -60,8 +61,9 @@ Pooling::By read_mode(const JsonView& config, const std::string& path) {
         not_supported(path, mode);
     }
     std::optional<Pooling::By> by;
-    for (const auto& [key, value] : config.object()) {
-        if (!key.starts_with("pooling_mode_") || !value.boolean()) continue;
+    for (const auto& member : config.object()) {
+        const std::string& key = member.first;
+        if (!key.starts_with("pooling_mode_") || !member.second.boolean()) continue;
         const auto* const found = std::find_if(std::begin(modes), std::end(modes),
                                                [&](const Mode& one) { return key == one.key; });
         if (found == std::end(modes) || by) not_supported(path, key);
