@@ -4,11 +4,11 @@
 // A step reads a fixed number of tokens, 16, 32, 64 and so on, of several texts that lie behind
 // each other:
 //
-//   tokens    a a a a a b b b c c c c c c . .
-//   lengths   0         5     8           14  14  16     with places for texts that are not there
+//   tokens    a a a a a b b b b b b c c c c . . . . . . . . . . . . . . . . .    32 tokens,
+//   lengths   0         5           11      15 15                           32   4 places
 //
-// What is left of a step is one text more, which nobody reads. Where texts begin and what is pooled
-// is data, so that each size is planned and compiled once.
+// What is left of a step is one text more, which nobody reads, and places that are left are empty.
+// Where texts begin and what is pooled is data, so that each size is planned and compiled once.
 #pragma once
 
 #include "language/model_file.hpp"

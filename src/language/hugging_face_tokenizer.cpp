@@ -123,8 +123,12 @@ void TokenizerReader::read_word_pieces(const JsonView& model) {
     tables_.model = "bert";
     // What is not named is not done.
     tables_.word_piece = {false, false, false, false, tables_.word_piece.longest_word};
-    if (const auto longest = model.find_value("max_input_chars_per_word"))
+    if (const auto longest = model.find_value("max_input_chars_per_word")) {
+        constexpr std::int64_t most = 500;  // the time for a word grows with its square
         tables_.word_piece.longest_word = longest->integer();
+        if (longest->integer() < 1 || longest->integer() > most)
+            longest->fail(cat("is ", longest->integer(), ", and must be from 1 to ", most));
+    }
     const auto mark = model.find_value("continuing_subword_prefix");
     const std::string& unknown = model.at("unk_token").text();
     const auto size = static_cast<std::size_t>(vocabulary_);

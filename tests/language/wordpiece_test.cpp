@@ -74,6 +74,8 @@ TEST_CASE("WordPiece that is damaged or unknown is an error", "[wordpiece]") {
            [](json& text) { text["model"]["type"] = "Unigram"; });
     refuse(ErrorKind::format, {"unk_token", "no token of the vocabulary"},
            [](json& text) { text["model"]["unk_token"] = "[X]"; });
+    refuse(ErrorKind::format, {"max_input_chars_per_word", "1 to 500"},
+           [](json& text) { text["model"]["max_input_chars_per_word"] = 100000; });
     refuse(ErrorKind::format, {"is 1000", "330 tokens"},
            [](json& text) { text["model"]["vocab"]["far"] = 1000; });
     refuse(ErrorKind::format, {"another token, too"},
