@@ -253,6 +253,8 @@ class Trainer {
         trainee_->share_state();
         for (const std::string& text : trainee_->notes()) note(text);
         for (const std::string& text : feeder_.notes_before()) note(text);
+        if (evaluator_ && &evaluator_->feeder().data() != &feeder_.data())
+            for (const std::string& text : evaluator_->feeder().notes_before()) note(text);
         for (const std::string& text : net().notes()) note(text);
         const Precision precision = net().options().precision;
         if (!call_.precision && config_.precision.value_or(precision) != precision)

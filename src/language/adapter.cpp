@@ -120,8 +120,12 @@ std::string adapter_up(const std::string& weight) {
     return with_end(weight, up_end);
 }
 
+bool is_adapter_up(const std::string& parameter) {
+    return parameter.ends_with(up_end);
+}
+
 bool is_of_adapter(const std::string& parameter) {
-    return parameter.ends_with(down_end) || parameter.ends_with(up_end);
+    return parameter.ends_with(down_end) || is_adapter_up(parameter);
 }
 
 Adapter Adapter::of(const ModelFile& model, const AdapterOptions& options) {

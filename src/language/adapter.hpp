@@ -17,6 +17,7 @@ namespace dlprim::language {
 /// Names of A and B, as parameters of a network (network.hpp), of the product with that weight.
 std::string adapter_down(const std::string& weight);
 std::string adapter_up(const std::string& weight);
+bool is_adapter_up(const std::string& parameter);
 bool is_of_adapter(const std::string& parameter);
 
 /// What tells an adapter from others of its model.

@@ -111,24 +111,12 @@ std::vector<TextRow> packed(const std::vector<TextRow>& texts, std::size_t lengt
 
 }  // namespace
 
-std::size_t TextRows::longest() const {
-    std::size_t longest = 0;
-    for (const TextRow& row : rows) longest = std::max(longest, row.tokens.size());
-    return longest;
-}
-
-std::int64_t TextRows::labels() const {
-    std::int64_t count = 0;
-    for (const TextRow& row : rows)
-        count += std::count(row.counts.begin() + 1, row.counts.end(), true);
-    return count;
-}
-
-TextRows read_text_rows(const LanguageModel& model, const std::string& path, std::int64_t length,
-                        std::optional<bool> pack) {
+TextRows::TextRows(const LanguageModel& model, std::string path, std::int64_t most,
+                   std::optional<bool> pack)
+    : path_(std::move(path)), most_(most) {
     const Reader reader(model);
-    const std::string text = read_file(path);
-    const bool lines = path.ends_with(".jsonl");
+    const std::string text = read_file(path_);
+    const bool lines = path_.ends_with(".jsonl");
     std::vector<TextRow> texts;
     if (lines) {
         std::size_t number = 0;
@@ -138,29 +126,55 @@ TextRows read_text_rows(const LanguageModel& model, const std::string& path, std
             if (line.ends_with('\r')) line.remove_suffix(1);
             ++number;
             if (line.find_first_not_of(" \t") != std::string_view::npos)
-                texts.push_back(read_numbered(reader, line, path, number));
+                texts.push_back(read_numbered(reader, line, path_, number));
             at = end + 1;
         }
     } else {
         texts.push_back(reader.read_plain(text));
     }
-    TextRows all;
-    const auto most = static_cast<std::size_t>(length);
-    if (pack.value_or(!lines)) texts = packed(texts, most);
+    const auto longest = static_cast<std::size_t>(most);
+    if (pack.value_or(!lines)) texts = packed(texts, longest);
     for (TextRow& row : texts) {
-        if (row.tokens.size() > most) {
-            ++all.cut;
-            row.tokens.resize(most);
-            row.counts.resize(most);
+        if (row.tokens.size() > longest) {
+            ++cut_;
+            row.tokens.resize(longest);
+            row.counts.resize(longest);
         }
         if (has_label(row))
-            all.rows.push_back(std::move(row));
+            rows_.push_back(std::move(row));
         else
-            ++all.left;
+            ++left_;
     }
-    if (all.rows.empty())
-        fail(ErrorKind::format, "'", path, "' has no text to train on: no token would count");
-    return all;
+    if (rows_.empty())
+        fail(ErrorKind::format, source(), " has no text to train on: no token would count");
+}
+
+std::int64_t TextRows::longest() const {
+    std::int64_t longest = 0;
+    for (const TextRow& row : rows_) longest = std::max(longest, std::ssize(row.tokens));
+    return longest;
+}
+
+Example TextRows::read(std::int64_t index, const ChoosePart&) const {
+    const TextRow& row = rows_[static_cast<std::size_t>(index)];
+    Example example;
+    example.values.assign(row.tokens.begin(), row.tokens.end());
+    example.values.resize(static_cast<std::size_t>(length_));
+    example.target.assign(example.values.size(), no_label);
+    for (std::size_t i = 1; i < row.tokens.size(); ++i)
+        if (row.counts[i]) example.target[i - 1] = example.values[i];
+    return example;
+}
+
+std::vector<std::string> TextRows::remarks() const {
+    std::int64_t labels = 0;
+    for (const TextRow& row : rows_)
+        labels += std::count(row.counts.begin() + 1, row.counts.end(), true);
+    std::string more;
+    if (cut_ > 0) more += cat("; ", cut_, " of them were cut to ", most_);
+    if (left_ > 0) more += cat("; ", left_, " without a token that counts are left out");
+    return {cat(source(), ": ", size(), " rows of up to ", longest(), " tokens, ", labels,
+                " of which count", more)};
 }
 
 }  // namespace dlprim::language

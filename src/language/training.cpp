@@ -27,69 +27,21 @@ namespace {
 
 /// The model's weights, and first values of the adapter: those of a linear layer for A, and zeros
 /// for B, so that the adapter adds nothing before the first step.
-class FirstWeights : public ParamSource {
+class FirstWeights : public ModelWeights {
   public:
     FirstWeights(std::shared_ptr<const ModelFile> model, const ModelSizes& sizes,
                  std::uint64_t seed)
-        : model_(std::move(model), sizes), first_("default", seed, shared_pool()) {}
+        : ModelWeights(std::move(model), sizes), first_("default", seed, shared_pool()) {}
 
-    void check(const Value& parameter) const {
-        if (!is_of_adapter(parameter.name)) model_.check(parameter);
-    }
     void read(const Value& parameter, std::vector<std::byte>& data) override {
-        if (!is_of_adapter(parameter.name)) return model_.read(parameter, data);
+        if (keeps(parameter)) return ModelWeights::read(parameter, data);
         first_.read(parameter, data);
-        if (is_up(parameter.name)) std::fill(data.begin(), data.end(), std::byte{0});
+        if (is_adapter_up(parameter.name)) std::fill(data.begin(), data.end(), std::byte{0});
     }
     bool keeps(const Value& parameter) const override { return !is_of_adapter(parameter.name); }
 
   private:
-    static bool is_up(const std::string& name) { return name == adapter_up(name_of_weight(name)); }
-    /// "blk.0.attn_q.lora_b.weight" -> "blk.0.attn_q.weight"
-    static std::string name_of_weight(const std::string& name) {
-        const std::size_t end = name.rfind(".lora_");
-        return name.substr(0, end) + ".weight";
-    }
-
-    ModelWeights model_;
     InitialValues first_;
-};
-
-/// The rows of a text. The labels of a row's places are the tokens that follow them.
-class TextData : public Dataset {
-  public:
-    TextData(std::vector<TextRow> rows, std::string path, std::int64_t length,
-             std::vector<std::string> remarks)
-        : rows_(std::move(rows)),
-          path_(std::move(path)),
-          length_(length),
-          remarks_(std::move(remarks)) {}
-
-    std::int64_t size() const override { return std::ssize(rows_); }
-    bool has_pictures() const override { return false; }
-    Shape input_shape() const override { return {1, 1, length_}; }
-    TargetKind target_kind() const override { return TargetKind::mask; }
-    const std::vector<std::string>& classes() const override { return no_names_; }
-    std::int32_t label(std::int64_t) const override { return no_label; }
-    Example read(std::int64_t index, const ChoosePart&) const override {
-        const TextRow& row = rows_[static_cast<std::size_t>(index)];
-        Example example;
-        example.values.assign(row.tokens.begin(), row.tokens.end());
-        example.values.resize(static_cast<std::size_t>(length_));
-        example.target.assign(example.values.size(), no_label);
-        for (std::size_t i = 1; i < row.tokens.size(); ++i)
-            if (row.counts[i]) example.target[i - 1] = example.values[i];
-        return example;
-    }
-    std::string name(std::int64_t index) const override { return cat(path_, ", row ", index + 1); }
-    std::string source() const override { return cat("'", path_, "'"); }
-    std::vector<std::string> remarks() const override { return remarks_; }
-
-  private:
-    const std::vector<TextRow> rows_;
-    const std::string path_;
-    const std::int64_t length_;
-    const std::vector<std::string> remarks_, no_names_;
 };
 
 constexpr std::int64_t usual_length = 512;
@@ -169,33 +121,22 @@ class AdapterTask : public TrainTask {
 
   private:
     void read_texts(const LanguageModel& reader, const LanguageTrainConfig& config) {
-        TextRows train = read_text_rows(reader, config.train, most_, config.pack), test;
-        std::vector<std::string> remarks{remark(config.train, train)};
-        if (!config.test.empty()) {
-            test = read_text_rows(reader, config.test, most_, config.pack);
-            remarks.push_back(remark(config.test, test));
-        }
+        std::vector<std::shared_ptr<TextRows>> texts;
+        for (const std::string& path : {config.train, config.test})
+            if (!path.empty())
+                texts.push_back(std::make_shared<TextRows>(reader, path, most_, config.pack));
         // Rows are no longer than the longest text needs.
-        constexpr std::size_t step = 16;
-        const std::size_t longest = std::max(train.longest(), test.longest());
-        length_ = std::min(static_cast<std::int64_t>((longest + step - 1) / step * step), most_);
-        const auto part = [&](TextRows& texts, const std::string& path) {
-            std::vector<std::int64_t> all(texts.rows.size());
-            std::iota(all.begin(), all.end(), 0);
-            return DataPart{
-                std::make_shared<TextData>(std::move(texts.rows), path, length_, remarks), all};
-        };
-        data_.train = part(train, config.train);
-        if (!config.test.empty()) data_.test = part(test, config.test);
-    }
-
-    std::string remark(const std::string& path, const TextRows& texts) const {
-        std::string more;
-        if (texts.cut > 0) more += cat("; ", texts.cut, " of them were cut to ", most_);
-        if (texts.left > 0)
-            more += cat("; ", texts.left, " without a token that counts are left out");
-        return cat("'", path, "': ", texts.rows.size(), " rows of up to ", texts.longest(),
-                   " tokens, ", texts.labels(), " of which count", more);
+        constexpr std::int64_t step = 16;
+        const std::int64_t longest = std::max(texts.front()->longest(), texts.back()->longest());
+        length_ = std::min((longest + step - 1) / step * step, most_);
+        for (DataPart* const part : {&data_.train, &data_.test}) {
+            if (texts.empty()) break;
+            texts.front()->set_length(length_);
+            part->members.resize(static_cast<std::size_t>(texts.front()->size()));
+            std::iota(part->members.begin(), part->members.end(), 0);
+            part->data = texts.front();
+            texts.erase(texts.begin());
+        }
     }
 
     const std::shared_ptr<const ModelFile> model_;
