@@ -4,6 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/text.hpp"
+#include "collective/devices/staging_buffer.hpp"
 #include "collective/hosts/shared_host.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/pin_memory.hpp"
@@ -31,8 +32,6 @@ struct SharedMemoryChannel::Page {
 };
 
 namespace {
-
-constexpr std::uint64_t trial_bytes = 1 << 16;
 
 /// Why processes cannot share memory because of where they run; empty where they might.
 std::string trouble_of_hosts(std::size_t rank, std::size_t size,
@@ -205,11 +204,8 @@ std::unique_ptr<CopyQueues> SharedMemoryChannel::open(const Context& context) {
 }
 
 bool SharedMemoryChannel::works(CopyQueues& queues) const {
-    std::vector<std::byte> sent(trial_bytes), other(trial_bytes), received(trial_bytes);
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-        sent[i] = static_cast<std::byte>(i * 7 + (i >> 8) + 1);
-        other[i] = ~sent[i];
-    }
+    const std::vector<std::byte> sent = trial_pattern(0), other = trial_pattern(1);
+    std::vector<std::byte> received(trial_bytes);
     Queue &up = Access::impl(queues.up).queue(), &down = Access::impl(queues.down).queue();
     const std::shared_ptr<Buffer> from = Access::impl(queues.up).allocate_cached(trial_bytes),
                                   to = Access::impl(queues.down).allocate_cached(trial_bytes);

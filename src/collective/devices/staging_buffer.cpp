@@ -21,13 +21,8 @@ bool is_allowed(Way way) {
 
 /// Whether bytes arrive as they were sent. Any error of a driver counts as no.
 bool way_works(Way way, const Context& from, const std::vector<Context>& all) {
-    constexpr std::uint64_t bytes = 1 << 16;
-    std::vector<std::byte> sent(bytes);
-    std::uint32_t state = 12345;
-    for (std::byte& byte : sent) {
-        state = state * 1664525 + 1013904223;
-        byte = static_cast<std::byte>(state >> 24);
-    }
+    constexpr std::uint64_t bytes = trial_bytes;
+    const std::vector<std::byte> sent = trial_pattern(0);
     try {
         ContextImpl& sender = Access::impl(from);
         const std::shared_ptr<Buffer> source = sender.allocate_cached(bytes);
@@ -88,6 +83,16 @@ void StagingBuffer::get(const Context& context, std::size_t rank, std::uint64_t 
         queue.copy({peer_->in(rank).get(), begin_ + byte}, place_of(to), to.bytes());
     else
         queue.write(place_of(to), host_.get() + byte, to.bytes(), false);
+}
+
+std::vector<std::byte> trial_pattern(std::size_t number) {
+    std::vector<std::byte> pattern(trial_bytes);
+    auto state = static_cast<std::uint32_t>(number * 7919 + 12345);
+    for (std::byte& byte : pattern) {
+        state = state * 1664525 + 1013904223;
+        byte = static_cast<std::byte>(state >> 24);
+    }
+    return pattern;
 }
 
 Way choose_way(const Context& from, const std::vector<Context>& all) {

@@ -57,6 +57,10 @@ constexpr std::uint64_t padded(std::uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
+/// Bytes that a trial moves, which differ from number to number.
+constexpr std::uint64_t trial_bytes = 1 << 16;
+std::vector<std::byte> trial_pattern(std::size_t number);
+
 /// The first way by which bytes that `from` writes arrive at each of `all`, and are the same.
 /// Waits. Throws Error(device) if there is none.
 Way choose_way(const Context& from, const std::vector<Context>& all);

@@ -16,23 +16,6 @@
 
 namespace dlprim {
 
-namespace {
-
-/// Bytes that differ from rank to rank.
-std::vector<std::byte> pattern_of(std::size_t number, std::uint64_t bytes) {
-    std::vector<std::byte> pattern(bytes);
-    auto state = static_cast<std::uint32_t>(number * 7919 + 12345);
-    for (std::byte& byte : pattern) {
-        state = state * 1664525 + 1013904223;
-        byte = static_cast<std::byte>(state >> 24);
-    }
-    return pattern;
-}
-
-constexpr std::uint64_t probe_bytes = 1 << 16;
-
-}  // namespace
-
 void Exchange::choose_levels() {
     ProcessLayout layout{{contexts_.size()}, {0}, {false}};
     std::string setting;
@@ -99,7 +82,7 @@ std::vector<bool> Exchange::find_shared_memory() {
 /// they wait for it, and memory has the same order in all of them.
 std::byte Exchange::check_shared(bool pinned) {
     SharedHost& host = group_->host();
-    const std::uint64_t own = contexts_.size() * probe_bytes;
+    const std::uint64_t own = contexts_.size() * trial_bytes;
     std::vector<std::shared_ptr<std::byte>> memory(processes_.size());
     bool good = !pinned || env_flag("DLPRIM_PINNED").value_or(true);
     const auto always = [&](const auto& work) {
@@ -118,18 +101,18 @@ std::byte Exchange::check_shared(bool pinned) {
         memory[group_->rank()] = known_to_driver(memory[group_->rank()], own);
         for (std::size_t rank = 0; rank < contexts_.size(); ++rank) {
             ContextImpl& sender = Access::impl(second_[rank]);
-            const std::shared_ptr<Buffer> buffer = sender.allocate_cached(probe_bytes);
-            const std::vector<std::byte> sent = pattern_of(number(rank), probe_bytes);
-            sender.queue().write({buffer.get(), 0}, sent.data(), probe_bytes, true);
+            const std::shared_ptr<Buffer> buffer = sender.allocate_cached(trial_bytes);
+            const std::vector<std::byte> sent = trial_pattern(number(rank));
+            sender.queue().write({buffer.get(), 0}, sent.data(), trial_bytes, true);
             sender.queue().read({buffer.get(), 0},
-                                memory[group_->rank()].get() + rank * probe_bytes, probe_bytes,
+                                memory[group_->rank()].get() + rank * trial_bytes, trial_bytes,
                                 true);
         }
     });
     group_->meet_on_host("a trial of shared memory", 0);
     for (const std::size_t process : host.mates()) {
         const Numbers& ranks = processes_[process];
-        const std::uint64_t bytes = (ranks.end - ranks.begin) * probe_bytes;
+        const std::uint64_t bytes = (ranks.end - ranks.begin) * trial_bytes;
         if (process != group_->rank())
             always([&] { memory[process] = host.reach(process, bytes); });
         attempt([&] {
@@ -142,8 +125,8 @@ std::byte Exchange::check_shared(bool pinned) {
                 std::vector<std::byte> received(bytes);
                 receiver.queue().read({buffer.get(), 0}, received.data(), bytes, true);
                 for (std::size_t q = ranks.begin; q < ranks.end; ++q)
-                    good = good && std::memcmp(received.data() + (q - ranks.begin) * probe_bytes,
-                                               pattern_of(q, probe_bytes).data(), probe_bytes) == 0;
+                    good = good && std::memcmp(received.data() + (q - ranks.begin) * trial_bytes,
+                                               trial_pattern(q).data(), trial_bytes) == 0;
             }
         });
     }
