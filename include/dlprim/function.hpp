@@ -14,8 +14,7 @@
 //
 // The text is a network's (docs/json.md). Beside the operators listed there it may name those of
 // eager calls (dlprim/op_options.hpp), such as SoftmaxBackward, and AttentionForward,
-// AttentionBackward, BatchNormTraining, EmbeddingBackward, Convolution2DBackwardData and
-// Convolution2DBackwardFilter. Losses mean nothing here.
+// AttentionBackward, BatchNormTraining and EmbeddingBackward. Losses mean nothing here.
 //
 // An operator with "gradients": [0, 2] makes, in place of its results, the gradients of these of
 // its inputs and parameters. Its inputs are the operator's, its parameters, and the gradient of its

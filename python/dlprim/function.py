@@ -12,9 +12,9 @@ from ._source import JsonSource, json_source
 class Function(_core.Function):
     """A graph of operators that is planned as a whole and called on tensors of the caller.
 
-    `network` is what Net takes, without losses; operators may also be gradients, such as Convolution2DBackwardData. A
-    call takes the network's inputs, then the parameters of operators that
-    are not among these, in the order of `input_names`, and returns its outputs as a tuple. Other shapes than declared
+    `network` is what Net takes, without losses; an operator with `"gradients": [0, 2]` makes the gradients of these of
+    its inputs and parameters. A call takes the network's inputs, then the parameters of operators that are not among
+    these, in the order of `input_names`, and returns its outputs as a tuple. Other shapes than declared
     are planned at their first call. What is packed of the inputs named by `constants`, and of parameters, is kept until
     they are written to. The random numbers of Dropout depend on `seed` and `step` of the call.
     """

@@ -17,9 +17,8 @@ namespace dlprim {
 namespace {
 
 /// What graphs of training need beside the public operators. These check what they are given.
-constexpr std::array<std::string_view, 6> internal_types{
-    "AttentionForward",          "AttentionBackward",           "BatchNormTraining",
-    "Convolution2DBackwardData", "Convolution2DBackwardFilter", "EmbeddingBackward"};
+constexpr std::array<std::string_view, 4> internal_types{"AttentionForward", "AttentionBackward",
+                                                         "BatchNormTraining", "EmbeddingBackward"};
 
 }  // namespace
 
