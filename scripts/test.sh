@@ -52,19 +52,26 @@ cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WER
     echo "CMake failed; the lines above say on what." >&2
     exit 1
 }
-cmake --build "$build" --parallel "$jobs" < /dev/null
-
-# PyTorch's device "ocl", against the library just built, where the Python above has PyTorch.
-if [ "${python[0]}" = -DDLPRIM_BUILD_PYTHON=ON ] && .cache/python/bin/python -c "import torch, yaml" 2> /dev/null; then
+# PyTorch's device "ocl", against the library just built, where the Python above has PyTorch. Its first file, of precompiled
+# headers, takes one core most of a minute, so that it is built beside the rest.
+build_torch() {
     cmake -S torch -B "$build/torch" "${generator[@]}" -DPython_EXECUTABLE="$PWD/.cache/python/bin/python" -DDLPRIM_TORCH_WERROR=ON \
         -DDLPRIM_JOINED_SOURCES=ON \
         -DDLPRIM_TORCH_LIBRARY="$build/src/libdlprim_core.so" > "$build/configure_torch.log" 2>&1 || {
         tail -30 "$build/configure_torch.log"
         echo "CMake failed for torch/; the lines above say on what." >&2
-        exit 1
+        return 1
     }
-    cmake --build "$build/torch" --parallel "$jobs" < /dev/null
+    cmake --build "$build/torch" --parallel 1 < /dev/null
+}
+torch=
+if [ "${python[0]}" = -DDLPRIM_BUILD_PYTHON=ON ] && .cache/python/bin/python -c "import torch, yaml" 2> /dev/null; then
+    cmake --build "$build" --parallel "$jobs" --target dlprim_core_shared < /dev/null
+    build_torch &
+    torch=$!
 fi
+cmake --build "$build" --parallel "$jobs" < /dev/null
+[ -z "$torch" ] || wait "$torch"
 
 # The loader reads one folder: the system's platforms and Intel's together. Oclgrind has its own test.
 if [ -z "${OCL_ICD_VENDORS:-}" ]; then
