@@ -62,7 +62,7 @@ build_torch() {
         echo "CMake failed for torch/; the lines above say on what." >&2
         return 1
     }
-    cmake --build "$build/torch" --parallel 1 < /dev/null
+    cmake --build "$build/torch" --parallel "$(((jobs + 1) / 2))" < /dev/null
 }
 torch=
 if [ "${python[0]}" = -DDLPRIM_BUILD_PYTHON=ON ] && .cache/python/bin/python -c "import torch, yaml" 2> /dev/null; then
