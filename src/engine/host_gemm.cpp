@@ -175,7 +175,7 @@ void GemmMatrix::pack(int64_t batch, int64_t first, int count, int width, int64_
     }
 }
 
-void GemmMatrixSink::store(const GemmTile& tile) const {
+void GemmMatrixSink::store(const TileSums& tile) const {
     const float* sums = tile.sums;
     float* c = c_ + tile.batch * stride_ + tile.row * ldc_ + tile.column;
     for (int i = 0; i < tile.rows; ++i, c += ldc_, sums += tile.ld) {

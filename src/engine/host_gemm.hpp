@@ -72,7 +72,7 @@ class GemmSource {
 
 /// The sums over one block of K for a tile of C: sums[i * ld + j] belongs to element
 /// (row + i, column + j) of product `batch`, for i < rows and j < columns.
-struct GemmTile {
+struct TileSums {
     const float* sums;
     int ld;
     std::int64_t batch, row, column;
@@ -86,7 +86,7 @@ class GemmSink {
     virtual ~GemmSink() = default;
     /// One thread delivers the blocks of a tile in order. The first block replaces the elements,
     /// and others add to them.
-    virtual void store(const GemmTile& tile) const = 0;
+    virtual void store(const TileSums& tile) const = 0;
     /// The elements (row + i, column + j) of product `batch`, for i < rows and j < columns, are
     /// complete. These blocks cover the product; they are some hundred rows and columns, so that
     /// what is done to the elements here finds them in the cache.
@@ -118,7 +118,7 @@ class GemmMatrixSink : public GemmSink {
   public:
     GemmMatrixSink(float* c, std::int64_t ldc, std::int64_t stride, float alpha, float beta)
         : c_(c), ldc_(ldc), stride_(stride), alpha_(alpha), beta_(beta) {}
-    void store(const GemmTile& tile) const override;
+    void store(const TileSums& tile) const override;
 
   private:
     float* c_;

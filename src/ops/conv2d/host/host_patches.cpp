@@ -255,7 +255,7 @@ void TransposedWeightSource::pack(int64_t batch, int64_t first, int count, int w
     }
 }
 
-void PlaneSink::store(const GemmTile& tile) const {
+void PlaneSink::store(const TileSums& tile) const {
     const int64_t plane = g_.plane_h * g_.plane_w;
     for_each_run(g_, tile.column, tile.columns, tile.columns, [&](const Run& run) {
         const int64_t position = place(run.y, run.x);

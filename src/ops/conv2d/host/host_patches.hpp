@@ -113,7 +113,7 @@ class PlaneSink : public GemmSink {
   public:
     PlaneSink(const Gather& gather, float* result, const float* bias, const HostEpilogue& epilogue)
         : g_(gather), result_(result), bias_(bias), epilogue_(epilogue) {}
-    void store(const GemmTile& tile) const override;
+    void store(const TileSums& tile) const override;
     void finish(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,
                 std::int64_t columns) const override;
 
