@@ -431,8 +431,9 @@ std::string TrainTask::save(Net& net, const RunFolder& folder,
     return path;
 }
 
-TrainResult train(const std::vector<Context>& contexts, const std::vector<NamedDevice>& devices,
-                  const TrainCall& call, TrainTask& task) {
+TrainResult train_task(const std::vector<Context>& contexts,
+                       const std::vector<NamedDevice>& devices, const TrainCall& call,
+                       TrainTask& task) {
     try {
         return Trainer(contexts, devices, call, task).run();
     } catch (const StoppedWhilePlanning&) {
@@ -448,7 +449,7 @@ TrainResult train(const Context& context, const TrainCall& call) {
 
 TrainResult train(const std::vector<Context>& contexts, const TrainCall& call) {
     TrainTask task(common_config(call));
-    return train(contexts, {}, call, task);
+    return train_task(contexts, {}, call, task);
 }
 
 TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call) {
@@ -457,7 +458,7 @@ TrainResult train(const std::vector<NamedDevice>& devices, const TrainCall& call
         if (std::find(contexts.begin(), contexts.end(), device.context) == contexts.end())
             contexts.push_back(device.context);
     TrainTask task(common_config(call));
-    return train(contexts, devices, call, task);
+    return train_task(contexts, devices, call, task);
 }
 
 }  // namespace dlprim

@@ -158,7 +158,7 @@ bool is_language_training(const std::string& config) {
 
 TrainResult train_language_model(const Context& context, const TrainCall& call) {
     language::AdapterTask task(context, read_language_train_config(call.config, call.epochs));
-    return train({context}, {}, call, task);
+    return train_task({context}, {}, call, task);
 }
 
 }  // namespace dlprim

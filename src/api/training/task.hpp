@@ -59,7 +59,8 @@ class TrainTask {
 
 /// train(), of any task. `devices` are those of operators, or empty where the contexts train by a
 /// team.
-TrainResult train(const std::vector<Context>& contexts, const std::vector<NamedDevice>& devices,
-                  const TrainCall& call, TrainTask& task);
+TrainResult train_task(const std::vector<Context>& contexts,
+                       const std::vector<NamedDevice>& devices, const TrainCall& call,
+                       TrainTask& task);
 
 }  // namespace dlprim
