@@ -4,7 +4,6 @@
 // strided, channels_last and blocked memory, too.
 #include "graph/operator.hpp"
 #include "ops/cast/operator.hpp"
-#include "ops/pointwise/engines.hpp"
 
 namespace dlprim::cast {
 
@@ -27,33 +26,35 @@ class Generated final : public Engine {
     std::string_view name() const override { return "cast.generated"; }
     std::string_view op() const override { return "Cast"; }
     bool on_host() const override { return false; }
-    bool addresses_strides() const override { return programs_->addresses_strides(); }
+    bool addresses_strides() const override { return programs().addresses_strides(); }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!is_program(problem))
             return Verdict::no("it is made for results of float types of 16 and 32 bits alone");
-        return programs_->is_applicable(device, as_program(problem));
+        return programs().is_applicable(device, as_program(problem));
     }
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        return programs_->layouts(device, as_program(problem));
+        return programs().layouts(device, as_program(problem));
     }
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        return programs_->estimate(device, as_program(problem), tuning);
+        return programs().estimate(device, as_program(problem), tuning);
     }
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        return programs_->tune_space(device, as_program(problem));
+        return programs().tune_space(device, as_program(problem));
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        return programs_->default_tuning(device, as_program(problem));
+        return programs().default_tuning(device, as_program(problem));
     }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
-        return programs_->build(context, as_program(problem), tuning);
+        return programs().build(context, as_program(problem), tuning);
     }
 
   private:
-    std::unique_ptr<Engine> programs_ = pointwise::make_generated_engine();
+    static const Engine& programs() {
+        return *EngineRegistry::instance().find("pointwise.generated");
+    }
 };
 
 }  // namespace

@@ -6,8 +6,6 @@
 
 namespace dlprim::pointwise {
 
-/// The engine that add_generated_engine() registers, for operators that are a program, too.
-std::unique_ptr<Engine> make_generated_engine();     ///< generated.cpp
 void add_generated_engine(EngineRegistry& engines);  ///< generated.cpp
 void add_host_engine(EngineRegistry& engines);       ///< host.cpp
 

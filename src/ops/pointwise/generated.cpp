@@ -59,12 +59,8 @@ class GeneratedEngine final : public PointwiseEngine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_generated_engine() {
-    return std::make_unique<GeneratedEngine>();
-}
-
 void add_generated_engine(EngineRegistry& engines) {
-    engines.add(make_generated_engine());
+    engines.add(std::make_unique<GeneratedEngine>());
 }
 
 }  // namespace dlprim::pointwise
