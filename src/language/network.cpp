@@ -47,7 +47,7 @@ class Builder {
     /// Sums of an encoder's features of tokens.
     void add_pooling(const Step& step);
     /// A product, with the low-rank product of an adapter added if the model has one.
-    void add_product(Names inputs, const std::string& output, Attrs options, Names weights);
+    void add_product(Names inputs, const std::string& output, const Attrs& options, Names weights);
     void add_loss();
     /// A tensor's name in the whole network, by its name in this part.
     std::string full(const std::string& name) const {
@@ -322,7 +322,8 @@ void Builder::add_pooling(const Step& step) {
     add("MatMul", {"shares", read(step.inputs.at(0))}, define(step.output));
 }
 
-void Builder::add_product(Names inputs, const std::string& output, Attrs options, Names weights) {
+void Builder::add_product(Names inputs, const std::string& output, const Attrs& options,
+                          Names weights) {
     const std::string down = adapter_down(weights[0]), up = adapter_up(weights[0]);
     const std::optional<Shape> matrix = file_.shape(down);
     if (!matrix) return add("InnerProduct", std::move(inputs), output, options, std::move(weights));

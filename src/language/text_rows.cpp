@@ -146,7 +146,7 @@ TextRows::TextRows(const LanguageModel& model, std::string path, std::int64_t mo
             ++left_;
     }
     if (rows_.empty())
-        fail(ErrorKind::format, source(), " has no text to train on: no token would count");
+        fail(ErrorKind::format, "'", path_, "' has no text to train on: no token would count");
 }
 
 std::int64_t TextRows::longest() const {

@@ -114,7 +114,7 @@ class AdapterTask : public TrainTask {
             matrices.down_values = values_of(adapter_down(weight));
             matrices.up_values = values_of(adapter_up(weight));
         }
-        const std::string path = folder.file("adapter");
+        std::string path = folder.file("adapter");
         adapter_.write(path, *model_, config().net);
         return path;
     }
