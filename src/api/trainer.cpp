@@ -426,7 +426,7 @@ class Trainer {
 
 std::string TrainTask::save(Net& net, const RunFolder& folder,
                             const std::optional<Preprocessing>& how) {
-    const std::string path = folder.file("model.h5");
+    std::string path = folder.file("model.h5");
     core_of(net).save_weights(path, how ? &*how : nullptr);
     return path;
 }

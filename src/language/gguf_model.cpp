@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "formats/gguf/file.hpp"
 #include "language/architecture.hpp"
+#include "language/wordpiece.hpp"
 
 #include <algorithm>
 #include <list>
