@@ -69,7 +69,7 @@ const char* transposing_option(const Node& node, std::size_t k) {
 
 /// Whether the node converts its input element by element, wherever the elements lie.
 bool is_conversion(const Node& node) {
-    return node.op->type() == "Cast" && node.inputs.size() == 1;
+    return node.op->type() == "Cast";
 }
 
 /// Whether only MatMul reads the value, or conversions that only MatMul reads.

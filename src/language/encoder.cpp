@@ -50,9 +50,7 @@ Encoder::Encoder(const Context& context, std::shared_ptr<const ModelFile> file,
     how.mode = Mode::inference;
     const auto impl = std::make_shared<NetImpl>(context, describe(how), how);
     impl->describe_by(describe);
-    const auto weights = std::make_shared<ModelWeights>(file_, sizes_);
-    for (const auto& [name, parameter] : impl->params()) weights->check(parameter.value);
-    impl->set_source(weights);
+    supply(*impl, std::make_shared<ModelWeights>(file_, sizes_));
     net_ = Access::handle<Net>(impl);
 }
 

@@ -9,7 +9,6 @@
 #include "formats/safetensors/file.hpp"
 #include "language/architecture.hpp"
 #include "language/head_rows.hpp"
-#include "language/hugging_face_pooling.hpp"
 #include "language/hugging_face_tokenizer.hpp"
 #include "language/rotary.hpp"
 

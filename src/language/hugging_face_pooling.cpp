@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Pooling in folders of Hugging Face's models.
-#include "language/hugging_face_pooling.hpp"
-
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
+#include "language/hugging_face_model.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -85,6 +85,17 @@ class TokenizerReader {
                 cat("is ", number.integer(), ", and the model has ", vocabulary_, " tokens"));
         return static_cast<std::size_t>(number.integer());
     }
+    /// The same, of a token that has not been read yet.
+    std::size_t free_place(const JsonView& number) const {
+        const std::size_t at = place(number);
+        if (tables_.kinds[at] != token_kind::unused)
+            number.fail("is the number of another token, too");
+        return at;
+    }
+    void start_tokens() {
+        tables_.tokens.resize(static_cast<std::size_t>(vocabulary_));
+        tables_.kinds.assign(tables_.tokens.size(), token_kind::unused);
+    }
 
     const JsonView root_;
     const std::int64_t vocabulary_;
@@ -103,13 +114,9 @@ void TokenizerReader::read_model(const JsonView& model) {
             not_supported(*found, "is not empty, which is not supported");
     byte_fallback_ = is_true(model, "byte_fallback");
     tables_.whole_pieces = is_true(model, "ignore_merges");
-    const auto size = static_cast<std::size_t>(vocabulary_);
-    tables_.tokens.resize(size);
-    tables_.kinds.assign(size, token_kind::unused);
+    start_tokens();
     for (const auto& [name, number] : model.at("vocab").object()) {
-        const std::size_t at = place(number);
-        if (tables_.kinds[at] != token_kind::unused)
-            number.fail("is the number of another token, too");
+        const std::size_t at = free_place(number);
         tables_.tokens[at] = name;
         const bool is_byte = name.size() == 6 && name.starts_with("<0x") && name.ends_with('>');
         tables_.kinds[at] = byte_fallback_ && is_byte ? token_kind::byte : token_kind::plain;
@@ -131,13 +138,9 @@ void TokenizerReader::read_word_pieces(const JsonView& model) {
     }
     const auto mark = model.find_value("continuing_subword_prefix");
     const std::string& unknown = model.at("unk_token").text();
-    const auto size = static_cast<std::size_t>(vocabulary_);
-    tables_.tokens.resize(size);
-    tables_.kinds.assign(size, token_kind::unused);
+    start_tokens();
     for (const auto& [name, number] : model.at("vocab").object()) {
-        const std::size_t at = place(number);
-        if (tables_.kinds[at] != token_kind::unused)
-            number.fail("is the number of another token, too");
+        const std::size_t at = free_place(number);
         tables_.tokens[at] = word_piece_name(name, mark ? mark->text() : "##");
         tables_.kinds[at] = token_kind::plain;
         if (name == unknown) tables_.unknown = static_cast<std::int64_t>(at);

@@ -2,6 +2,7 @@
 // ModelWeights.
 #include "language/model_weights.hpp"
 
+#include "api/net_impl.hpp"
 #include "base/blocks.hpp"
 #include "base/text.hpp"
 #include "language/network.hpp"
@@ -37,6 +38,11 @@ void ModelWeights::read(const Value& parameter, std::vector<std::byte>& data) {
         fill_rotary_table(sizes_, parameter.name == sines, parameter.spec.shape[0], values);
     else
         file_->read(parameter.name, values);
+}
+
+void supply(NetImpl& net, const std::shared_ptr<ModelWeights>& weights) {
+    for (const auto& [name, parameter] : net.params()) weights->check(parameter.value);
+    net.set_source(weights);
 }
 
 }  // namespace dlprim::language

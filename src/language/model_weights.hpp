@@ -10,6 +10,10 @@
 #include <memory>
 #include <utility>
 
+namespace dlprim {
+class NetImpl;
+}
+
 namespace dlprim::language {
 
 class ModelWeights : public ParamSource {
@@ -25,5 +29,8 @@ class ModelWeights : public ParamSource {
     std::shared_ptr<const ModelFile> file_;
     ModelSizes sizes_;
 };
+
+/// Lets the net's parameters have these values. Throws what ModelWeights::check() throws.
+void supply(NetImpl& net, const std::shared_ptr<ModelWeights>& weights);
 
 }  // namespace dlprim::language

@@ -85,9 +85,7 @@ class AdapterTask : public TrainTask {
                              .dropout = trains ? adapter_.options.dropout : 0};
         const auto impl = std::make_shared<NetImpl>(
             context, make_network(find_decoder(*model_), *adapted_, sizes_, step), options);
-        const auto weights = std::make_shared<FirstWeights>(adapted_, sizes_, config().seed);
-        for (const auto& [name, parameter] : impl->params()) weights->check(parameter.value);
-        impl->set_source(weights);
+        supply(*impl, std::make_shared<FirstWeights>(adapted_, sizes_, config().seed));
         return Access::handle<Net>(impl);
     }
     std::vector<std::string> set_initial_values(Net&, const ReadWeights&) const override {

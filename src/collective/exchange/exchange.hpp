@@ -166,7 +166,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Memory of a rank for one tensor.
     struct Room {
         std::vector<StagingBuffer>
-            sums;                     ///< its waiting sums, where others of its memory read them
+            sums;                     ///< its partial sums, where others of its memory read them
         Slice kept;                   ///< what it adds of those
         StagingBuffer mean;           ///< of what it keeps
         std::vector<Tensor> staging;  ///< on the device, in the order in which they are used

@@ -27,8 +27,7 @@ std::string load(DType dtype) {
 }
 
 std::string store(DType from, DType to) {
-    if (to == DType::f16)
-        return cat("vstore_half_rte(", from == DType::f64 ? "(v)" : "(float)(v)", ",i,p)");
+    if (to == DType::f16) return "vstore_half_rte((v),i,p)";  // of double alone: see is_program()
     if (to == DType::bf16) return "(p)[i]=to_bfloat16((float)(v))";
     if (to == DType::boolean) return "(p)[i]=((v)!=0)";
     if (is_float(from) && !is_float(to))
