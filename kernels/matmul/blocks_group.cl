@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT
 // matmul.blocks_group: C = A W^T on GPUs, where the rows of W are GGUF's blocks (matrix/blocks.clh).
 //
-// Few rows of A: LINE work-items go along a row of W, each unpacks every LINE-th part of 16 weights, and they add up their sums.
-//
-//     row of W:   | item 0 | item 1 | ... | item LINE-1 | item 0 | ...       COLUMNS such rows side by side in a work-group
-//
-// Many rows: a tile of SIDE x SIDE of C. For each 32 weights of k, SIDE rows of A and of W are put into local memory, those of W
+// A tile of SIDE x SIDE of C. For each 32 weights of k, SIDE rows of A and of W are put into local memory, those of W
 // unpacked; a work-item has 4 x 4 elements, whose rows and columns are SIDE / 4 apart.
 //
 // Define                      meaning                                                     example
-// LINE, COLUMNS               few rows: work-items of a row of W, and its rows            32, 4
-// MR                          few rows: the most rows of A of a work-group                8
-// SIDE                        many rows: rows and columns of a tile, 32 or 64             64
+// SIDE                        rows and columns of a tile, 32 or 64                        64
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
 // and those of matrix/blocks.clh.
 //
-// Local memory: 4 * MR * COLUMNS * LINE bytes, and 256 * (SIDE + 1) bytes.
+// Local memory: 256 * (SIDE + 1) bytes.
 #include "matrix/blocks.clh"
 
 INLINE void put(float v, long at, int column, int has_bias, global float* c, global const float* bias,
@@ -27,48 +21,6 @@ INLINE void put(float v, long at, int column, int has_bias, global float* c, glo
 #endif
     EPILOGUE(v, r)
     c[at] = v;
-}
-
-/// The sum of sixteen products.
-INLINE float dot_sixteen(float16 x, float16 w) {
-    const float8 eight = x.lo * w.lo + x.hi * w.hi;
-    const float4 four = eight.lo + eight.hi;
-    return (four.x + four.y) + (four.z + four.w);
-}
-
-// Work-group (i, j): COLUMNS columns from i * COLUMNS on, of MR rows from j * MR on.
-kernel __attribute__((reqd_work_group_size(LINE, COLUMNS, 1))) void matmul_blocks_few(
-    global const float* a, ulong a_offset, global const uchar* b, ulong b_offset, global const float* bias, ulong bias_offset,
-    global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m, int n, int k, int has_bias) {
-    local float sums[MR * COLUMNS * LINE];
-    const int id = get_local_id(0), line = get_local_id(1);
-    const int column = get_group_id(0) * COLUMNS + line, top = get_group_id(1) * MR, rows = min(MR, m - top);
-    const int parts = k / 16;
-    a += a_offset + (long)top * k;
-    b += b_offset + (long)min(column, n - 1) * (k / BLOCK_WEIGHTS) * BLOCK_BYTES;
-    float sum[MR];
-#pragma unroll
-    for (int r = 0; r < MR; ++r) sum[r] = 0.0f;
-    for (int part = id; part < parts; part += LINE) {
-        const float16 w = block_weights(b + part / BLOCK_PARTS * BLOCK_BYTES, part % BLOCK_PARTS);
-#pragma unroll
-        for (int r = 0; r < MR; ++r)
-            if (r < rows) sum[r] += dot_sixteen(vload16(0, a + (long)r * k + 16 * part), w);
-    }
-#pragma unroll
-    for (int r = 0; r < MR; ++r) sums[(r * COLUMNS + line) * LINE + id] = sum[r];
-    for (int half_of = LINE / 2; half_of > 0; half_of /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (id < half_of)
-            for (int r = 0; r < rows; ++r) {
-                local float* own = sums + (r * COLUMNS + line) * LINE + id;
-                own[0] += own[half_of];
-            }
-    }
-    if (id == 0 && column < n)
-        for (int r = 0; r < rows; ++r)
-            put(sums[(r * COLUMNS + line) * LINE], (long)(top + r) * n + column, column, has_bias, c + c_offset,
-                bias + bias_offset, residual + residual_offset);
 }
 
 #define GROUP (SIDE / 4 * (SIDE / 4))

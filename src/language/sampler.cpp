@@ -6,7 +6,9 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace dlprim::language {
@@ -22,6 +24,32 @@ struct Likelier {
         return left > right || (left == right && a < b);
     }
 };
+
+/// The largest of the logits. Throws Error(numeric) if one is no number.
+float largest(std::span<const float> logits) {
+    // Sixteen maxima that compilers keep in vectors: there is a logit for every word.
+    constexpr std::size_t lanes = 16;
+    std::array<float, lanes> best;
+    best.fill(-std::numeric_limits<float>::infinity());
+    std::array<std::int32_t, lanes> numbers;
+    numbers.fill(1);
+    std::size_t i = 0;
+    for (; i + lanes <= logits.size(); i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const float logit = logits[i + lane];
+            best[lane] = logit > best[lane] ? logit : best[lane];
+            numbers[lane] &= static_cast<std::int32_t>(logit == logit);
+        }
+    for (; i < logits.size(); ++i) {
+        best[0] = std::max(best[0], logits[i]);
+        numbers[0] &= static_cast<std::int32_t>(logits[i] == logits[i]);
+    }
+    if (*std::min_element(numbers.begin(), numbers.end()) == 0)
+        fail(ErrorKind::numeric,
+             "the model's logits are not numbers: its weights are damaged, or "
+             "too large for the precision");
+    return *std::max_element(best.begin(), best.end());
+}
 
 std::vector<TokenProbability> likeliest(std::span<const float> logits, std::int64_t count,
                                         double sum) {
@@ -79,25 +107,22 @@ void Sampler::penalize(std::vector<float>& logits, std::span<const std::int32_t>
 
 Sampler::Choice Sampler::choose(std::vector<float> logits, std::span<const std::int32_t> before,
                                 std::uint64_t step) {
-    if (std::any_of(logits.begin(), logits.end(), [](float value) { return std::isnan(value); }))
-        fail(ErrorKind::numeric,
-             "the model's logits are not numbers: its weights are damaged, or "
-             "too large for the precision");
+    const float best = largest(logits);
     Choice choice{};
     const double sum = log_probabilities_ ? log_sum(logits) : 0;
     if (alternatives_ > 0) choice.alternatives = likeliest(logits, alternatives_, sum);
     std::vector<float> own;  // the model's logits, where they are still needed
     if (log_probabilities_) own = logits;
     if (penalty_ != 1) penalize(logits, before);
-    choice.token = choose_token(logits, step);
+    choice.token = choose_token(logits, penalty_ != 1 ? largest(logits) : best, step);
     if (log_probabilities_)
         choice.log_probability = own[static_cast<std::size_t>(choice.token)] - sum;
     return choice;
 }
 
-std::int32_t Sampler::choose_token(std::span<const float> logits, std::uint64_t step) {
+std::int32_t Sampler::choose_token(std::span<const float> logits, float best, std::uint64_t step) {
     if (temperature_ == 0)
-        return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
+        return static_cast<std::int32_t>(std::find(logits.begin(), logits.end(), best) -
                                          logits.begin());
     const Likelier likelier{logits};
     order_.resize(logits.size());
@@ -107,11 +132,10 @@ std::int32_t Sampler::choose_token(std::span<const float> logits, std::uint64_t 
         order_.resize(static_cast<std::size_t>(top_k_));
     }
     std::sort(order_.begin(), order_.end(), likelier);
-    const double best = logits[static_cast<std::size_t>(order_.front())];
     probabilities_.clear();
     for (const std::int32_t token : order_)
         probabilities_.push_back(
-            std::exp((logits[static_cast<std::size_t>(token)] - best) / temperature_));
+            std::exp((logits[static_cast<std::size_t>(token)] - double{best}) / temperature_));
     const double all = std::accumulate(probabilities_.begin(), probabilities_.end(), 0.0);
     double sum = 0;
     std::size_t count = 0;

@@ -31,7 +31,8 @@ class Sampler {
 
   private:
     void penalize(std::vector<float>& logits, std::span<const std::int32_t> before) const;
-    std::int32_t choose_token(std::span<const float> logits, std::uint64_t step);
+    /// `best` is the largest of the logits.
+    std::int32_t choose_token(std::span<const float> logits, float best, std::uint64_t step);
 
     double penalty_, temperature_, top_p_, min_p_;
     std::int64_t window_, top_k_, alternatives_;

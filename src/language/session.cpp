@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace dlprim::language {
@@ -84,6 +85,7 @@ void Session::set_shape(std::int64_t batch, std::int64_t count) {
         0, {{"tokens", Shape{batch * count}}, {"places", Shape{batch, 2}}, {"last", Shape{batch}}});
     batch_ = batch;
     count_ = count;
+    last_.clear();
 }
 
 void Session::check_sequence(std::int64_t sequence) const {
@@ -135,12 +137,20 @@ void Session::step(std::int64_t real) {
         last.push_back(static_cast<std::int32_t>(i * count_ + real - 1));
     net_->set_input("tokens", tokens_.data(), tokens_.size() * sizeof tokens_[0]);
     net_->set_input("places", places_.data(), places_.size() * sizeof places_[0]);
-    net_->set_input("last", last.data(), last.size() * sizeof last[0]);
+    // A write takes the host longer than several launches, and steps of one token have equal ones.
+    if (last != last_) net_->set_input("last", last.data(), last.size() * sizeof last[0]);
+    last_ = std::move(last);
     net_->forward();
 }
 
 std::vector<float> Session::logits() {
-    std::vector<float> logits = net_->output("logits").to_floats();
+    const Tensor output = net_->output("logits");
+    // Into memory that the device writes itself: other copies take as long as the whole step.
+    std::unique_ptr<Readback>& readback = readbacks_[output.bytes()];
+    if (!readback) readback = Access::impl(context_).make_readback(output.bytes());
+    readback->read({Access::buffer(output).get(), output.byte_offset()});
+    std::vector<float> logits(static_cast<std::size_t>(output.shape().numel()));
+    std::memcpy(logits.data(), readback->take(), output.bytes());
     peak_bytes_ = std::max(peak_bytes_, net_->planned_peak_bytes());
     return logits;
 }

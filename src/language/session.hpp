@@ -16,12 +16,14 @@
 
 #include "language/architecture.hpp"
 #include "language/model_file.hpp"
+#include "runtime/transfer.hpp"
 
 #include <dlprim/context.hpp>
 #include <dlprim/net.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -96,8 +98,10 @@ class Session {
     std::vector<std::int64_t> past_;  ///< by sequence
     Tensor cache_;
     std::optional<Net> net_;
+    std::map<std::uint64_t, std::unique_ptr<Readback>> readbacks_;  ///< of logits, by their bytes
     std::uint64_t peak_bytes_ = 0;
     std::vector<std::int32_t> tokens_, places_;  ///< of a step
+    std::vector<std::int32_t> last_;             ///< the input "last", as it was set; empty: not
 };
 
 }  // namespace dlprim::language

@@ -66,6 +66,7 @@ void add_gemv(EngineRegistry& engines, const std::string& op);
 /// For InnerProduct alone, with weights in blocks (blocks.hpp).
 void add_blocks_host(EngineRegistry& engines);
 void add_blocks(EngineRegistry& engines);
+void add_blocks_few(EngineRegistry& engines);
 void add_blocks_group(EngineRegistry& engines);
 void add_blocks_reference(EngineRegistry& engines);
 /// For MatMul alone: an InnerProduct is a single product.
