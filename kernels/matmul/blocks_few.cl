@@ -2,15 +2,17 @@
 // matmul.blocks_few: C = A W^T with few rows of A on GPUs, where the rows of W are GGUF's blocks (matrix/blocks.clh).
 //
 // A line of LINE work-items goes along NC rows of W together. Four work-items share 32 weights, so that each step of a line reads
-// 8 LINE weights that follow each other:
+// 8 LINE weights that follow each other. There is one long line in a work-group if W has few rows, so that more bytes are on their
+// way at a time.
 //
 //     weights 0-3   4-7    8-11   12-15  16-19  20-23  24-27  28-31
-//     item    0     1      2      3      0      1      2      3          (F16 and BF16: 0 0 1 1 2 2 3 3)
+//     item    0     1      2      3      0      1      2      3          (F16, BF16: 0 0 1 1 2 2 3 3)
 //
 // Each work-item sums its own weights' products, and then the sums of a line are added in an order that depends on LINE alone.
 //
 // Define                      meaning                                                     example
 // LINE, LINES                 work-items of a line, and lines of a work-group             32, 4
+// UNROLL                      steps that are compiled together                            1
 // MR, NC                      the most rows of A of a work-group, and rows of W of a      1, 4
 //                             line; MR * NC * LINES is at most 128
 // HAS_RESIDUAL                whether the epilogue adds a tensor                          0
@@ -22,7 +24,6 @@
 
 #define SUMS (MR * NC * LINES)         // of a work-group
 #define PER_SUM (LINE * LINES / SUMS)  // work-items that add one up
-#define IN_TURN (BLOCK_TYPE != BLOCK_F16 && BLOCK_TYPE != BLOCK_BF16)
 
 INLINE float4 four_at(const int aligned, global const float* p) {
     return aligned ? *(global const float4*)p : vload4(0, p);
@@ -34,9 +35,12 @@ INLINE float sum_of(float4 v) {
 
 /// Adds the products of a work-item's weights: of rows of A from a on, and of the rows of W that begin at `from`.
 INLINE void add_products(const int aligned, global const float* a, global const uchar** from, int rows, int k, int id, float sum[MR][NC]) {
-    const int four = IN_TURN ? id % 4 : id % 2 * 2, first = IN_TURN ? 0 : id % 4 / 2, second = IN_TURN ? 1 : first;
-    const int other = IN_TURN ? four : four + 1;
-#pragma unroll 2
+#if BLOCK_HAS_SCALE
+    const int low_at = 4 * (id % 4), high_at = low_at + 16;  // of the 32 weights
+#else
+    const int low_at = 8 * (id % 4), high_at = low_at + 4;
+#endif
+#pragma unroll UNROLL
     for (int group = id / 4; group < k / 32; group += LINE / 4) {
         const int block = group / (BLOCK_WEIGHTS / 32), part = group % (BLOCK_WEIGHTS / 32) * 2;
         float4 low[NC], high[NC];
@@ -44,9 +48,13 @@ INLINE void add_products(const int aligned, global const float* a, global const 
 #pragma unroll
         for (int j = 0; j < NC; ++j) {
             global const uchar* at = from[j] + (long)block * BLOCK_BYTES;
-            low[j] = four_numbers(aligned, at, part + first, four);
-            high[j] = four_numbers(aligned, at, part + second, other);
-#if BLOCK_HAS_SCALE
+#if !BLOCK_HAS_SCALE
+            const float8 both = eight_numbers(aligned, at, part + id % 4 / 2, id % 2);
+            low[j] = both.lo;
+            high[j] = both.hi;
+#else
+            low[j] = four_numbers(aligned, at, part, id % 4);
+            high[j] = four_numbers(aligned, at, part + 1, id % 4);
             scale[j] = four_scale(aligned, at, part);
 #if BLOCK_SHARED == 1
             const float2 next = four_scale(aligned, at, part + 1);
@@ -58,7 +66,7 @@ INLINE void add_products(const int aligned, global const float* a, global const 
 #pragma unroll
         for (int r = 0; r < MR; ++r) {
             global const float* x = a + (long)min(r, rows - 1) * k + 32 * group;
-            const float4 x_low = four_at(aligned, x + 16 * first + 4 * four), x_high = four_at(aligned, x + 16 * second + 4 * other);
+            const float4 x_low = four_at(aligned, x + low_at), x_high = four_at(aligned, x + high_at);
 #if BLOCK_HAS_OFFSET && BLOCK_SHARED == 2
             const float x_sum = sum_of(x_low + x_high);
 #endif

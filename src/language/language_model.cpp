@@ -78,9 +78,10 @@ class LanguageModel::Impl {
         : Impl(device, open_decoder(path, options.adapter), options) {}
 
     /// Reads tokens behind those that are remembered.
-    std::vector<float> read(std::span<const std::int32_t> tokens) {
+    /// The logits last until the next call.
+    std::span<const float> read(std::span<const std::int32_t> tokens) {
         try {
-            std::vector<float> logits = session.read(tokens);
+            const std::span<const float> logits = session.read(tokens);
             remembered.insert(remembered.end(), tokens.begin(), tokens.end());
             return logits;
         } catch (...) {  // some of them may have been read
@@ -250,7 +251,8 @@ class Generation::Impl {
     std::int64_t length_;
     Clock::time_point start_, first_ = start_;
     std::uint64_t text_ = 0;
-    std::vector<float> logits_;  ///< of the next token; empty if its predecessor is not read yet
+    std::span<const float>
+        logits_;  ///< of the next token; empty if its predecessor is not read yet
     bool ended_ = false;
     GenerateResult result_;
 };
@@ -354,7 +356,8 @@ std::string LanguageModel::decode(const std::vector<std::int32_t>& tokens) const
 
 std::vector<float> LanguageModel::read(const std::vector<std::int32_t>& tokens) {
     ++impl().texts;
-    return impl().read(tokens);
+    const std::span<const float> logits = impl().read(tokens);
+    return {logits.begin(), logits.end()};
 }
 
 std::int64_t LanguageModel::position() const {
@@ -374,7 +377,7 @@ std::vector<double> LanguageModel::log_probabilities(const std::vector<std::int3
         const std::int32_t next = tokens[i + 1];
         require(next >= 0 && next < vocabulary(), "token ", next, " is none of the vocabulary of ",
                 vocabulary());
-        const std::vector<float> logits = impl().read(std::span(tokens).subspan(i, 1));
+        const std::span<const float> logits = impl().read(std::span(tokens).subspan(i, 1));
         result.push_back(logits[static_cast<std::size_t>(next)] - language::log_sum(logits));
     }
     return result;

@@ -93,7 +93,9 @@ Sampler::Sampler(const GenerateOptions& options)
     require(alternatives_ >= 0, "the number of alternatives is 0 or more, not ", alternatives_);
 }
 
-void Sampler::penalize(std::vector<float>& logits, std::span<const std::int32_t> before) const {
+std::vector<float> Sampler::penalized(std::span<const float> given,
+                                      std::span<const std::int32_t> before) const {
+    std::vector<float> logits(given.begin(), given.end());
     if (window_ > 0 && std::ssize(before) > window_)
         before = before.last(static_cast<std::size_t>(window_));
     std::vector<std::int32_t> tokens(before.begin(), before.end());
@@ -103,20 +105,23 @@ void Sampler::penalize(std::vector<float>& logits, std::span<const std::int32_t>
         float& logit = logits[static_cast<std::size_t>(token)];
         logit = static_cast<float>(logit > 0 ? logit / penalty_ : logit * penalty_);
     }
+    return logits;
 }
 
-Sampler::Choice Sampler::choose(std::vector<float> logits, std::span<const std::int32_t> before,
+Sampler::Choice Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> before,
                                 std::uint64_t step) {
     const float best = largest(logits);
     Choice choice{};
     const double sum = log_probabilities_ ? log_sum(logits) : 0;
     if (alternatives_ > 0) choice.alternatives = likeliest(logits, alternatives_, sum);
-    std::vector<float> own;  // the model's logits, where they are still needed
-    if (log_probabilities_) own = logits;
-    if (penalty_ != 1) penalize(logits, before);
-    choice.token = choose_token(logits, penalty_ != 1 ? largest(logits) : best, step);
+    if (penalty_ == 1) {
+        choice.token = choose_token(logits, best, step);
+    } else {
+        const std::vector<float> changed = penalized(logits, before);
+        choice.token = choose_token(changed, largest(changed), step);
+    }
     if (log_probabilities_)
-        choice.log_probability = own[static_cast<std::size_t>(choice.token)] - sum;
+        choice.log_probability = logits[static_cast<std::size_t>(choice.token)] - sum;
     return choice;
 }
 

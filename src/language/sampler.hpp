@@ -24,13 +24,14 @@ class Sampler {
     /// Chooses the token number `step` of a text: by `seed` and `step` alone, with the same logits
     /// behind the same tokens. Of equal logits the first counts as the likelier. Throws
     /// Error(numeric) for logits that are NaN.
-    Choice choose(std::vector<float> logits, std::span<const std::int32_t> before,
+    Choice choose(std::span<const float> logits, std::span<const std::int32_t> before,
                   std::uint64_t step);
 
     bool gives_log_probabilities() const { return log_probabilities_; }
 
   private:
-    void penalize(std::vector<float>& logits, std::span<const std::int32_t> before) const;
+    std::vector<float> penalized(std::span<const float> given,
+                                 std::span<const std::int32_t> before) const;
     /// `best` is the largest of the logits.
     std::int32_t choose_token(std::span<const float> logits, float best, std::uint64_t step);
 

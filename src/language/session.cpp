@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 namespace dlprim::language {
@@ -143,19 +142,18 @@ void Session::step(std::int64_t real) {
     net_->forward();
 }
 
-std::vector<float> Session::logits() {
+std::span<const float> Session::logits() {
     const Tensor output = net_->output("logits");
     // Into memory that the device writes itself: other copies take as long as the whole step.
     std::unique_ptr<Readback>& readback = readbacks_[output.bytes()];
     if (!readback) readback = Access::impl(context_).make_readback(output.bytes());
     readback->read({Access::buffer(output).get(), output.byte_offset()});
-    std::vector<float> logits(static_cast<std::size_t>(output.shape().numel()));
-    std::memcpy(logits.data(), readback->take(), output.bytes());
+    const auto* logits = reinterpret_cast<const float*>(readback->take());
     peak_bytes_ = std::max(peak_bytes_, net_->planned_peak_bytes());
-    return logits;
+    return {logits, static_cast<std::size_t>(output.shape().numel())};
 }
 
-std::vector<float> Session::read(std::span<const std::int32_t> tokens, std::int64_t sequence) {
+std::span<const float> Session::read(std::span<const std::int32_t> tokens, std::int64_t sequence) {
     require(!tokens.empty(), "there are no tokens to read");
     for (const std::int32_t token : tokens) check_token(token);
     reserve(past(sequence) + std::ssize(tokens));
@@ -175,7 +173,7 @@ std::vector<float> Session::read(std::span<const std::int32_t> tokens, std::int6
     return logits();
 }
 
-std::vector<float> Session::read_next(std::span<const Next> next) {
+std::span<const float> Session::read_next(std::span<const Next> next) {
     require(!next.empty(), "there are no tokens to read");
     std::int64_t longest = 0;
     std::vector<char> named(past_.size(), 0);
@@ -200,9 +198,7 @@ std::vector<float> Session::read_next(std::span<const Next> next) {
     }
     step(1);
     for (const Next& each : next) ++past_[static_cast<std::size_t>(each.sequence)];
-    std::vector<float> all = logits();
-    all.resize(next.size() * static_cast<std::size_t>(sizes_.vocabulary));
-    return all;
+    return logits().first(next.size() * static_cast<std::size_t>(sizes_.vocabulary));
 }
 
 }  // namespace dlprim::language

@@ -62,9 +62,9 @@ class Session {
     /// the context.
     void reserve(std::int64_t tokens);
     /// Reads tokens of a sequence, which are numbers below the vocabulary's size, and returns the
-    /// logits of the next one. Waits for the device. Throws Error(invalid_argument) for no tokens
-    /// and for more than the context takes.
-    std::vector<float> read(std::span<const std::int32_t> tokens, std::int64_t sequence = 0);
+    /// logits of the next one, which last until the next call. Waits for the device. Throws
+    /// Error(invalid_argument) for no tokens and for more than the context takes.
+    std::span<const float> read(std::span<const std::int32_t> tokens, std::int64_t sequence = 0);
     /// Reads one token of each of these sequences, which differ, in one step, and returns the
     /// logits of their next ones, [next.size(), vocabulary]. Steps are planned for 1, 2, 4, ...
     /// sequences. Throws as read().
@@ -72,7 +72,7 @@ class Session {
         std::int64_t sequence;
         std::int32_t token;
     };
-    std::vector<float> read_next(std::span<const Next> next);
+    std::span<const float> read_next(std::span<const Next> next);
 
     /// Device memory: the most that a plan takes, with weights and what is remembered.
     std::uint64_t peak_bytes() const { return peak_bytes_; }
@@ -85,7 +85,7 @@ class Session {
     void set_shape(std::int64_t batch, std::int64_t count);
     /// Enqueues a step that reads tokens_ and places_, of which `real` tokens of each count.
     void step(std::int64_t real);
-    std::vector<float> logits();
+    std::span<const float> logits();
     void bind_cache();
 
     Context context_;

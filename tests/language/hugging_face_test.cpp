@@ -54,7 +54,8 @@ std::vector<std::vector<float>> read(const std::string& path,
     std::vector<std::vector<float>> logits;
     std::size_t at = 0;
     for (const std::size_t end : ends) {
-        logits.push_back(session.read(std::span(tokens).subspan(at, end - at)));
+        const std::span<const float> read = session.read(std::span(tokens).subspan(at, end - at));
+        logits.emplace_back(read.begin(), read.end());
         at = end;
     }
     return logits;

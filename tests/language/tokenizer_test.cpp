@@ -129,9 +129,11 @@ TEST_CASE("Text is cut before a character that is not whole", "[tokenizer]") {
 
 TEST_CASE("Greedy choice is the first of the largest logits", "[sampler]") {
     Sampler greedy({});
-    CHECK(greedy.choose({1, 3, 3, 2}, {}, 0).token == 1);
-    CHECK(greedy.choose({-INFINITY, -5}, {}, 0).token == 1);
-    check_error(ErrorKind::numeric, {"not numbers"}, [&] { greedy.choose({1, NAN}, {}, 0); });
+    CHECK(greedy.choose(std::vector<float>{1, 3, 3, 2}, {}, 0).token == 1);
+    CHECK(greedy.choose(std::vector<float>{-INFINITY, -5}, {}, 0).token == 1);
+    check_error(ErrorKind::numeric, {"not numbers"}, [&] {
+        greedy.choose(std::vector<float>{1, NAN}, {}, 0);
+    });
 }
 
 TEST_CASE("Tokens are drawn with their probabilities", "[sampler]") {
@@ -192,7 +194,8 @@ TEST_CASE("A repetition penalty changes logits of tokens that were there", "[sam
     CHECK(choose({.repetition_penalty = 1.5, .repetition_window = 1}, before) == 0);
     CHECK(choose({.repetition_penalty = 1.5, .repetition_window = 2}, before) == 1);
     // A negative logit becomes smaller, too.
-    CHECK(Sampler({.repetition_penalty = 3}).choose({-1, -2}, before, 0).token == 1);
+    CHECK(Sampler({.repetition_penalty = 3}).choose(std::vector<float>{-1, -2}, before, 0).token ==
+          1);
 }
 
 TEST_CASE("Log-probabilities are those of the model", "[sampler]") {
@@ -201,7 +204,7 @@ TEST_CASE("Log-probabilities are those of the model", "[sampler]") {
                      .log_probabilities = true,
                      .alternatives = 2});
     const std::vector<std::int32_t> before{3};
-    const Sampler::Choice choice = sampler.choose({0, 1, 2, 3}, before, 0);
+    const Sampler::Choice choice = sampler.choose(std::vector<float>{0, 1, 2, 3}, before, 0);
     const double sum = std::log(1 + std::exp(1.0) + std::exp(2.0) + std::exp(3.0));
     CHECK(choice.token == 2);
     CHECK(std::abs(choice.log_probability - (2 - sum)) < 1e-6);
@@ -209,5 +212,7 @@ TEST_CASE("Log-probabilities are those of the model", "[sampler]") {
     CHECK(choice.alternatives[0].token == 3);
     CHECK(std::abs(choice.alternatives[0].log_probability - (3 - sum)) < 1e-6);
     CHECK(choice.alternatives[1].token == 2);
-    CHECK(Sampler({.alternatives = 9}).choose({0, 1}, {}, 0).alternatives.size() == 2);
+    CHECK(
+        Sampler({.alternatives = 9}).choose(std::vector<float>{0, 1}, {}, 0).alternatives.size() ==
+        2);
 }

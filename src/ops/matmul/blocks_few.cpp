@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// inner_product.blocks_few: weights in GGUF's blocks on GPUs for few rows of inputs, as in decoding.
-// Its time is that of reading the weights once.
+// inner_product.blocks_few: weights in GGUF's blocks on GPUs for few rows of inputs, as in
+// decoding. Its time is that of reading the weights once.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/matmul/blocks.hpp"
@@ -12,7 +12,7 @@ namespace dlprim::matmul {
 namespace {
 
 constexpr const char* source = "matmul/blocks_few.cl";
-constexpr std::int64_t line = 32, lines = 4, most_rows = 16;  // LINE, LINES
+constexpr std::int64_t items = 128, most_rows = 16;
 
 class BlocksFew : public BlockEngine {
   public:
@@ -21,10 +21,10 @@ class BlocksFew : public BlockEngine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.wide_vectors)
             return Verdict::no("it is made for GPUs; on CPUs use inner_product.blocks");
-        constexpr std::uint64_t local = 4 * 64 * (line + 1);
-        if (device.max_work_group < line * lines || device.local_bytes < local)
-            return Verdict::no(cat("it needs work-groups of ", line * lines, " work-items and ",
-                                   local, " bytes of local memory"));
+        constexpr std::uint64_t local = 4 * 64 * 33;
+        if (device.max_work_group < items || device.local_bytes < local)
+            return Verdict::no(cat("it needs work-groups of ", items, " work-items and ", local,
+                                   " bytes of local memory"));
         if (Verdict verdict = BlockEngine::is_applicable(device, problem); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.m > most_rows)
@@ -36,7 +36,8 @@ class BlocksFew : public BlockEngine {
                     const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
         // Rows and columns of a partial block are computed twice.
-        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns") * lines;
+        const std::int64_t rows = tuning.at("rows"),
+                           columns = tuning.at("columns") * (items / tuning.at("line"));
         const double computed = static_cast<double>(ceil_div(g.m, rows) * rows) *
                                 static_cast<double>(ceil_div(g.n, columns) * columns);
         return roofline_seconds(device, problem, 2 * computed * static_cast<double>(g.k), 0.25);
@@ -47,14 +48,17 @@ class BlocksFew : public BlockEngine {
         // Only a few values, so that kernels are shared.
         const std::int64_t rows = g.m <= 1 ? 1 : g.m <= 2 ? 2 : g.m <= 4 ? 4 : 8;
         // A line reads inputs once for all of its columns, but there should be two groups a unit.
-        const std::int64_t wanted = 2 * std::max(device.compute_units, 1);
-        std::int64_t columns = rows == 8 ? 2 : 4;
-        while (columns > 1 && ceil_div(g.n, columns * lines) < wanted) columns /= 2;
-        return {{"rows", rows}, {"columns", columns}};
+        // Lines are long where there would be fewer: an H200 then reads 1.4 times as fast.
+        const std::int64_t wanted = 2 * std::max(device.compute_units, 1), most = rows == 8 ? 2 : 4;
+        if (ceil_div(g.n, items / 32 * most) < wanted && g.k >= 1024)
+            return {{"rows", rows}, {"columns", 2}, {"line", items}};
+        std::int64_t columns = most;
+        while (columns > 1 && ceil_div(g.n, columns * items / 32) < wanted) columns /= 2;
+        return {{"rows", rows}, {"columns", columns}, {"line", 32}};
     }
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t rows = default_tuning(device, problem).at("rows");
-        TuneSpace space{{"rows", {rows}}, {"columns", {1, 2}}};
+        TuneSpace space{{"rows", {rows}}, {"columns", {1, 2}}, {"line", {32, 64, items}}};
         if (rows < 8) space["columns"].push_back(4);
         return space;
     }
@@ -64,14 +68,18 @@ class BlocksFew : public BlockEngine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
-        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns");
-        const std::string options = cat(block_options(context.traits(), type_of(problem)),
-                                        define("LINE", line), define("LINES", lines),
-                                        define("MR", rows), define("NC", columns));
+        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns"),
+                           line = tuning.at("line"), lines = items / line;
+        const GgufType& type = type_of(problem);
+        // Steps with scales have enough loads of their own, and their registers are few.
+        const std::int64_t unroll = type.elements == 1 ? 2 : 1;
+        const std::string options =
+            cat(block_options(context.traits(), type), define("LINE", line), define("LINES", lines),
+                define("UNROLL", unroll), define("MR", rows), define("NC", columns));
         const std::int64_t groups = ceil_div(g.n, columns * lines);
         KernelCall call(
             context.build({source, epilogue_defines(problem, g) + kernel_source(source), options}),
-            "matmul_blocks_few", group_range(groups * ceil_div(g.m, rows), line * lines));
+            "matmul_blocks_few", group_range(groups * ceil_div(g.m, rows), items));
         bind(call, problem, g).sizes({{"m", g.m}, {"groups", groups}});
         return std::make_unique<KernelLaunch>(std::move(call));
     }
