@@ -262,6 +262,13 @@ heads = [x.requires_grad_() for x in packed.ocl().transpose(1, 3).detach().unbin
 y = attention(*heads)
 made = [y, *torch.autograd.grad(y, heads, torch.ones_like(y))]
 print("in rows:", all(x.transpose(1, 2).is_contiguous() for x in made))
+# In any order of the operands, of which the last is that of nn.MultiheadAttention: positions, batch, heads.
+for order in (0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3):
+    place = [order.index(dim) for dim in range(4)]
+    heads = [torch.randn([x.shape[dim] for dim in order]).ocl().permute(place).requires_grad_() for x in (q, q, q)]
+    y = attention(*heads)
+    made = [y, *torch.autograd.grad(y, heads, torch.ones_like(y))]
+    print("in that order:", all(x.stride() == heads[0].stride() for x in made))
 compare(lambda q, k, v: attention(q.half(), k.half(), v.half()).float(), q, k, v, tolerance=3e-2)
 mask = torch.rand(70, 50) > 0.5
 mask[3] = False  # a row without positions is 0
@@ -303,7 +310,7 @@ def test_attention_of_gpus() -> None:
     """On a GPU it is one operator of dlprim's; on CPUs PyTorch's products keep what backward needs."""
     printed = run(FUSED, DLPRIM_TRAITS="wide_vectors=0")
     assert printed.count("_scaled_dot_product_fused_attention_overrideable") == 2 and "{}" in printed
-    assert "in rows: True" in printed
+    assert "in rows: True" in printed and printed.count("in that order: True") == 3
     assert "_scaled_dot_product_attention_math" in run(FUSED)
 
 
