@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// IndexedOperator: an operator with an input that holds indices into dimensions, which are checked
-// where they come from an input of the network (api/index_inputs.hpp).
+// IndexedOperator: an operator with an input that holds indices into dimensions, or lengths of
+// sequences, which are checked where they come from an input of the network (api/index_inputs.hpp).
 #pragma once
 
 #include "graph/operator.hpp"
@@ -14,7 +14,7 @@ struct IndexInput {
     Ints sizes;
     bool from_end = true;  ///< whether an index below 0 counts from the end of its dimension
     /// Whether row r of the input holds cumulative lengths instead, which begin with 0, do not fall
-    /// and end with sizes[r]. The engines check these.
+    /// and end with sizes[r].
     bool cumulative = false;
 };
 

@@ -17,4 +17,16 @@ std::string lengths_text(std::int64_t length, std::int64_t place, std::int64_t r
                rows, ", and the one at position ", place, " is ", length);
 }
 
+std::string refused_lengths(std::span<const std::int64_t> lengths, std::int64_t first_place,
+                            std::int64_t rows) {
+    for (std::size_t n = 0; n < lengths.size(); ++n) {
+        const std::int64_t least = n == 0 ? 0 : lengths[n - 1];
+        const bool fits = lengths[n] >= least && lengths[n] <= rows && (n > 0 || lengths[n] == 0) &&
+                          (n + 1 < lengths.size() || lengths[n] == rows);
+        if (!fits)
+            return lengths_text(lengths[n], first_place + static_cast<std::int64_t>(n), rows);
+    }
+    return {};
+}
+
 }  // namespace dlprim

@@ -16,6 +16,7 @@
 #include <dlprim/error.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace dlprim {
@@ -46,5 +47,9 @@ std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t si
 /// "cumulative lengths begin with 0, do not fall and end with the number of rows, 12, and the one
 /// at position 3 is 7".
 std::string lengths_text(std::int64_t length, std::int64_t place, std::int64_t rows);
+/// What lengths_text() says of the first length that does not fit, or nothing if all do. The
+/// sequences have `rows` rows together, and the first length stands at `first_place`.
+std::string refused_lengths(std::span<const std::int64_t> lengths, std::int64_t first_place,
+                            std::int64_t rows);
 
 }  // namespace dlprim

@@ -172,3 +172,56 @@ TEST_CASE("computed indices read nothing outside", "[labels]") {
         refuses({0, 0, -1}, "index -1000000007", "position 2");
     }
 }
+
+namespace {
+
+/// Attention of sequences behind each other, 12 queries and `positions` positions, whose cumulative
+/// lengths `before` makes of the input "given" of a shape.
+std::string sequences(int positions, const std::string& shape, const std::string& before) {
+    const std::string keys = R"(", "shape": [2, )" + std::to_string(positions) + R"(, 4]}, )";
+    return R"({"inputs": [{"name": "q", "shape": [2, 12, 4]}, {"name": "k)" + keys +
+           R"({"name": "v)" + keys + R"({"name": "given", "shape": )" + shape +
+           R"(, "dtype": "int"}], "outputs": ["y"], "operators": [)" + before + R"(
+      {"name": "heads", "type": "Attention", "inputs": ["q", "k", "v", "lengths"],
+       "outputs": ["y"]}]})";
+}
+
+}  // namespace
+
+TEST_CASE("lengths of sequences are checked", "[labels]") {
+    const std::string reshape = R"({"name": "pair", "type": "Reshape", "inputs": ["given"],
+        "outputs": ["pair"], "options": {"dims": [2, 4]}},)";
+    const auto cast = [](const std::string& from) {
+        return R"({"name": "wide", "type": "Cast", "inputs": [")" + from +
+               R"("], "outputs": ["lengths"], "options": {"dtype": "int64"}},)";
+    };
+    const char* const rule = "cumulative lengths begin with 0";
+    ON_EVERY_DEVICE(device) {
+        Net net = make_net(device, sequences(14, "[8]", reshape + cast("pair")),
+                           with_mode(Mode::inference));
+        for (const char* const name : {"q", "k", "v"}) net.input(name).fill(1);
+        set<std::int32_t>(net, "given", {0, 4, 9, 12, 0, 0, 9, 14});
+        net.forward();
+        CHECK(net.output("y").to_floats()[0] == 0);  // the first sequence has no positions
+        struct Hostile {
+            std::vector<std::int32_t> given;
+            const char *rows, *what;
+        };
+        const std::vector<Hostile> all{
+            {{0, 9, 4, 12, 0, 3, 9, 14}, "rows, 12,", "position 2 is 4"},
+            {{1, 4, 9, 12, 0, 3, 9, 14}, "rows, 12,", "position 0 is 1"},
+            {{0, 4, 9, 11, 0, 3, 9, 14}, "rows, 12,", "position 3 is 11"},
+            {{0, 4, 9, 12, 0, 3, 9, 15}, "rows, 14,", "position 7 is 15"},
+            {{0, 4, 9, 12, 0, -3, 9, 14}, "rows, 14,", "position 5 is -3"}};
+        for (const Hostile& hostile : all)
+            check_error(invalid,
+                        {"[Attention 'heads'] input 'given': ", rule, hostile.rows, hostile.what},
+                        [&] { set<std::int32_t>(net, "given", hostile.given); });
+        Net alike =
+            make_net(device, sequences(12, "[3]", cast("given")), with_mode(Mode::inference));
+        set<std::int32_t>(alike, "given", {0, 5, 12});
+        check_error(invalid, {"'given'", rule, "position 1 is 13"}, [&] {
+            set<std::int32_t>(alike, "given", {0, 13, 12});
+        });
+    }
+}

@@ -14,15 +14,9 @@ namespace {
 
 constexpr const char* spans_path = "attention/spans.cl";
 
-/// Cumulative lengths of `rows` rows must begin with 0, not fall, and end with `rows`.
-void check_row(const std::int64_t* lengths, std::int64_t sequences, std::int64_t rows,
-               std::int64_t first_place) {
-    for (std::int64_t n = 0; n <= sequences; ++n) {
-        const bool fits = lengths[n] >= (n == 0 ? 0 : lengths[n - 1]) && lengths[n] <= rows &&
-                          (n > 0 || lengths[n] == 0) && (n < sequences || lengths[n] == rows);
-        if (!fits)
-            fail(ErrorKind::invalid_argument, lengths_text(lengths[n], first_place + n, rows));
-    }
+void check_row(std::span<const std::int64_t> lengths, std::int64_t first_place, std::int64_t rows) {
+    const std::string refused = refused_lengths(lengths, first_place, rows);
+    require(refused.empty(), refused);
 }
 
 }  // namespace
@@ -64,8 +58,9 @@ void add_spans_call(KernelLaunch& launch, ContextImpl& context, const Problem& p
 std::vector<std::int32_t> host_spans(const Heads& heads, const SpanSizes& of, bool lower_right,
                                      const std::vector<std::int64_t>& lengths) {
     const std::int64_t *const queries = lengths.data(), *const keys = queries + of.keys_row;
-    check_row(queries, of.sequences, heads.length, 0);
-    check_row(keys, of.sequences, heads.positions, of.keys_row);
+    const auto count = static_cast<std::size_t>(of.sequences + 1);
+    check_row({queries, count}, 0, heads.length);
+    check_row({keys, count}, of.keys_row, heads.positions);
     std::vector<std::int32_t> spans;
     spans.reserve(static_cast<std::size_t>(heads.length + heads.positions) * 4);
     const auto add = [&](const std::int64_t* own, const std::int64_t* other) {
