@@ -2,7 +2,9 @@
 // Activations of infinities and NaN are PyTorch's, whether they run alone or behind a product.
 #include "engine/engine.hpp"
 #include "net/support.hpp"
+#include "plan/trust/trust.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -76,5 +78,67 @@ TEST_CASE("a maximum of NaN, infinity and ties, and where its gradient goes", "[
                   std::vector<float>{0, 0, 2, 0, 1, 0, 0, 0, 3, 0, 4, 0, 0, 0, 0, 0});
         }
         CHECK(tried >= 2);
+    }
+}
+
+namespace {
+
+/// The softmax of a row and its logarithm, as PyTorch defines them, in double.
+std::vector<double> softmax_of(const std::vector<float>& row, bool log) {
+    const double top = *std::max_element(row.begin(), row.end());  // NaN is looked for apart
+    double sum = 0;
+    for (const float x : row) sum += std::exp(x - top);
+    std::vector<double> y;
+    for (const float x : row) y.push_back(log ? x - top - std::log(sum) : std::exp(x - top) / sum);
+    return y;
+}
+
+/// Rows whose greatest element so far grows in each run (row_exponentials.cpp), in none, or from
+/// minus infinity, and behind them three whose softmax is NaN.
+std::vector<std::vector<float>> extreme_rows(std::size_t columns) {
+    const auto row_of = [&](const auto& element) {
+        std::vector<float> row;
+        for (std::size_t i = 0; i < columns; ++i) row.push_back(element(static_cast<float>(i)));
+        return row;
+    };
+    return {row_of([](float i) { return i / 8 - 100; }),
+            row_of([](float i) { return -i; }),
+            row_of([](float i) { return i < 1500 ? -inf : std::sin(i); }),
+            row_of([](float i) { return i == 2999 ? -1e38f : -inf; }),
+            row_of([](float i) { return i > 600 ? -inf : i * 1e35f; }),
+            row_of([](float) { return -inf; }),
+            row_of([](float i) { return i == 1600 ? inf : 0.0f; }),
+            row_of([](float i) { return i == 2000 ? no_number : std::cos(i); })};
+}
+
+}  // namespace
+
+TEST_CASE("softmax of long rows with infinities and NaN", "[special_values][long_rows]") {
+    const EnginesUnchecked unchecked;  // a wrong one is not to be replaced by another
+    for (const std::size_t columns : {3000, 3001}) {
+        const std::vector<std::vector<float>> rows = extreme_rows(columns);
+        std::vector<float> all;
+        for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+        for (const Context& device : test_devices())
+            for (const bool log : {false, true}) {
+                const Tensor x(device, Shape{8, static_cast<std::int64_t>(columns)}, all);
+                const std::vector<float> y =
+                    ops::call(ops::Softmax{.log = log}, {x})[0].to_floats();
+                for (std::size_t r = 0; r < rows.size(); ++r) {
+                    INFO(device.info().name << ": row " << r << " of " << columns
+                                            << (log ? ", logarithms" : ""));
+                    const std::vector<double> wanted = softmax_of(rows[r], log);
+                    double worst = 0;
+                    for (std::size_t i = 0; i < columns; ++i) {
+                        const double found = y[r * columns + i];
+                        if (r >= 5)
+                            worst += std::isnan(found) ? 0 : 1;
+                        else if (found != wanted[i])  // infinities, too
+                            worst = std::max(
+                                worst, std::abs(found - wanted[i]) / (1e-6 + std::abs(wanted[i])));
+                    }
+                    CHECK(worst < 1e-5);
+                }
+            }
     }
 }

@@ -46,6 +46,8 @@ class Emitter {
     std::string value(int instruction) const;
     /// The value of an instruction as a mask.
     std::string truth(int instruction) const;
+    /// exp() of a vector, as the tape's instructions compute it.
+    std::string exponential(const std::string& vector) const;
 
     /// Stores `text` (a vector) of an elementwise or kept result. Lanes from `lanes` on are not
     /// written.

@@ -46,6 +46,14 @@ std::string Emitter::bits(Op op, std::string a, std::string b, bool scalar) cons
     return whole ? text : cat("convert_", wide(scalar_, width), "(", text, ")");
 }
 
+std::string Emitter::exponential(const std::string& vector) const {
+    Instruction exp;
+    exp.op = Op::exp;
+    exp.a = 0;
+    return expression(
+        exp, [&](int) { return vector; }, nullptr, false);
+}
+
 std::string Emitter::expression(const Instruction& in, const std::function<std::string(int)>& value,
                                 const std::function<std::string(int)>& truth, bool scalar) const {
     const bool whole = job_.is_whole();

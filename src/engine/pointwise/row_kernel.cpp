@@ -74,15 +74,27 @@ RowKernel::RowKernel(const RowJob& rows, const RowShape& shape)
       kept_(job_.tape.code.size(), false) {
     const bool narrow = job_.reach() < (std::int64_t{1} << 31) - shape.group * shape.width;
     index_ = shape.on_cpu ? "long" : narrow ? "uint" : "ulong";
+    find_tops();
+    find_passes();
+    if (shape.turns > 0) find_kept();
+}
+
+/// The elements of a reduction stand before its value in the tape.
+void RowKernel::find_passes() {
     for (const Instruction& in : job_.tape.code) {
         int ready = 0;
         if (is_reduction_value(in))
-            ready = rows_.levels[static_cast<std::size_t>(in.number - rows_.inputs)] + 1;
+            ready = pass_of(static_cast<std::size_t>(in.number - rows_.inputs)) + 1;
         for (const int arg : {in.a, in.b, in.c})
             if (arg >= 0) ready = std::max(ready, ready_[static_cast<std::size_t>(arg)]);
         ready_.push_back(ready);
     }
-    if (shape.turns > 0) find_kept();
+    for (std::size_t k = 0; k < rows_.reductions; ++k) passes_ = std::max(passes_, pass_of(k) + 1);
+}
+
+int RowKernel::pass_of(std::size_t k) const {
+    const std::size_t elements = tops_[k] < 0 ? k : static_cast<std::size_t>(tops_[k]);
+    return ready_[static_cast<std::size_t>(output(elements).value)];
 }
 
 void RowKernel::write() {
@@ -91,11 +103,11 @@ void RowKernel::write() {
     place_of_row();
     row_offsets();
     load_kept();
-    for (int pass = 0; pass < rows_.passes; ++pass) {
+    for (int pass = 0; pass < passes_; ++pass) {
         row_values(pass);
         reduce(pass);
     }
-    row_values(rows_.passes);
+    row_values(passes_);
     store_row_results();
     store_wide_results();
     if (shape_.on_cpu) out_.close();
@@ -119,7 +131,7 @@ void RowKernel::place_of_row() {
         out_.open("for (long row = rows * work / workers; row < end; ++row)");
         return;
     }
-    for (std::size_t k = 0; k < rows_.reductions(); ++k)
+    for (std::size_t k = 0; k < rows_.reductions; ++k)
         out_.line("local ", scalar_, " h", k, "[", shape_.group, "];");
     threads_ = numbers_.name("threads", shape_.threads);
     out_.line("const ", index_, " id = (", index_, ")get_local_id(0);");
@@ -153,18 +165,22 @@ void RowKernel::row_values(int pass) {
 
 std::vector<std::size_t> RowKernel::reductions_of(int pass) const {
     std::vector<std::size_t> all;
-    for (std::size_t k = 0; k < rows_.reductions(); ++k)
-        if (rows_.levels[k] == pass) all.push_back(k);
+    for (std::size_t k = 0; k < rows_.reductions; ++k)
+        if (pass_of(k) == pass) all.push_back(k);
     return all;
 }
 
 RowKernel::Mask RowKernel::needed_in(int pass) const {
+    std::vector<std::size_t> here;
+    for (std::size_t k = 0; k < job_.outputs.size(); ++k)
+        if (k < rows_.reductions ? pass_of(k) == pass : pass == passes_ && rows_.wide[k])
+            here.push_back(k);
+    return needed_for(here);
+}
+
+RowKernel::Mask RowKernel::needed_for(const std::vector<std::size_t>& outputs) const {
     Mask needed(job_.tape.code.size(), false);
-    for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
-        const bool here = k < rows_.reductions() ? rows_.levels[k] == pass
-                                                 : pass == rows_.passes && rows_.wide[k];
-        if (here) needed[static_cast<std::size_t>(output(k).value)] = true;
-    }
+    for (const std::size_t k : outputs) needed[static_cast<std::size_t>(output(k).value)] = true;
     for (std::size_t i = needed.size(); i-- > 0;) {
         const Instruction& in = job_.tape.code[i];
         needed[i] = needed[i] && varies_[i];
@@ -178,7 +194,7 @@ RowKernel::Mask RowKernel::needed_in(int pass) const {
 /// Elements of rows that several passes need are kept. What all rows share stays in the cache.
 void RowKernel::find_kept() {
     std::vector<int> uses(kept_.size(), 0);
-    for (int pass = 0; pass <= rows_.passes; ++pass) {
+    for (int pass = 0; pass <= passes_; ++pass) {
         const Mask needed = needed_in(pass);
         for (std::size_t i = 0; i < uses.size(); ++i) uses[i] += needed[i] ? 1 : 0;
     }
@@ -208,27 +224,29 @@ void RowKernel::load_kept() {
 /// Opens the loop over the work-item's elements, which declares i, the column. Sums in runs have a
 /// loop over runs around it.
 void RowKernel::open_turns(const std::vector<std::size_t>& runs) {
-    const std::string columns = shape_.on_cpu ? columns_ : "own";
-    const std::string threads = shape_.on_cpu ? "" : cat(" * ", threads_);
-    const std::string step = cat(shape_.width, threads),
-                      begin = shape_.on_cpu ? "" : cat(" + turn_of * ", shape_.width);
     if (shape_.turns > 0) {
         out_.directive("#pragma unroll");
         out_.open("for (int turn = 0; turn < ", shape_.turns, "; ++turn)");
-        out_.line("const ", index_, " i = ((", index_, ")turn", threads, " + turn_of) * ",
+        out_.line("const ", index_, " i = ((", index_, ")turn", in_step(), " + turn_of) * ",
                   shape_.width, ";");
-        out_.open("if (i < ", columns, ")");
+        out_.open("if (i < ", own_columns(), ")");
         return;
     }
-    if (runs.empty()) {
-        out_.open("for (", index_, " i = 0", begin, "; i < ", columns, "; i += ", step, ")");
-        return;
-    }
-    const std::string run = cat(run_steps, " * ", step);
-    out_.open("for (", index_, " from = 0; from < ", columns, "; from += ", run, ")");
-    out_.line("const ", index_, " to = min(from + ", run, ", ", columns, ");");
+    if (!runs.empty()) open_runs(runs, run_steps);
+    open_steps(!runs.empty());
+}
+
+void RowKernel::open_runs(const std::vector<std::size_t>& runs, int steps) {
+    const std::string run = cat(steps, " * ", shape_.width, in_step());
+    out_.open("for (", index_, " from = 0; from < ", own_columns(), "; from += ", run, ")");
+    out_.line("const ", index_, " to = min(from + ", run, ", ", own_columns(), ");");
     for (const std::size_t k : runs) out_.line(vector_, " run", k, " = ", emit_.splat("0"), ";");
-    out_.open("for (", index_, " i = from", begin, "; i < to; i += ", step, ")");
+}
+
+void RowKernel::open_steps(bool in_run) {
+    out_.open("for (", index_, " i = ", in_run ? "from" : "0",
+              shape_.on_cpu ? "" : cat(" + turn_of * ", shape_.width), "; i < ",
+              in_run ? "to" : own_columns(), "; i += ", shape_.width, in_step(), ")");
 }
 
 void RowKernel::close_turns(const std::vector<std::size_t>& runs) {
@@ -272,6 +290,8 @@ void RowKernel::reduce(int pass) {
         if (in_runs(k) && shape_.on_cpu)
             out_.line(vector_, " low", k, " = ", emit_.splat("0"), ";");
     }
+    const std::vector<std::size_t> tops = tops_among(all);
+    if (!tops.empty()) return reduce_with_tops(all, tops, runs);
     open_turns(runs);
     element(needed_in(pass), true);
     for (const std::size_t k : all) add_element(k);
@@ -281,8 +301,11 @@ void RowKernel::reduce(int pass) {
 }
 
 void RowKernel::add_element(std::size_t k) {
-    const std::string value = emit_.value(output(k).value),
-                      into = cat(in_runs(k) ? "run" : "acc", k), function = emit_.combine(k, false);
+    add_element(k, cat(in_runs(k) ? "run" : "acc", k));
+}
+
+void RowKernel::add_element(std::size_t k, const std::string& into) {
+    const std::string value = emit_.value(output(k).value), function = emit_.combine(k, false);
     if (!shape_.tail) {
         out_.line(into, " = ", function, "(", into, ", ", value, ");");
         return;
@@ -355,7 +378,7 @@ void RowKernel::fold_in_group(const std::vector<std::size_t>& all) {
 }
 
 void RowKernel::store_row_results() {
-    for (std::size_t k = rows_.reductions(); k < job_.outputs.size(); ++k) {
+    for (std::size_t k = rows_.reductions; k < job_.outputs.size(); ++k) {
         if (rows_.wide[k]) continue;
         const std::string value =
             cat("(", emit_.value(output(k).value), ")", shape_.width > 1 ? ".s0" : "");
@@ -371,8 +394,8 @@ void RowKernel::store_wide_results() {
     if (std::find(rows_.wide.begin(), rows_.wide.end(), true) == rows_.wide.end()) return;
     if (!shape_.on_cpu) out_.line("if (!mine) return;");
     open_turns();
-    element(needed_in(rows_.passes), false);
-    for (std::size_t k = rows_.reductions(); k < job_.outputs.size(); ++k)
+    element(needed_in(passes_), false);
+    for (std::size_t k = rows_.reductions; k < job_.outputs.size(); ++k)
         if (rows_.wide[k])
             out_.line(emit_.store(static_cast<int>(k), cat("y", k), output(k).dtype,
                                   offset("o", output(k).klass), emit_.value(output(k).value),

@@ -9,7 +9,7 @@
 //            | 4 5 6 7 4 5 6 7 |      neighbours in each of at most `turns` turns, and keeps in
 //            +-----------------+      registers what it needs again. Rows that are longer than that
 //                                     are read again in each pass, from the cache.
-//     for each level:
+//     for each level (of a sum of exponentials, row_exponentials.cpp, that of its maximum):
 //       turns over the row   elements -> acc
 //       fold                 lanes of acc -> local memory -> r, which all threads of the row have
 //       values of the row    such as 1 / sqrt(r + eps)
@@ -77,24 +77,42 @@ class RowKernel {
     void load_kept();
     /// `runs`: the reductions that are summed in runs.
     void open_turns(const std::vector<std::size_t>& runs = {});
+    void open_runs(const std::vector<std::size_t>& runs, int steps);
+    void open_steps(bool in_run);
     void element(const Mask& needed, bool counts_lanes);
     void close_turns(const std::vector<std::size_t>& runs = {});
     Mask needed_in(int pass) const;
+    Mask needed_for(const std::vector<std::size_t>& outputs) const;
     void find_kept();
 
     // Reductions.
+    void find_passes();
+    /// The pass over the row in which a reduction is computed.
+    int pass_of(std::size_t k) const;
     std::vector<std::size_t> reductions_of(int pass) const;
     bool in_runs(std::size_t k) const;
     void add_element(std::size_t k);
+    void add_element(std::size_t k, const std::string& into);
     void join_run(std::size_t k);
     void fold_on_cpu(std::size_t k);
     void fold_in_group(const std::vector<std::size_t>& all);
+
+    // Sums of exponentials (row_exponentials.cpp).
+    void find_tops();
+    std::vector<std::size_t> tops_among(const std::vector<std::size_t>& reductions) const;
+    void reduce_with_tops(const std::vector<std::size_t>& all, const std::vector<std::size_t>& tops,
+                          const std::vector<std::size_t>& runs);
+    void top_value(std::size_t top);
+    void scale_sums(std::size_t top, const std::string& now);
 
     bool is_reduction_value(const Instruction& in) const {
         return in.op == Op::input && in.number >= rows_.inputs;
     }
     const JobOutput& output(std::size_t k) const { return job_.outputs[k]; }
     std::string lane(int klass) { return numbers_.stride(klass, 1); }
+    /// The end of the work-item's columns, and what multiplies its width in a step over them.
+    std::string own_columns() const { return shape_.on_cpu ? columns_ : "own"; }
+    std::string in_step() const { return shape_.on_cpu ? "" : cat(" * ", threads_); }
     /// An offset in the type that loads and stores take.
     std::string offset(const char* name, int klass) const {
         return cat(shape_.on_cpu ? "" : "(long)", name, klass);
@@ -110,8 +128,12 @@ class RowKernel {
     std::string row_count_, columns_, threads_;  ///< names of numbers
     std::string scalar_, vector_, mask_;         ///< the types of values, vectors and masks
     Mask varies_;                                ///< instructions that differ along the row
-    std::vector<int> ready_;                     ///< the pass before which each other one is known
-    Mask kept_;                                  ///< inputs whose elements stay in registers
+    /// By instruction: the number of passes before its value, or its elements, are known.
+    std::vector<int> ready_;
+    int passes_ = 0;  ///< before the one that stores results
+    /// By reduction: of a sum of exponentials the maximum with which it is computed, else -1.
+    std::vector<int> tops_;
+    Mask kept_;  ///< inputs whose elements stay in registers
 };
 
 }  // namespace dlprim::pointwise

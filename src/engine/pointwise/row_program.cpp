@@ -9,17 +9,6 @@
 namespace dlprim::pointwise {
 namespace {
 
-/// The pass in which an expression over values of reductions can be computed.
-int level_of(const ExprPtr& value, const RowProgram& program) {
-    int level = 0;
-    for (const Instruction& in : compile(std::span(&value, 1)).code)
-        if (in.op == Op::input && in.number >= program.inputs)
-            level = std::max(
-                level,
-                program.reductions[static_cast<std::size_t>(in.number - program.inputs)].level + 1);
-    return level;
-}
-
 /// The class of an operand, which may be a line without the dimension of rows.
 int row_class(Job& job, const Operand& operand) {
     const std::vector<std::int64_t> own = logical_strides(operand.shape, operand.layout);
@@ -66,9 +55,8 @@ RowProgram read_rows(const Attrs& attrs, std::size_t inputs) {
                 known.push_back(output.value);
                 continue;
             }
-            const int level = level_of(output.value, program);
             known.push_back(input(program.inputs + static_cast<int>(program.reductions.size())));
-            program.reductions.push_back({std::move(output), level});
+            program.reductions.push_back(std::move(output));
         }
     }
     for (const std::int64_t result : attrs.ints("results")) {
@@ -89,15 +77,15 @@ RowJob make_row_job(const Problem& problem) {
     job.reduced = {false, true};
     for (const double value : problem.attrs.numbers("scalars")) job.scalars.emplace_back(value);
     std::vector<ExprPtr> roots;
-    for (const RowProgram::Reduction& reduction : program.reductions)
-        roots.push_back(reduction.output.value);
+    for (const Output& reduction : program.reductions) roots.push_back(reduction.value);
     for (const RowProgram::Result& result : program.results) roots.push_back(result.value);
     job.tape = compile(roots);
     std::size_t at = 0;
-    for (const RowProgram::Reduction& reduction : program.reductions) {
+    made.reductions = program.reductions.size();
+    for (const Output& reduction : program.reductions) {
         JobOutput out;
         out.operand = -1;
-        out.kind = reduction.output.kind;
+        out.kind = reduction.kind;
         out.value = job.tape.results[at++];
         if (out.kind == Output::Kind::mean) {
             out.kind = Output::Kind::sum;
@@ -105,8 +93,6 @@ RowJob make_row_job(const Problem& problem) {
             out.scale = 1.0 / static_cast<double>(job.shape[1]);
         }
         job.outputs.push_back(std::move(out));
-        made.levels.push_back(reduction.level);
-        made.passes = std::max(made.passes, reduction.level + 1);
         made.wide.push_back(false);
     }
     for (std::size_t k = 0; k < program.results.size(); ++k) {

@@ -21,16 +21,12 @@ namespace dlprim::pointwise {
 /// The stages with elementwise results put into the expressions that read them. Inputs from
 /// `inputs` on are the values of reductions.
 struct RowProgram {
-    struct Reduction {
-        Output output;
-        int level = 0;  ///< the first pass over a row in which its elements are known
-    };
     struct Result {
         ExprPtr value;
         bool wide = false;  ///< an element for each column; else one for each row
     };
     int inputs = 0;
-    std::vector<Reduction> reductions;
+    std::vector<Output> reductions;
     std::vector<Result> results;
 };
 
@@ -42,14 +38,12 @@ RowProgram read_rows(const Attrs& attrs, std::size_t inputs);
 /// the reductions, which have no operand (-1), and then the results.
 struct RowJob {
     Job job;
-    int inputs = 0;           ///< tensors; further inputs of the tape are values of reductions
-    int passes = 0;           ///< over a row, before the one that stores results
-    std::vector<int> levels;  ///< by reduction
-    std::vector<bool> wide;   ///< by output
+    int inputs = 0;  ///< tensors; further inputs of the tape are values of reductions
+    std::size_t reductions = 0;
+    std::vector<bool> wide;  ///< by output
 
     std::int64_t rows() const { return job.sizes[0]; }
     std::int64_t columns() const { return job.sizes[1]; }
-    std::size_t reductions() const { return levels.size(); }
 };
 
 RowJob make_row_job(const Problem& problem);
