@@ -523,6 +523,18 @@ def test_attention_that_does_not_fit(on_host: Made) -> None:
             lambda: ops.attention(q, on_host(random(2, 3, 6, 8)), on_host(random(2, 3, 6, 8)), enable_gqa=True),
             "has 4 heads, which is not a multiple of the heads of k [2, 3, 6, 8]",
         ),
+        (
+            lambda: ops.attention(q, on_host(random(2, 2, 6, 8)), k, enable_gqa=True),
+            "k [2, 2, 6, 8] and v [2, 4, 6, 8] differ in their number of heads",
+        ),
+        (
+            lambda: ops.attention(q, *[on_host(random(2, 2, 6, 8))] * 2),
+            "do not broadcast in the dimensions before their last two; with enable_gqa several heads",
+        ),
+        (
+            lambda: ops.attention(q, k, on_host(random(3, 4, 6, 8))),
+            "q [2, 4, 5, 8], k [2, 4, 6, 8] and v [3, 4, 6, 8] do not broadcast in the dimensions before",
+        ),
         (lambda: ops.attention(q, k, k, on_host(random(4, 6))), "the mask [4, 6] does not broadcast to the scores"),
         (
             lambda: ops.attention(q, k, k, sliding_window=0),

@@ -13,6 +13,8 @@
 #include "ops/attention/heads.hpp"
 #include "ops/attention/options.hpp"
 
+#include <algorithm>
+
 namespace dlprim::attention {
 
 namespace {
@@ -40,6 +42,24 @@ void check_lengths(const TensorSpec& lengths, std::int64_t length, std::int64_t 
             positions, " positions, which need cumulative lengths [2, sequences + 1], not ", shape);
 }
 
+/// Whether two operands broadcast in the dimensions before their last two.
+bool agree(const Shape& a, const Shape& b) {
+    for (int d = 3; d <= std::min(a.rank(), b.rank()); ++d)
+        if (a[-d] != b[-d] && a[-d] != 1 && b[-d] != 1) return false;
+    return true;
+}
+
+/// Checks the dimensions before the last two of q, k and v, which are `shapes` in groups.
+void check_batches(const std::vector<Shape>& given, const std::vector<Shape>& shapes) {
+    const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
+    if (agree(q, k) && agree(q, v) && agree(k, v)) return;
+    const bool groups = q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3 && k[-3] == v[-3] &&
+                        k[-3] > 1 && q[-3] > k[-3] && q[-3] % k[-3] == 0;
+    fail(ErrorKind::invalid_argument, "q ", given[0], ", k ", given[1], " and v ", given[2],
+         " do not broadcast in the dimensions before their last two",
+         groups ? "; with enable_gqa several heads of q share a head of k and v" : "");
+}
+
 bool broadcasts_to(const Shape& x, const Shape& to) {
     if (x.rank() > to.rank()) return false;
     for (int d = 1; d <= x.rank(); ++d)
@@ -55,7 +75,8 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
     require(q.rank() >= 3 && k.rank() >= 3 && v.rank() >= 3, "q ", q, ", k ", k, " and v ", v,
             " must have a dimension of heads for enable_gqa");
     const std::int64_t heads = q[-3], groups = k[-3];
-    require(v[-3] == groups && groups >= 1 && heads % groups == 0, "q ", q, " has ", heads,
+    require(v[-3] == groups, "k ", k, " and v ", v, " differ in their number of heads");
+    require(groups >= 1 && heads % groups == 0, "q ", q, " has ", heads,
             " heads, which is not a multiple of the heads of k ", k, " and v ", v);
     std::vector<Shape> shapes{in_groups(q, groups, heads / groups), in_groups(k, groups, 1),
                               in_groups(v, groups, 1)};
@@ -135,6 +156,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
     require(q[-1] == k[-1], "q ", given[0], " and k ", given[1], " differ in their last dimension");
     require(k[-2] == v[-2], "k ", given[1], " and v ", given[2],
             " differ in their number of positions");
+    check_batches(given, shapes);
     const Shape scores = scores_shape(q, k);
     if (has_lengths)
         check_lengths(inputs[3], q[-2], k[-2]);
