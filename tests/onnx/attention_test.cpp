@@ -136,6 +136,55 @@ std::string engine_of(const Model& model) {
 
 }  // namespace
 
+TEST_CASE("heads, windows and caches that do not fit are refused in one sentence") {
+    using Inputs = std::vector<std::pair<std::string, Sizes>>;
+    const auto refused = [](const std::string& type, const std::vector<std::string>& attributes,
+                            const Inputs& inputs, const std::string& sentence) {
+        INFO(sentence);
+        const std::string error =
+            dlprim::testing::message_of([&] { engine_of(model_of(type, attributes, inputs)); });
+        CHECK(has(error, sentence));
+        CHECK(!has(error, "\n"));
+    };
+    const auto heads = [](std::int64_t count) {
+        const Sizes keys{2, count, 6, 8};
+        return Inputs{{"q", {2, 4, 5, 8}}, {"k", keys}, {"v", keys}};
+    };
+    const auto rows = [](std::int64_t width) {
+        const Sizes keys{1, positions, width};
+        return Inputs{{"q", {1, positions, 32}},
+                      {"k", keys},
+                      {"v", keys},
+                      {"", {}},
+                      {"", {}},
+                      {"lasts", {}},
+                      {"total", {}}};
+    };
+    refused("Attention", {}, heads(3), "4 heads of queries are not a multiple of 3 heads of keys");
+    refused("Attention", {attribute("left_window_size", -2)}, heads(4),
+            "left_window_size is -2 and right_window_size is -1; each must be 0 or more");
+    Inputs with_past = heads(4);
+    with_past.insert(with_past.end(), {{"", {}}, {"past", {2, 4, 3, 8}}});
+    refused("Attention", {}, with_past, "past_key and past_value need each other");
+    Inputs flat = rows(32);
+    flat.resize(3);
+    refused("Attention", {attribute("q_num_heads", 5), attribute("kv_num_heads", 5)}, flat,
+            "the 32 features of a tensor of shape [1, 1024, 32] do not divide into 5 heads");
+    refused("MultiHeadAttention", {}, flat, "num_heads is 0, and must be 1 or more");
+    const auto grouped = [](std::int64_t count) {
+        return std::vector<std::string>{attribute("num_heads", 4),
+                                        attribute("kv_num_heads", count)};
+    };
+    refused("GroupQueryAttention", grouped(3), rows(24),
+            "num_heads is 4, which is not a multiple of kv_num_heads, 3");
+    refused("GroupQueryAttention", grouped(2), rows(24),
+            "are not of 2 heads with 8 features, as those of queries");
+    std::vector<std::string> attributes = grouped(2);
+    attributes.push_back(attribute("local_window_size", std::int64_t{0}));
+    refused("GroupQueryAttention", attributes, rows(16),
+            "local_window_size is 0, and must be 1 or more, or -1 for none");
+}
+
 TEST_CASE("attention of all operators is computed by engines of attention") {
     const Sizes heads{1, 8, positions, features}, shared{1, 2, positions, features},
         step{1, 8, 128, features}, past{1, 8, positions, features};

@@ -14,11 +14,12 @@ namespace {
 Ref by_heads(Call& call, Ref x, std::int64_t heads) {
     const Shape& shape = x->spec.shape;
     if (shape.rank() == 4) return x;
-    call.check(shape.rank() == 3, "a tensor of shape ", shape.str(), " holds no heads");
-    call.check(heads >= 1 && shape[2] % heads == 0,
-               "the attributes q_num_heads and kv_num_heads "
-               "divide ",
-               shape[2], " features by ", heads);
+    call.check(shape.rank() == 3, "a tensor of shape ", shape.str(),
+               " has neither three dimensions nor four");
+    call.check(heads >= 1, "inputs of three dimensions need the numbers of their heads, ",
+               "q_num_heads and kv_num_heads");
+    call.check(shape[2] % heads == 0, "the ", shape[2], " features of a tensor of shape ",
+               shape.str(), " do not divide into ", heads, " heads");
     const Ref split = call.build.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
     return call.build.transpose(split, {0, 2, 1, 3});
 }
@@ -38,12 +39,16 @@ AttentionMask read_mask(Call& call) {
     mask.causal = call.integer("is_causal", 0) != 0;
     mask.left = call.integer("left_window_size", -1);
     mask.right = call.integer("right_window_size", -1);
-    call.check(mask.left >= -1 && mask.right >= -1, "windows of ", mask.left, " and ", mask.right);
+    call.check(mask.left >= -1 && mask.right >= -1, "left_window_size is ", mask.left,
+               " and right_window_size is ", mask.right,
+               "; each must be 0 or more, or -1 for no limit");
     if (call.has(3)) mask.given = call.in(3);
     call.check(!mask.given || mask.given->spec.shape.rank() >= 1, "the mask is a single number");
     if (call.has(4)) mask.offset = call.shape(4)[2];
     if (!call.has(6)) return mask;
     call.check(!call.has(4), "past_key and nonpad_kv_seqlen exclude each other");
+    call.check(call.shape(6).numel() == call.shape(0)[0], "nonpad_kv_seqlen has shape ",
+               call.shape(6).str(), ", and there are ", call.shape(0)[0], " sequences");
     mask.lengths = call.build.reshape(call.build.cast(call.in(6), DType::f32),
                                       {call.shape(6).numel(), 1, 1, 1});
     return mask;
@@ -64,6 +69,7 @@ void attention(Call& call) {
     const bool flat = call.shape(0).rank() == 3;
     const std::int64_t q_heads = call.integer("q_num_heads", flat ? 0 : call.shape(0)[1]),
                        kv_heads = call.integer("kv_num_heads", flat ? 0 : call.shape(1)[1]);
+    call.check(call.has(4) == call.has(5), "past_key and past_value need each other");
     const Ref q = by_heads(call, call.in(0), q_heads);
     const Ref k = with_past(call, 4, by_heads(call, call.in(1), kv_heads)),
               v = with_past(call, 5, by_heads(call, call.in(2), kv_heads));
@@ -75,8 +81,8 @@ void attention(Call& call) {
     call.check(mode >= 0 && mode <= 3, "qk_matmul_output_mode is ", mode);
     const AttentionMask mask = read_mask(call);
     const std::int64_t heads = shape[1], groups = k->spec.shape[1];
-    call.check(groups >= 1 && heads % groups == 0, heads, " heads of queries for ", groups,
-               " heads of keys");
+    call.check(groups >= 1 && heads % groups == 0, heads,
+               " heads of queries are not a multiple of ", groups, " heads of keys");
     call.set(1, k);
     call.set(2, v);
     Ref y = nullptr;

@@ -43,11 +43,17 @@ Cache read_cache(Call& call) {
     cache.heads = call.integer("num_heads", 0);
     cache.kv_heads = call.integer("kv_num_heads", 0);
     const std::int64_t all = cache.heads + (call.has(1) ? 0 : 2 * cache.kv_heads);
-    call.check(cache.heads >= 1 && cache.kv_heads >= 1 && cache.heads % cache.kv_heads == 0 &&
-                   x[2] % all == 0,
-               "num_heads ", cache.heads, " and kv_num_heads ", cache.kv_heads,
-               " do not fit queries of shape ", x.str());
+    call.check(cache.heads >= 1 && cache.kv_heads >= 1 && cache.heads % cache.kv_heads == 0,
+               "num_heads is ", cache.heads, ", which is not a multiple of kv_num_heads, ",
+               cache.kv_heads);
+    call.check(x[2] % all == 0, "queries of shape ", x.str(), " do not divide into ", all,
+               " heads");
     cache.size = x[2] / all;
+    for (int i = 1; i <= 2 && call.has(1); ++i)
+        call.check(call.shape(i) == x.with(2, cache.kv_heads * cache.size), "keys of shape ",
+                   call.shape(1).str(), " and values of shape ", call.shape(2).str(),
+                   " are not of ", cache.kv_heads, " heads with ", cache.size,
+                   " features, as those of queries of shape ", x.str());
     cache.total = call.known_integer(6, "total_sequence_length");
     std::int64_t held = 0;
     if (call.has(3)) {
@@ -202,6 +208,8 @@ void group_query_attention(Call& call) {
     const bool causal = call.integer("causal", 1) != 0,
                sink = call.integer("smooth_softmax", 0) == 1 || call.has(11);
     const std::int64_t window = call.integer("local_window_size", -1);
+    call.check(window == -1 || window >= 1, "local_window_size is ", window,
+               ", and must be 1 or more, or -1 for none");
     Attributes attributes{{"softcap", {call.number("softcap", 0)}}};
     if (const double scale = call.number("scale", 0); scale != 0) attributes["scale"] = {scale};
     const auto attend = [&](std::vector<AnyValue> inputs) {

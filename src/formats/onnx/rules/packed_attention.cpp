@@ -111,8 +111,8 @@ void attention(Call& call) {
     Ints widths = call.integers("qkv_hidden_sizes");
     const std::int64_t heads = call.integer("num_heads", 0);
     const std::vector<Ref> qkv = projected(call, widths);
-    call.check(heads >= 1 && widths[0] % heads == 0 && widths[2] % heads == 0, widths[0], " and ",
-               widths[2], " features for num_heads ", heads);
+    call.check(heads >= 1 && widths[0] % heads == 0 && widths[2] % heads == 0, "num_heads is ",
+               heads, ", which does not divide ", widths[0], " and ", widths[2], " features");
     const Shape x = call.shape(0);
     std::vector<Ref> past;
     if (call.has(4)) {
@@ -181,8 +181,11 @@ void multi_head_attention(Call& call) {
                   "past_sequence_length and cache_indirection are not supported");
     std::vector<Ref> qkv = given_heads(call);
     const Shape q = qkv[0]->spec.shape, k = qkv[1]->spec.shape;
-    call.check((q.rank() == 3 || q.rank() == 4) && (k.rank() == 3 || k.rank() == 4) && heads >= 1,
-               "queries of shape ", q.str(), ", keys of shape ", k.str(), " and num_heads ", heads);
+    call.check((q.rank() == 3 || q.rank() == 4) && (k.rank() == 3 || k.rank() == 4),
+               "queries of shape ", q.str(), " and keys of shape ", k.str(),
+               " have neither three dimensions nor four");
+    call.check(heads >= 1, "num_heads is ", heads, ", and must be 1 or more");
+    call.check(call.has(6) == call.has(7), "past_key and past_value need each other");
     if (call.has(3)) add_bias(call, qkv);
     std::vector<Ref> past;
     if (call.has(6)) past = {call.in(6), call.in(7)};
