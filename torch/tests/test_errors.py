@@ -162,6 +162,15 @@ def test_operator_is_named() -> None:
         torch.nn.functional.embedding(torch.tensor([7], device="ocl"), torch.ones(5, 2, device="ocl")).tolist()
 
 
+def test_operator_that_the_cpu_lacks() -> None:
+    """It has nowhere to run, and is named in one sentence."""
+    q, lengths = torch.randn(12, 2, 8).ocl(), torch.tensor([0, 5, 12], dtype=torch.int32).ocl()
+    wanted = "no kernel for aten::_flash_attention_forward, and neither has the CPU"
+    with pytest.raises(NotImplementedError, match=wanted) as error:
+        torch.ops.aten._flash_attention_forward(q, q, q, lengths, lengths, 7, 7, 0.0, False, False)
+    assert "\n" not in str(error.value)
+
+
 def test_kernels_are_registered_by_name() -> None:
     """Kernels by hand go by DLPRIM_TORCH_KERNELS, and only the table of rows names its operators otherwise."""
     sources = Path(__file__).parent.parent / "csrc" / "ops"

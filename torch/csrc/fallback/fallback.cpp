@@ -68,6 +68,14 @@ void count(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
         "), and DLPRIM_TORCH_FALLBACK=error keeps it from running on the CPU.");
 }
 
+/// PyTorch's own message about an operator that the CPU lacks lists all devices that have it.
+void check_has_cpu_kernel(const c10::OperatorHandle& op) {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
+        "The device \"ocl\" has no kernel for ", c10::toString(op.operator_name()),
+        ", and neither has the CPU, which computes what the device cannot.");
+}
+
 /// The CPU writes to copies, which show neither where elements are the same memory nor devices.
 void check(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
     check_devices(op, stack);
@@ -126,6 +134,7 @@ TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
 }  // namespace
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    check_has_cpu_kernel(op);
     check(op, *stack);
     count(op, *stack);
     at::native::cpu_fallback(op, stack);
