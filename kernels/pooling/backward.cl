@@ -27,7 +27,7 @@ INLINE INTS load_index(global const INDEX_T* p) {
 #endif
 }
 
-kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const INDEX_T* idx,
+kernel __attribute__((ROW_GROUP)) void pool_backward(global const A_T* dy, ulong dy_offset, global const INDEX_T* idx,
                           ulong idx_offset, global C_T* dx, ulong dx_offset, ulong count, int ih,
                           int iw, int oh, int ow, int lanes, int kh, int kw, int sh, int sw, int pt,
                           int pl, int pb, int pr) {

@@ -36,7 +36,7 @@ INLINE void store_index(INTS at, global INDEX_T* p) {
 #endif
 }
 
-kernel void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_offset,
+kernel __attribute__((ROW_GROUP)) void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_offset,
                  global INDEX_T* idx, ulong idx_offset, ulong count, int ih, int iw, int oh, int ow,
                  int lanes, int kh, int kw, int sh, int sw, int pt, int pl, int pb, int pr) {
     if (get_global_id(0) >= count) return;

@@ -31,12 +31,11 @@ INLINE REAL weight_of(Axis a, int fixed, long tap) {
     return fixed == 1 ? 1 : a.weights[tap];
 }
 
-kernel void resize(global const A_T* restrict x, ulong x_offset, global C_T* restrict y, ulong y_offset,
-                   global const int* restrict table, ulong table_offset, global const REAL* restrict weights,
-                   ulong weights_offset, long count, int lanes,
-                   int d_in, int d_out, int d_taps, int d_table, int d_weights,
-                   int h_in, int h_out, int h_taps, int h_table, int h_weights,
-                   int w_in, int w_out, int w_taps, int w_table, int w_weights) {
+kernel __attribute__((ROW_GROUP)) void resize(
+    global const A_T* restrict x, ulong x_offset, global C_T* restrict y, ulong y_offset, global const int* restrict table,
+    ulong table_offset, global const REAL* restrict weights, ulong weights_offset, long count, int lanes, int d_in, int d_out,
+    int d_taps, int d_table, int d_weights, int h_in, int h_out, int h_taps, int h_table, int h_weights, int w_in, int w_out,
+    int w_taps, int w_table, int w_weights) {
     if (get_global_id(0) >= (ulong)count) return;
     const Axis d = AXIS(d), h = AXIS(h), w = AXIS(w);
     const long pixel = (long)lanes * V;

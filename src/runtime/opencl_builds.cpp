@@ -8,6 +8,7 @@
 #include "runtime/build_again.hpp"
 #include "runtime/compile_program.hpp"
 #include "runtime/counting.hpp"
+#include "runtime/kernel_bodies.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/pocl_cache.hpp"
 #include "runtime/ptx_target.hpp"
@@ -78,9 +79,10 @@ std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
 }
 
 std::string OpenCLBuilds::key_of_corrected(const ProgramSource& source) const {
-    // With declarations in front, a program is another one to PoCL, which keeps it.
+    // PoCL keeps programs by the texts that it gets, with declarations in front and bodies apart.
     return cat(device_key_, source.options, device_options(source),
-               declarations() == nullptr ? "" : PoclDeclarations::option, '\n', source.source);
+               declarations() == nullptr ? "" : PoclDeclarations::option,
+               splits_kernels() ? " bodies apart" : "", '\n', source.source);
 }
 
 cl_program OpenCLBuilds::try_functions(const ProgramSource& source) const {
@@ -232,16 +234,17 @@ const PoclDeclarations* OpenCLBuilds::declarations() const {
 cl_program OpenCLBuilds::from_source(const ProgramSource& source) const {
     const auto start = std::chrono::steady_clock::now();
     Built built;
-    const PoclDeclarations* const known = declarations();
-    if (known != nullptr) {
-        built = build(known->in_front_of(source));
+    if (splits_kernels()) {
+        const ProgramSource split{source.name, bodies_apart(source.source), source.options};
+        const PoclDeclarations* const known = declarations();
+        built = build(known != nullptr ? known->in_front_of(split) : split);
         if (built.code != CL_SUCCESS) {
             clReleaseProgram(built.program);
             log(LogLevel::info,
                 cat("'", source.name, "' is built with all of PoCL's declarations"));
         }
     }
-    if (known == nullptr || built.code != CL_SUCCESS) built = build(source);
+    if (!splits_kernels() || built.code != CL_SUCCESS) built = build(source);
     if (built.code != CL_SUCCESS) build_failed(built.program, source, built.code);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     log(LogLevel::debug, cat("compiled '", source.name, "' in ", seconds.count(), " s"));

@@ -89,6 +89,8 @@ class OpenCLBuilds : public CompileTarget {
         cl_int code = CL_SUCCESS;  ///< of the build
     };
     Built build(const ProgramSource& source) const;
+    /// Whether kernels are built with their bodies apart (runtime/kernel_bodies.hpp).
+    bool splits_kernels() const { return is_pocl_ && info_.kind == DeviceKind::cpu; }
     /// nullptr where programs need no declarations in front.
     const PoclDeclarations* declarations() const;
     cl_program with_instructions(const ProgramSource& source, cl_program marked) const;
