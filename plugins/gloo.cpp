@@ -175,18 +175,20 @@ class Mesh : public gloo::Context {
 class Transport {
   public:
     explicit Transport(std::shared_ptr<gloo::Context> context)
-        : context_(std::move(context)), exchanges_(context_->nextSlot()) {}
+        : context_(std::move(context)), slot_(context_->nextSlot()) {}
 
     int size() const { return context_->size; }
     int rank() const { return context_->rank; }
 
-    int alltoall(const dlprim_pieces* to, const dlprim_pieces* from, double seconds) {
-        return move(to, from, context_->nextSlot(), seconds);
-    }
     /// Processes take part in different numbers of these, so that they have one slot, in which Gloo
     /// keeps the order of what goes between two processes.
     int exchange(const dlprim_pieces* to, const dlprim_pieces* from, double seconds) {
-        return move(to, from, exchanges_, seconds);
+        Buffers sends, receives;
+        for (int step = 1; step < size(); ++step) {
+            post((rank() + size() - step) % size(), from, false, receives);
+            post((rank() + step) % size(), to, true, sends);
+        }
+        return wait(sends, receives, seconds);
     }
 
     /// Gloo's own, which cancel() does not end: only its deadline or a lost connection does.
@@ -211,28 +213,16 @@ class Transport {
     }
 
   private:
-    int move(const dlprim_pieces* to, const dlprim_pieces* from, std::uint64_t slot,
-             double seconds) {
-        Buffers sends, receives;
-        for (int step = 1; step < size(); ++step) {
-            post((rank() + size() - step) % size(), from, slot, false, receives);
-            post((rank() + step) % size(), to, slot, true, sends);
-        }
-        return wait(sends, receives, seconds);
-    }
-
-    /// Begins to move the pieces to or from a process. Pieces of a call bear one number, and Gloo
-    /// keeps the order of those that go between two processes.
-    void post(int other, const dlprim_pieces* lists, std::uint64_t slot, bool send,
-              Buffers& buffers) {
+    /// Begins to move the pieces to or from a process.
+    void post(int other, const dlprim_pieces* lists, bool send, Buffers& buffers) {
         const dlprim_pieces& pieces = lists[other];
         for (std::size_t i = 0; i < pieces.count; ++i) {
             buffers.push_back(context_->createUnboundBuffer(
                 pieces.pieces[i].data, static_cast<std::size_t>(pieces.pieces[i].bytes)));
             if (send)
-                buffers.back()->send(other, slot);
+                buffers.back()->send(other, slot_);
             else
-                buffers.back()->recv(other, slot);
+                buffers.back()->recv(other, slot_);
         }
     }
 
@@ -279,7 +269,7 @@ class Transport {
     }
 
     std::shared_ptr<gloo::Context> context_;
-    const std::uint64_t exchanges_;  ///< the slot of exchange()
+    const std::uint64_t slot_;  ///< of exchange()
     std::mutex mutex_;
     gloo::transport::UnboundBuffer* present_ = nullptr;
     bool cancelled_ = false;
@@ -320,49 +310,10 @@ void* open(const dlprim_transport_start* start, dlprim_message message) {
     }
 }
 
-int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
-             dlprim_message message) {
-    return guarded(message, seconds,
-                   [&] { return transport_of(self).alltoall(to, from, seconds); });
-}
-
 int exchange(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
              dlprim_message message) {
     return guarded(message, seconds,
                    [&] { return transport_of(self).exchange(to, from, seconds); });
-}
-
-int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
-              dlprim_message message) {
-    Transport& transport = transport_of(self);
-    const auto size = static_cast<std::size_t>(transport.size());
-    const auto rank = static_cast<std::size_t>(transport.rank());
-    std::vector<dlprim_piece> pieces(size);
-    for (std::size_t i = 0; i < size; ++i) pieces[i] = {static_cast<char*>(all) + i * bytes, bytes};
-    std::memcpy(pieces[rank].data, own, static_cast<std::size_t>(bytes));
-    std::vector<dlprim_pieces> to(size, {&pieces[rank], 1}), from(size);
-    for (std::size_t i = 0; i < size; ++i) from[i] = {&pieces[i], 1};
-    return alltoall(self, to.data(), from.data(), seconds, message);
-}
-
-int broadcast(void* self, int root, void* data, std::uint64_t bytes, double seconds,
-              dlprim_message message) {
-    Transport& transport = transport_of(self);
-    const dlprim_piece piece{data, bytes};
-    const auto size = static_cast<std::size_t>(transport.size());
-    std::vector<dlprim_pieces> to(size, {nullptr, 0}), from = to;
-    if (transport.rank() == root)
-        to.assign(size, {&piece, 1});
-    else
-        from[static_cast<std::size_t>(root)] = {&piece, 1};
-    return alltoall(self, to.data(), from.data(), seconds, message);
-}
-
-int barrier(void* self, double seconds, dlprim_message message) {
-    const auto size = static_cast<std::size_t>(transport_of(self).size());
-    char own = 0;
-    std::vector<char> all(size);
-    return allgather(self, &own, 1, all.data(), seconds, message);
 }
 
 int allreduce(void* self, float* values, std::uint64_t count, double seconds,
@@ -380,17 +331,8 @@ void close(void* self, int whole) {
     if (whole != 0) delete &transport_of(self);
 }
 
-constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
-                                 "Gloo",
-                                 open,
-                                 alltoall,
-                                 exchange,
-                                 allgather,
-                                 broadcast,
-                                 barrier,
-                                 cancel,
-                                 close,
-                                 allreduce};
+constexpr dlprim_transport table{
+    DLPRIM_TRANSPORT_ABI, "Gloo", open, exchange, cancel, close, allreduce};
 
 }  // namespace
 

@@ -154,31 +154,6 @@ int type_of(const dlprim_pieces& pieces, MPI_Datatype* type) {
     return code == MPI_SUCCESS ? MPI_Type_commit(type) : code;
 }
 
-int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
-             dlprim_message message) {
-    Transport& transport = transport_of(self);
-    const auto size = static_cast<std::size_t>(transport.size);
-    std::vector<MPI_Datatype> types(2 * size, MPI_BYTE);
-    std::vector<int> counts(2 * size, 0), zeros(size, 0);
-    int code = MPI_SUCCESS;
-    for (std::size_t i = 0; i < 2 * size && code == MPI_SUCCESS; ++i) {
-        const dlprim_pieces& pieces = i < size ? to[i] : from[i - size];
-        if (pieces.count == 0) continue;
-        code = type_of(pieces, &types[i]);
-        counts[i] = 1;
-    }
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (code == MPI_SUCCESS)
-        code = MPI_Ialltoallw(MPI_BOTTOM, counts.data(), zeros.data(), types.data(), MPI_BOTTOM,
-                              counts.data() + size, zeros.data(), types.data() + size,
-                              transport.all, &request);
-    const int result = transport.finish(code, request, seconds, message);
-    if (result != DLPRIM_TRANSPORT_DONE) return result;
-    for (std::size_t i = 0; i < 2 * size; ++i)
-        if (counts[i] != 0) MPI_Type_free(&types[i]);
-    return result;
-}
-
 /// Begins to send or to receive the pieces for one process: a single
 /// one from where it lies, and several as one message, which MPI puts together. Both sides see the
 /// same pieces.
@@ -214,41 +189,6 @@ int exchange(void* self, const dlprim_pieces* to, const dlprim_pieces* from, dou
     return transport.finish(requests, seconds, message);
 }
 
-int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
-              dlprim_message message) {
-    Transport& transport = transport_of(self);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int count = static_cast<int>(bytes);
-    const int code =
-        MPI_Iallgather(own, count, MPI_BYTE, all, count, MPI_BYTE, transport.all, &request);
-    // finish() tests the request until it is done.
-    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    return transport.finish(code, request, seconds, message);
-}
-
-int broadcast(void* self, int root, void* data, std::uint64_t bytes, double seconds,
-              dlprim_message message) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 30;
-    Transport& transport = transport_of(self);
-    for (std::uint64_t done = 0; done < bytes; done += most) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        const int code = MPI_Ibcast(static_cast<char*>(data) + done,
-                                    static_cast<int>(std::min(most, bytes - done)), MPI_BYTE, root,
-                                    transport.all, &request);
-        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): as above
-        const int result = transport.finish(code, request, seconds, message);
-        if (result != DLPRIM_TRANSPORT_DONE) return result;
-    }
-    return DLPRIM_TRANSPORT_DONE;
-}
-
-int barrier(void* self, double seconds, dlprim_message message) {
-    Transport& transport = transport_of(self);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Ibarrier(transport.all, &request);
-    return transport.finish(code, request, seconds, message);
-}
-
 int allreduce(void* self, float* values, std::uint64_t count, double seconds,
               dlprim_message message) {
     constexpr std::uint64_t most = std::uint64_t{1} << 28;
@@ -258,7 +198,8 @@ int allreduce(void* self, float* values, std::uint64_t count, double seconds,
         const int code = MPI_Iallreduce(MPI_IN_PLACE, values + done,
                                         static_cast<int>(std::min(most, count - done)), MPI_FLOAT,
                                         MPI_SUM, transport.all, &request);
-        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): as above
+        // finish() tests the request until it is done.
+        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
         const int result = transport.finish(code, request, seconds, message);
         if (result != DLPRIM_TRANSPORT_DONE) return result;
     }
@@ -282,18 +223,8 @@ void progress(void* self) {
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, transport_of(self).all, &found, MPI_STATUS_IGNORE);
 }
 
-constexpr dlprim_transport table{DLPRIM_TRANSPORT_ABI,
-                                 family,
-                                 open,
-                                 alltoall,
-                                 exchange,
-                                 allgather,
-                                 broadcast,
-                                 barrier,
-                                 cancel,
-                                 close,
-                                 allreduce,
-                                 progress};
+constexpr dlprim_transport table{
+    DLPRIM_TRANSPORT_ABI, family, open, exchange, cancel, close, allreduce, progress};
 
 }  // namespace
 

@@ -80,7 +80,7 @@ void SolverImpl::exchange_parts(const std::string& state, std::vector<std::byte>
         if (receives(process)) to[process] = {pieces[self]};
         if (receives(self)) from[process] = {pieces[process]};
     }
-    group->alltoall(to, from, cat("the solver's state '", state, "'"));
+    group->exchange(to, from, cat("the solver's state '", state, "'"));
     if (!receives(self)) whole.clear();
 }
 

@@ -5,12 +5,10 @@
 #include "api/rank_shards.hpp"
 #include "api/rank_threads.hpp"
 #include "api/shard_times.hpp"
-#include "api/shared_devices.hpp"
 #include "api/solver_impl.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "collective/exchange/exchange.hpp"
-#include "collective/exchange/shard_values.hpp"
 #include "collective/processes/process_group.hpp"
 #include "exec/link_sum.hpp"
 #include "plan/plan.hpp"
@@ -18,12 +16,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 namespace dlprim {
+
+/// Where a rank is.
+struct RankDevice {
+    std::string kind, text, id;  ///< of the device; the last two tell it from those of other hosts
+};
 
 namespace {
 
@@ -47,12 +50,7 @@ bool are_gpus(const std::vector<Context>& devices) {
                        [](const Context& device) { return device.info().kind == DeviceKind::gpu; });
 }
 
-/// Devices with the same engines and compilers, whose results have the same bits.
-bool are_of_a_kind(const DeviceInfo& a, const DeviceInfo& b) {
-    return a.name == b.name && a.platform == b.platform && a.driver == b.driver;
-}
-
-/// The same for a text of each device, which processes exchange.
+/// The same for devices with the same engines and compilers, whose results have the same bits.
 std::string kind_text(const DeviceInfo& info) {
     return cat(info.name, ", ", info.platform, ", driver ", info.driver);
 }
@@ -93,18 +91,16 @@ ProcessGroup::Fields layout_fields(NetImpl& net, bool mixed, bool sharded_states
     return fields;
 }
 
-/// A value for each rank of this process, and what all processes have, by rank.
-template <typename T>
-std::vector<T> gather(ProcessGroup& group, const std::vector<T>& own, const std::string& what) {
-    std::string bytes(own.size() * sizeof(T), '\0');
-    std::memcpy(bytes.data(), own.data(), bytes.size());
-    std::vector<T> all;
-    for (const std::string& others : group.gather(bytes, what)) {
-        const std::size_t before = all.size();
-        all.resize(before + others.size() / sizeof(T));
-        std::memcpy(all.data() + before, others.data(), others.size());
-    }
-    return all;
+/// A sentence for each device that has several ranks.
+std::vector<std::string> notes_on_shared_devices(const std::vector<RankDevice>& places) {
+    std::map<std::string, int> counts;
+    for (const RankDevice& place : places) ++counts[place.id];
+    std::vector<std::string> notes;
+    for (const RankDevice& place : places)
+        if (const int count = std::exchange(counts[place.id], 0); count > 1)
+            notes.push_back(cat("device ", place.text, " has ", count,
+                                " ranks, which share its time and its memory"));
+    return notes;
 }
 
 }  // namespace
@@ -119,13 +115,9 @@ class TeamImpl {
     std::vector<ShardRange> parts;
     std::vector<double> shard_seconds;    ///< by part, if they were measured
     std::shared_ptr<ProcessGroup> group;  ///< none for one process
-    std::vector<std::size_t> counts;      ///< then: how many ranks each process has
-    std::size_t first_rank = 0;           ///< and the number of this one's first rank
-    /// And where each rank is.
-    struct Place {
-        std::string kind, text, id;  ///< of the device; the last two with the host
-    };
-    std::vector<Place> places;
+    std::vector<std::size_t> counts;      ///< how many ranks each process has
+    std::size_t first_rank = 0;           ///< the number of this one's first rank
+    std::vector<RankDevice> places;       ///< of the ranks of all processes
     std::shared_ptr<Barrier> barrier;
     std::shared_ptr<Exchange> exchange;  ///< none for a single device
     std::vector<Rank> ranks;
@@ -146,11 +138,13 @@ class TeamImpl {
     std::string note_of_states() const;
     const ShardRange& part(std::size_t rank) const { return parts.at(first_rank + rank); }
     void learn_places();
-    std::vector<RankDevice> devices_of_ranks() const;
-    void add_notes_of_processes(std::vector<std::string>& notes) const;
     void share(std::size_t rank);
     void share_numbers();
     void share_parameters(std::size_t rank);
+    struct Numbers {
+        std::uint64_t updates, batches, steps, seed;
+        double rate;
+    } numbers{};  ///< of the first rank of all, which share() gives to the others
 };
 
 Team::Team(const std::vector<Context>& devices,
@@ -161,20 +155,20 @@ Team::Team(const std::vector<Context>& devices,
     team.devices = devices;
     require(!devices.empty(), "a team needs a device");
     if (options.processes.size() > 1) team.group = Access::impl(options.processes);
-    if (team.group) team.learn_places();
-    if (!options.shared_devices) refuse_shared_devices(team.devices_of_ranks());
-    team.parts = shards_of_ranks(team.group ? team.places.size() : devices.size(), solver.shards,
-                                 options.shards);
+    team.learn_places();
+    if (const auto shared = notes_on_shared_devices(team.places); !shared.empty())
+        require(options.shared_devices, shared[0],
+                ": name as many devices as there are ranks, or start fewer ranks. Without the "
+                "option no-shared-devices it is allowed (shared_devices of a team)");
+    team.parts = shards_of_ranks(team.places.size(), solver.shards, options.shards);
     require(options.shards.empty() || !options.measure_shards,
             "the numbers of shards are given and are to be measured: only one of both can be");
     const auto ranks = static_cast<int>(team.parts.size());
     const bool measures = options.measure_shards && ranks > 1 && solver.shards > ranks;
     std::set<const ContextImpl*> contexts;
-    for (const Context& device : devices) {
+    for (const Context& device : devices)
         require(contexts.insert(&Access::impl(device)).second, "context ", device.info().str(),
                 " is given twice: each device of a team needs a context of its own");
-        team.mixed = team.mixed || !are_of_a_kind(devices[0].info(), device.info());
-    }
     team.sharded_states = options.sharded_states && ranks > 1;
     team.any_order = options.any_order;
     require(options.deadline_seconds > 0, "a deadline of ", options.deadline_seconds,
@@ -252,7 +246,7 @@ void TeamImpl::introduce_parts() {
         peer->group = group;
         peer->parts_of_processes = counts;
     }
-    if (group) state_bytes = gather(*group, state_bytes, "the sizes of the solver's state");
+    if (group) state_bytes = group->gather(state_bytes, "the sizes of the solver's state");
 }
 
 void TeamImpl::connect(int shards) {
@@ -273,36 +267,28 @@ void TeamImpl::measure(int shards) {
         if (group) group->barrier("the devices to be timed");
     };
     shard_seconds = time_shards(*threads, nets, barrier->deadline(), warm);
-    if (group) shard_seconds = gather(*group, shard_seconds, "how fast the devices are");
+    if (group) shard_seconds = group->gather(shard_seconds, "how fast the devices are");
     parts = shards_of_ranks(parts.size(), shards, shards_by_seconds(shard_seconds, shards));
 }
 
 void TeamImpl::learn_places() {
-    const std::string host =
-        group->name(group->rank()).substr(group->name(group->rank()).find("on"));
+    const std::string self = group ? group->name(group->rank()) : "";
+    const std::string host = group ? cat(" ", self.substr(self.find("on"))) : "";
     std::vector<std::string> own;
     for (const Context& device : devices)
         for (const std::string& word :
-             {kind_text(device.info()), cat(device.info().str(), " ", host),
-              cat(device.info().id, " ", host)})
+             {kind_text(device.info()), device.info().str() + host, device.info().id + host})
             own.push_back(word);
-    for (const std::string& text :
-         group->gather(join(own, std::string(1, '\0')), "the devices of the run")) {
+    std::vector<std::string> all{join(own, std::string(1, '\0'))};
+    if (group) all = group->gather(all[0], "the devices of the run");
+    for (const std::string& text : all) {
         const std::vector<std::string> words = split(text, '\0');
-        if (counts.size() == group->rank()) first_rank = places.size();
+        if (group && counts.size() == group->rank()) first_rank = places.size();
         counts.push_back(words.size() / 3);
         for (std::size_t i = 0; i + 2 < words.size(); i += 3)
             places.push_back({words[i], words[i + 1], words[i + 2]});
     }
-    for (const Place& place : places) mixed = mixed || place.kind != places[0].kind;
-}
-
-std::vector<RankDevice> TeamImpl::devices_of_ranks() const {
-    std::vector<RankDevice> all;
-    for (const Place& place : places) all.push_back({place.id, place.text});
-    for (const Context& device : group ? std::vector<Context>{} : devices)
-        all.push_back({device.info().id, device.info().str()});
-    return all;
+    for (const RankDevice& place : places) mixed = mixed || place.kind != places[0].kind;
 }
 
 Team::~Team() = default;
@@ -334,9 +320,6 @@ void Team::for_each(const std::function<void(int rank)>& work) {
 
 /// Batch norms with "sync" take their statistics in the middle of a step.
 void TeamImpl::meet_in_steps() {
-    const ShardValues values(
-        barrier, group, counts,
-        exchange ? exchange->process_levels() : std::vector<LevelPlan::Groups>{});
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         if (core_of(*ranks[i].solver).alone() == nullptr) continue;  // placed, which has no "sync"
         SolverImpl& solver = Access::impl(*ranks[i].solver);
@@ -348,7 +331,7 @@ void TeamImpl::meet_in_steps() {
                     rank, " has ", parts[rank].count, " shards. ",
                     "Give the team a context for each shard, several on the same device where "
                     "there are fewer devices");
-        solver.meeting = values.meeting(i);
+        solver.meeting = exchange->meeting(i);
         // A transport takes one call at a time, in the same order in all processes.
         if (group) solver.sums.leave_late();
     }
@@ -382,34 +365,23 @@ void TeamImpl::share(std::size_t rank) {
         if (graph.values[i].role == Role::state && graph.values[i].part_begin < 0)
             exchange->broadcast(rank, executor.tensor(static_cast<ValueId>(i)));
     net.params_changed();
-    if (group && rank == 0) share_numbers();
-    if (group) barrier->arrive(rank, "to take the numbers of the first device");
-    if (rank == 0) return;
-    SolverImpl &mine = Access::impl(*ranks[rank].solver), &first = Access::impl(*ranks[0].solver);
-    // Rank 0 is changed by nobody until all ranks have ended.
-    mine.updates = first.updates;
-    mine.batches = first.batches;
-    mine.rate = first.rate;
+    if (rank == 0) share_numbers();
+    barrier->arrive(rank, "to take the numbers of the first device");
+    if (first_rank + rank == 0) return;
+    SolverImpl& mine = Access::impl(*ranks[rank].solver);
+    mine.updates = numbers.updates;
+    mine.batches = numbers.batches;
+    mine.rate = numbers.rate;
     mine.sums.restart();
-    net.step_count = first.shared_net->step_count;
-    net.set_seed(first.shared_net->options().seed);
+    net.step_count = numbers.steps;
+    net.set_seed(numbers.seed);
 }
 
 void TeamImpl::share_numbers() {
-    SolverImpl& solver = Access::impl(*ranks[0].solver);
-    NetImpl& net = Access::impl(*ranks[0].net);
-    struct Numbers {
-        std::uint64_t updates, batches, steps, seed;
-        double rate;
-    } numbers{solver.updates, solver.batches, net.step_count, net.options().seed, solver.rate};
-    group->await_broadcast(&numbers, sizeof(numbers), "the solver's state");
-    solver.updates = numbers.updates;
-    solver.batches = numbers.batches;
-    solver.rate = numbers.rate;
-    if (group->rank() == 0) return;
-    solver.sums.restart();
-    net.step_count = numbers.steps;
-    net.set_seed(numbers.seed);
+    const SolverImpl& solver = Access::impl(*ranks[0].solver);
+    const NetImpl& net = Access::impl(*ranks[0].net);
+    numbers = {solver.updates, solver.batches, net.step_count, net.options().seed, solver.rate};
+    if (group) group->broadcast(&numbers, sizeof(numbers), "the solver's state");
 }
 
 void Team::share_state() {
@@ -443,17 +415,6 @@ void Team::call_off(int back) {
     });
 }
 
-void TeamImpl::add_notes_of_processes(std::vector<std::string>& notes) const {
-    notes.push_back(cat(group->size(), " processes exchange their sums by ", group->transport(),
-                        ", started by ", group->place().starter));
-    notes.push_back(exchange->levels());
-    if (const std::string& reason = exchange->no_shared(); !reason.empty())
-        notes.push_back(cat("processes of a host do not share memory: ", reason));
-    for (std::size_t i = 0; i < places.size(); ++i)
-        notes.push_back(cat("rank ", i, ": shards ", parts[i].first, " to ", parts[i].end() - 1,
-                            " on ", places[i].text));
-}
-
 std::vector<std::string> Team::notes() const {
     const TeamImpl& team = *impl_;
     std::vector<std::string> notes;
@@ -463,11 +424,18 @@ std::vector<std::string> Team::notes() const {
         for (const ShardRange& part : team.parts) shards.push_back(part.count);
         notes.push_back(note_of_times(team.shard_seconds, shards));
     }
-    if (team.group) team.add_notes_of_processes(notes);
-    for (std::size_t i = 0; !team.group && i < team.devices.size(); ++i)
-        notes.push_back(cat("rank ", i, ": shards ", team.parts[i].first, " to ",
-                            team.parts[i].end() - 1, " on ", team.devices[i].info().str(),
-                            "; its sums travel through ", team.exchange->way(i)));
+    if (team.group) {
+        notes.push_back(cat(team.group->size(), " processes exchange their sums by ",
+                            team.group->transport(), ", started by ", team.group->place().starter));
+        notes.push_back(team.exchange->levels());
+    }
+    if (const std::string& reason = team.exchange->no_shared(); !reason.empty())
+        notes.push_back(cat("processes of a host do not share memory: ", reason));
+    for (std::size_t i = 0; i < team.places.size(); ++i)
+        notes.push_back(
+            cat("rank ", i, ": shards ", team.parts[i].first, " to ", team.parts[i].end() - 1,
+                " on ", team.places[i].text,
+                team.group ? "" : "; its sums travel through " + team.exchange->way(i)));
     if (const std::string& reason = team.exchange->no_peers(); !team.group && !reason.empty())
         notes.push_back(cat("devices do not reach each other's memory: ", reason));
     if (team.mixed)
@@ -476,8 +444,7 @@ std::vector<std::string> Team::notes() const {
             "do not; parameters are updated by ",
             team.sharded_states ? "one rank each" : "rank 0"));
     if (team.sharded_states) notes.push_back(team.note_of_states());
-    for (std::string& note : notes_on_shared_devices(team.devices_of_ranks()))
-        notes.push_back(std::move(note));
+    for (std::string& note : notes_on_shared_devices(team.places)) notes.push_back(std::move(note));
     return notes;
 }
 

@@ -3,6 +3,7 @@
 // values in the middle of a part (batch norms: statistics of the whole batch).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,12 @@ namespace dlprim {
 
 class ShardMeeting {
   public:
-    virtual ~ShardMeeting() = default;
     /// Gives `values` to all shards, and returns those of all, in the order of the shards. Waits
     /// for the others. All call for the same things in the same order: `what` says for which, in
     /// errors. Throws what dlprim::Barrier throws.
-    virtual std::vector<std::vector<double>> gather(const std::string& what,
-                                                    const std::vector<double>& values) = 0;
+    std::function<std::vector<std::vector<double>>(const std::string& what,
+                                                   const std::vector<double>& values)>
+        gather;
 };
 
 }  // namespace dlprim

@@ -162,52 +162,11 @@ void* open(const dlprim_transport_start* start, dlprim_message message) {
     return rough;
 }
 
-int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
-             dlprim_message message) {
-    return roughly(of(self), from, [&] {
-        return of(self).of->alltoall(of(self).self, to, from, seconds, message);
-    });
-}
-
 int exchange(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
              dlprim_message message) {
     return roughly(of(self), from, [&] {
         return of(self).of->exchange(of(self).self, to, from, seconds, message);
     });
-}
-
-int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
-              dlprim_message message) {
-    std::vector<dlprim_piece> pieces;
-    for (std::size_t i = 0; i < of(self).size; ++i)
-        pieces.push_back({static_cast<char*>(all) + i * bytes, bytes});
-    std::vector<dlprim_pieces> from;
-    from.reserve(pieces.size());
-    for (const dlprim_piece& piece : pieces) from.push_back({&piece, 1});
-    return roughly(of(self), from.data(), [&] {
-        return of(self).of->allgather(of(self).self, own, bytes, all, seconds, message);
-    });
-}
-
-/// A message from one process, in place.
-template <typename Call>
-int roughly(Rough& rough, std::size_t giver, void* data, std::uint64_t bytes, const Call& call) {
-    const dlprim_piece piece{data, bytes};
-    std::vector<dlprim_pieces> from(rough.size);
-    from[giver] = {&piece, 1};
-    return roughly(rough, from.data(), call);
-}
-
-int broadcast(void* self, int root, void* data, std::uint64_t bytes, double seconds,
-              dlprim_message message) {
-    return roughly(of(self), static_cast<std::size_t>(root), data, bytes, [&] {
-        return of(self).of->broadcast(of(self).self, root, data, bytes, seconds, message);
-    });
-}
-
-int barrier(void* self, double seconds, dlprim_message message) {
-    delay();
-    return of(self).of->barrier(of(self).self, seconds, message);
 }
 
 void cancel(void* self) {
@@ -223,8 +182,11 @@ void close(void* self, int whole) {
 
 int allreduce(void* self, float* values, std::uint64_t count, double seconds,
               dlprim_message message) {
-    const std::size_t other = of(self).rank == 0 ? 1 : 0;
-    return roughly(of(self), other, values, count * sizeof(float), [&] {
+    // As a message from another process, in place.
+    const dlprim_piece piece{values, count * sizeof(float)};
+    std::vector<dlprim_pieces> from(of(self).size);
+    from[of(self).rank == 0 ? 1 : 0] = {&piece, 1};
+    return roughly(of(self), from.data(), [&] {
         return of(self).of->allreduce(of(self).self, values, count, seconds, message);
     });
 }
@@ -233,18 +195,8 @@ void progress(void* self) {
     if (of(self).of->progress != nullptr) of(self).of->progress(of(self).self);
 }
 
-const dlprim_transport plugin{DLPRIM_TRANSPORT_ABI,
-                              "a rough transport",
-                              open,
-                              alltoall,
-                              exchange,
-                              allgather,
-                              broadcast,
-                              barrier,
-                              cancel,
-                              close,
-                              allreduce,
-                              progress};
+const dlprim_transport plugin{
+    DLPRIM_TRANSPORT_ABI, "a rough transport", open, exchange, cancel, close, allreduce, progress};
 
 }  // namespace
 

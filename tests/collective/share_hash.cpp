@@ -11,7 +11,6 @@
 // comes with another number of elements, which is an error. With `late` it comes six seconds later
 // than the others, who wait for two where they have a deadline.
 #include "collective/exchange/exchange.hpp"
-#include "collective/exchange/shard_values.hpp"
 #include "exec/link_sum.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
@@ -50,11 +49,11 @@ float value_of(int step, std::int64_t element) {
 class Rank {
   public:
     Rank(const Work& work, Exchange& exchange, const std::shared_ptr<ProcessGroup>& group,
-         const ShardValues& values, Context context, std::size_t rank)
+         Context context, std::size_t rank)
         : work_(work),
           exchange_(exchange),
           group_(group),
-          meeting_(values.meeting(rank)),
+          meeting_(exchange.meeting(rank)),
           context_(std::move(context)),
           rank_(rank),
           tensor_(context_, Shape{work.elements}, DType::f32) {
@@ -167,10 +166,9 @@ void run(Work work, const std::shared_ptr<ProcessGroup>& group) {
     const auto barrier = std::make_shared<Barrier>(names, std::chrono::duration<double>(60));
     const auto exchange = std::make_shared<Exchange>(contexts, static_cast<int>(parts.size()),
                                                      parts, barrier, link_sum(), group);
-    const ShardValues values(barrier, group, work.counts, exchange->process_levels());
     std::vector<std::unique_ptr<Rank>> all;
     for (std::size_t i = 0; i < contexts.size(); ++i)
-        all.push_back(std::make_unique<Rank>(work, *exchange, group, values, contexts[i], i));
+        all.push_back(std::make_unique<Rank>(work, *exchange, group, contexts[i], i));
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < all.size(); ++i) threads.emplace_back([&, i] { all[i]->run(); });
     all[0]->run();

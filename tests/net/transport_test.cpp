@@ -69,7 +69,7 @@ void spoil(Wire& wire, std::vector<std::byte>& message) {
     }
 }
 
-int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
+int exchange(void* self, const dlprim_pieces* to, const dlprim_pieces* from, double seconds,
              dlprim_message) {
     const End end = *static_cast<End*>(self);
     Wire& wire = *end.wire;
@@ -109,33 +109,6 @@ int alltoall(void* self, const dlprim_pieces* to, const dlprim_pieces* from, dou
     return DLPRIM_TRANSPORT_DONE;
 }
 
-int allgather(void* self, const void* own, std::uint64_t bytes, void* all, double seconds,
-              dlprim_message message) {
-    const End end = *static_cast<End*>(self);
-    std::vector<dlprim_piece> pieces(end.wire->size);
-    std::vector<dlprim_pieces> to(pieces.size()), from(pieces.size());
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        pieces[i] = {static_cast<std::byte*>(all) + i * bytes, bytes};
-        from[i] = {&pieces[i], i == end.rank ? 0u : 1u};
-    }
-    std::memcpy(pieces[end.rank].data, own, bytes);
-    for (std::size_t i = 0; i < pieces.size(); ++i)
-        to[i] = {&pieces[end.rank], i == end.rank ? 0u : 1u};
-    return alltoall(self, to.data(), from.data(), seconds, message);
-}
-
-int broadcast(void* self, int root, void* data, std::uint64_t bytes, double seconds,
-              dlprim_message message) {
-    const End end = *static_cast<End*>(self);
-    const dlprim_piece piece{data, bytes};
-    std::vector<dlprim_pieces> to(end.wire->size), from(end.wire->size);
-    const auto first = static_cast<std::size_t>(root);
-    for (std::size_t i = 0; end.rank == first && i < to.size(); ++i)
-        if (i != first) to[i] = {&piece, 1};
-    if (end.rank != first) from[first] = {&piece, 1};
-    return alltoall(self, to.data(), from.data(), seconds, message);
-}
-
 /// The last process adds up, and gives the sums to all.
 int allreduce(void* self, float* values, std::uint64_t count, double seconds,
               dlprim_message message) {
@@ -149,11 +122,18 @@ int allreduce(void* self, float* values, std::uint64_t count, double seconds,
     std::vector<dlprim_pieces> to(end.wire->size), from(end.wire->size);
     if (end.rank < last) to[last] = {&own, 1};
     for (std::size_t i = 0; end.rank == last && i < last; ++i) from[i] = {&pieces[i], 1};
-    const int result = alltoall(self, to.data(), from.data(), seconds, message);
+    const int result = exchange(self, to.data(), from.data(), seconds, message);
     if (result != DLPRIM_TRANSPORT_DONE) return result;
     for (std::size_t i = 0; end.rank == last && i < last; ++i)
         for (std::uint64_t k = 0; k < count; ++k) values[k] += theirs[i][k];
-    return broadcast(self, static_cast<int>(last), values, own.bytes, seconds, message);
+    to.assign(end.wire->size, {nullptr, 0});
+    from = to;
+    if (end.rank == last)
+        std::fill(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(last),
+                  dlprim_pieces{&own, 1});
+    else
+        from[last] = {&own, 1};
+    return exchange(self, to.data(), from.data(), seconds, message);
 }
 
 void cancel(void* self) {
@@ -163,18 +143,8 @@ void cancel(void* self) {
     wire.changed.notify_all();
 }
 
-const dlprim_transport plugin{DLPRIM_TRANSPORT_ABI,
-                              "a wire",
-                              nullptr,
-                              alltoall,
-                              alltoall,
-                              allgather,
-                              broadcast,
-                              nullptr,
-                              cancel,
-                              [](void*, int) {},
-                              allreduce,
-                              nullptr};
+const dlprim_transport plugin{DLPRIM_TRANSPORT_ABI, "a wire",  nullptr, exchange, cancel,
+                              [](void*, int) {},    allreduce, nullptr};
 
 /// Runs `work(transport, rank)` by a thread for each rank; what each has thrown.
 template <typename Work>
@@ -191,7 +161,7 @@ std::vector<std::string> among(Wire& wire, const Work& work) {
 constexpr Transport::Deadline soon{20};
 
 /// Two rounds of an exchange of numbers in two pieces; checks what arrives.
-void exchange(Transport& transport, std::size_t rank, std::size_t size) {
+void exchange_numbers(Transport& transport, std::size_t rank, std::size_t size) {
     for (unsigned round = 0; round < 3; ++round) {
         std::vector<std::vector<unsigned>> out(size), in(size);
         std::vector<Pieces> to(size), from(size);
@@ -206,7 +176,7 @@ void exchange(Transport& transport, std::size_t rank, std::size_t size) {
             to[i] = {{sent, 120}, {sent + 120, 280}};
             from[i] = {{got, 120}, {got + 120, 280}};
         }
-        transport.alltoall(to, from, "numbers", soon);
+        transport.exchange(to, from, "numbers", soon);
         for (std::size_t i = 0; i < size; ++i)
             for (unsigned k = 0; i != rank && k < 100; ++k)
                 if (in[i][k] !=
@@ -229,7 +199,7 @@ TEST_CASE("messages arrive", "[processes]") {
     for (const std::size_t size : {2, 3, 5}) {
         Wire wire{size};
         for (const std::string& error :
-             among(wire, [&](Transport&t, std::size_t rank) { exchange(t, rank, size); }))
+             among(wire, [&](Transport&t, std::size_t rank) { exchange_numbers(t, rank, size); }))
             CHECK(error.empty());
     }
 }
@@ -272,7 +242,7 @@ TEST_CASE("a transport that changes what it carries is found out", "[processes]"
             wire.bad = bad;
             const auto errors = among(wire, [&](Transport& t, std::size_t rank) {
                 try {
-                    exchange(t, rank, 2);
+                    exchange_numbers(t, rank, 2);
                 } catch (const Error&) {
                     t.cancel();
                     throw;
@@ -372,7 +342,7 @@ TEST_CASE("calls that do not match are errors on both sides", "[processes]") {
         std::vector<Pieces> to(2), from(2);
         to[1 - rank] = {{room, rank == 0 ? 8u : 16u}};
         from[1 - rank] = {{room + 32, 8}};
-        t.alltoall(to, from, "sums", soon);
+        t.exchange(to, from, "sums", soon);
     });
     CHECK_THAT(errors[0],
                ContainsSubstring("process 1 sends 16 bytes for sums, and process 0 expects 8"));

@@ -70,14 +70,7 @@ ElementRange Collectives::Cut::chunk(std::int64_t index) const {
 }
 
 ElementRange Collectives::Cut::slice(std::int64_t index, std::size_t rank) const {
-    const ElementRange whole = chunk(index);
-    const std::int64_t grains = (whole.size() + slice_grain - 1) / slice_grain;
-    const auto begin = [&](std::size_t q) {
-        const std::int64_t before =
-            grains * static_cast<std::int64_t>(q) / static_cast<std::int64_t>(ranks) * slice_grain;
-        return std::min(whole.end, whole.begin + before);
-    };
-    return {begin(rank), begin(rank + 1)};
+    return cut_evenly(chunk(index), rank, ranks, slice_grain);
 }
 
 CopyQueues& Collectives::queues(const Context& context) {

@@ -204,22 +204,12 @@ std::unique_ptr<CopyQueues> SharedMemoryChannel::open(const Context& context) {
 }
 
 bool SharedMemoryChannel::works(CopyQueues& queues) const {
-    const std::vector<std::byte> sent = trial_pattern(0), other = trial_pattern(1);
-    std::vector<std::byte> received(trial_bytes);
-    Queue &up = Access::impl(queues.up).queue(), &down = Access::impl(queues.down).queue();
-    const std::shared_ptr<Buffer> from = Access::impl(queues.up).allocate_cached(trial_bytes),
-                                  to = Access::impl(queues.down).allocate_cached(trial_bytes);
     std::byte* const own = chunk(rank_, step_);
     std::byte* const seen = again_.get() + (own - buffers_[rank_].get());
-    up.write({from.get(), 0}, sent.data(), trial_bytes, true);
-    up.read({from.get(), 0}, own, trial_bytes, false);
-    up.finish();
-    if (std::memcmp(seen, sent.data(), trial_bytes) != 0) return false;
-    std::memcpy(seen, other.data(), trial_bytes);
-    down.write({to.get(), 0}, own, trial_bytes, false);
-    down.finish();
-    down.read({to.get(), 0}, received.data(), trial_bytes, true);
-    return received == other;
+    send_trial(queues.up, 0, own);
+    if (std::memcmp(seen, trial_pattern(0).data(), trial_bytes) != 0) return false;
+    std::memcpy(seen, trial_pattern(1).data(), trial_bytes);
+    return finds_trial(queues.down, 1, own);
 }
 
 void SharedMemoryChannel::fail(const std::string& text) noexcept {

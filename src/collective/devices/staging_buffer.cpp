@@ -21,26 +21,15 @@ bool is_allowed(Way way) {
 
 /// Whether bytes arrive as they were sent. Any error of a driver counts as no.
 bool way_works(Way way, const Context& from, const std::vector<Context>& all) {
-    constexpr std::uint64_t bytes = trial_bytes;
-    const std::vector<std::byte> sent = trial_pattern(0);
     try {
-        ContextImpl& sender = Access::impl(from);
-        const std::shared_ptr<Buffer> source = sender.allocate_cached(bytes);
-        const StagingBuffer between(from, bytes, way);
-        sender.queue().write({source.get(), 0}, sent.data(), bytes, true);
-        sender.queue().read({source.get(), 0}, between.data(), bytes, true);
-        for (const Context& context : all) {
-            ContextImpl& receiver = Access::impl(context);
-            const std::shared_ptr<Buffer> target = receiver.allocate_cached(bytes);
-            receiver.queue().write({target.get(), 0}, between.data(), bytes, false);
-            std::vector<std::byte> received(bytes);
-            receiver.queue().read({target.get(), 0}, received.data(), bytes, true);
-            if (received != sent) return false;
-        }
+        const StagingBuffer between(from, trial_bytes, way);
+        send_trial(from, 0, between.data());
+        return std::all_of(all.begin(), all.end(), [&](const Context& context) {
+            return finds_trial(context, 0, between.data());
+        });
     } catch (const Error&) {
         return false;
     }
-    return true;
 }
 
 }  // namespace
@@ -60,6 +49,11 @@ StagingBuffer::StagingBuffer(const Context& owner, std::uint64_t bytes, Way way)
         fail(ErrorKind::out_of_memory, "host memory of ", bytes, " bytes for sums of ",
              owner.info().str(), " is not there");
     host_ = std::shared_ptr<std::byte>(memory, std::default_delete<std::byte[]>());
+}
+
+StagingBuffer StagingBuffer::part(std::uint64_t begin) const {
+    if (is_reached()) return StagingBuffer(peer_, begin_ + begin);
+    return StagingBuffer(std::shared_ptr<std::byte>(host_, host_.get() + begin));
 }
 
 Tensor StagingBuffer::view(const Context& context, std::size_t rank, std::uint64_t byte,
@@ -93,6 +87,23 @@ std::vector<std::byte> trial_pattern(std::size_t number) {
         byte = static_cast<std::byte>(state >> 24);
     }
     return pattern;
+}
+
+void send_trial(const Context& device, std::size_t number, std::byte* to) {
+    ContextImpl& context = Access::impl(device);
+    const std::shared_ptr<Buffer> buffer = context.allocate_cached(trial_bytes);
+    const std::vector<std::byte> sent = trial_pattern(number);
+    context.queue().write({buffer.get(), 0}, sent.data(), trial_bytes, true);
+    context.queue().read({buffer.get(), 0}, to, trial_bytes, true);
+}
+
+bool finds_trial(const Context& device, std::size_t number, const std::byte* at) {
+    ContextImpl& context = Access::impl(device);
+    const std::shared_ptr<Buffer> buffer = context.allocate_cached(trial_bytes);
+    std::vector<std::byte> received(trial_bytes);
+    context.queue().write({buffer.get(), 0}, at, trial_bytes, false);
+    context.queue().read({buffer.get(), 0}, received.data(), trial_bytes, true);
+    return received == trial_pattern(number);
 }
 
 Way choose_way(const Context& from, const std::vector<Context>& all) {

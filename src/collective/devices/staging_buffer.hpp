@@ -32,6 +32,8 @@ class StagingBuffer {
     StagingBuffer(std::shared_ptr<PeerMemory> memory, std::uint64_t begin)
         : peer_(std::move(memory)), begin_(begin) {}
 
+    /// What begins at a byte of it, and keeps all of it.
+    StagingBuffer part(std::uint64_t begin) const;
     /// Whether kernels of all ranks reach it.
     bool is_reached() const { return peer_ != nullptr; }
     /// Where it lies on the host. Only of host memory.
@@ -60,6 +62,10 @@ constexpr std::uint64_t padded(std::uint64_t bytes) {
 /// Bytes that a trial moves, which differ from number to number.
 constexpr std::uint64_t trial_bytes = 1 << 16;
 std::vector<std::byte> trial_pattern(std::size_t number);
+/// Lets a device write such bytes to memory of the host. Waits.
+void send_trial(const Context& device, std::size_t number, std::byte* to);
+/// Whether a device finds them there. Waits.
+bool finds_trial(const Context& device, std::size_t number, const std::byte* at);
 
 /// The first way by which bytes that `from` writes arrive at each of `all`, and are the same.
 /// Waits. Throws Error(device) if there is none.

@@ -30,7 +30,7 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
       barrier_(std::move(barrier)),
       add_(std::move(add)),
       group_(std::move(group)),
-      rooms_(parts_.size()),
+      buffers_(parts_.size()),
       waiting_(contexts_.size()),
       shared_(contexts_.size()),
       shared_size_(contexts_.size(), 0),
@@ -55,13 +55,14 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
             shards_);
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
+    for (Values& values : values_) values.resize(parts_.size());
     choose_levels();
     make_piece_exchanges();
     peers_ =
         group_ ? PeerChoice{nullptr, "processes exchange by a transport"} : choose(second_, add_);
     // A barrier may take as long as the deadline, and a job passes two.
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
-        lines_.push_back(std::make_unique<Line>());
+        started_.push_back(std::make_unique<Started>());
     for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
         movers_.push_back(std::make_unique<Mover>(3 * barrier_->deadline(), barrier_->spin()));
 }
@@ -92,16 +93,9 @@ Queue& Exchange::queue(std::size_t rank) {
 
 void Exchange::expect(std::size_t rank, std::size_t groups, std::uint64_t small) {
     small_.at(rank) = small;
-    rooms_.at(number(rank)).resize(groups);
+    buffers_.at(number(rank)).resize(groups);
     for (std::size_t q = 0; rank == 0 && q < size(); ++q)
-        if (!own_.has(q)) rooms_[q].resize(groups);
-}
-
-Exchange::Slice Exchange::slice(std::int64_t elements, std::size_t number) const {
-    const auto ranks = static_cast<std::int64_t>(size()), index = static_cast<std::int64_t>(number);
-    const std::int64_t grains = (elements + grain - 1) / grain;
-    return {std::min(elements, grains * index / ranks * grain),
-            std::min(elements, grains * (index + 1) / ranks * grain)};
+        if (!own_.has(q)) buffers_[q].resize(groups);
 }
 
 std::string Exchange::way(std::size_t rank) const {
@@ -109,73 +103,59 @@ std::string Exchange::way(std::size_t rank) const {
     return peers_.source ? peers_.source->name() : text_of(ways_.at(rank));
 }
 
-std::vector<StagingBuffer> Exchange::make_buffers(std::size_t rank,
-                                                  const std::vector<std::uint64_t>& bytes) {
-    std::vector<StagingBuffer> buffers;
-    if (!peers_.source) {
-        for (const std::uint64_t each : bytes)
-            buffers.emplace_back(second_[rank], each, ways_[rank]);
-        return buffers;
-    }
-    std::vector<std::uint64_t> begins;
-    std::uint64_t end = 0;
-    for (const std::uint64_t each : bytes) {
-        begins.push_back(end);
-        end += padded(each);
-    }
-    const std::shared_ptr<PeerMemory> memory = peers_.source->make(rank, end);
-    for (const std::uint64_t begin : begins) buffers.emplace_back(memory, begin);
-    return buffers;
-}
-
-void Exchange::make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms) {
+void Exchange::make_buffers(std::size_t rank, std::size_t group, const Terms& terms) {
     const std::size_t self = number(rank);
-    Rooms& rooms = rooms_[self].at(group);
-    if (!rooms.empty()) return;
+    std::vector<Buffers>& buffers = buffers_[self].at(group);
+    if (!buffers.empty()) return;
     if (is_reached(rank, terms)) {
-        rooms.emplace_back();
-        for (const Tensor& sum : terms[0].waiting) rooms[0].sums.push_back(*buffer_of(rank, sum));
+        buffers.emplace_back();
+        for (const Tensor& sum : terms[0].waiting) buffers[0].sums.push_back(*buffer_of(rank, sum));
         return;
     }
     if (shared_host_) {
         barrier_->arrive(rank, "to make shared memory");
-        if (rank == 0) make_shared_rooms(group, terms);
+        if (rank == 0) share_buffers(group_->rank(), group, terms);
         await_transport(rank, "shared memory");
     } else {
-        make_own_rooms(rank, rooms, terms);
+        const RankRange own{self, self + 1};
+        const std::uint64_t bytes = lay_out(own, group, terms, nullptr);
+        const StagingBuffer memory = peers_.source
+                                         ? StagingBuffer(peers_.source->make(rank, bytes), 0)
+                                         : StagingBuffer(second_[rank], bytes, ways_[rank]);
+        lay_out(own, group, terms, &memory);
     }
-    for (std::size_t t = 0; t < terms.size(); ++t)
-        make_carries(rank, rooms[t], divide(terms[t].mean), terms[t].mean);
+    for (std::size_t t = 0; t < terms.size(); ++t) make_levels(rank, buffers[t], terms[t].mean);
 }
 
-void Exchange::make_own_rooms(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
-    const bool is_alone = memory_.size() == 1;
-    std::vector<std::uint64_t> bytes;
-    for (const Term& term : terms) {
-        for (const Tensor& sum : term.waiting)
-            if (!is_alone && !buffer_of(rank, sum)) bytes.push_back(sum.bytes());
-        bytes.push_back(bytes_of(term.mean, kept_of(divide(term.mean), number(rank)).size()));
-    }
-    const std::vector<StagingBuffer> buffers = make_buffers(rank, bytes);
-    auto next = buffers.begin();
-    for (const Term& term : terms) {
-        Room room;
-        for (const Tensor& sum : term.waiting) {
-            if (is_alone) continue;
-            const std::optional<StagingBuffer> there = buffer_of(rank, sum);
-            room.sums.push_back(there ? *there : *next++);
+std::uint64_t Exchange::lay_out(const RankRange& ranks, std::size_t group, const Terms& terms,
+                                const StagingBuffer* memory) {
+    std::uint64_t end = 0;
+    const auto take = [&](std::uint64_t bytes) {
+        const std::uint64_t begin = std::exchange(end, end + padded(bytes));
+        return memory != nullptr ? memory->part(begin) : StagingBuffer();
+    };
+    const bool is_alone = memory_.size() == 1;  // nobody reads its sums
+    for (std::size_t q = ranks.begin; q < ranks.end; ++q) {
+        std::vector<Buffers> all;
+        for (const Term& term : terms) {
+            Buffers& buffers = all.emplace_back();
+            for (std::size_t i = 0; i < pending_[q].size() && !is_alone; ++i) {
+                const auto there = shared_host_ ? std::nullopt : buffer_of(q, term.waiting.at(i));
+                buffers.sums.push_back(there ? *there : take(term.mean.bytes()));
+            }
+            buffers.slice = slice_of(divide(term.mean), q);
+            buffers.mean = take(bytes_of(term.mean, buffers.slice.size()));
         }
-        room.kept = kept_of(divide(term.mean), number(rank));
-        room.mean = *next++;
-        rooms.push_back(std::move(room));
+        if (memory != nullptr) buffers_[q].at(group) = std::move(all);
     }
+    return end;
 }
 
 LevelPlan::Division Exchange::divide(const Tensor& tensor) const {
     return {*plan_, tensor.shape().numel(), grain};
 }
 
-Exchange::Slice Exchange::kept_of(const LevelPlan::Division& division, std::size_t number) {
+Exchange::Slice Exchange::slice_of(const LevelPlan::Division& division, std::size_t number) {
     const std::vector<Slice> kept = division.held(number, 1);
     return kept.empty() ? Slice{} : kept.front();
 }
@@ -188,101 +168,87 @@ bool Exchange::is_added_by_all(std::size_t rank, const std::vector<Term>& terms)
            bytes * (size() - 1) <= small_[rank];
 }
 
-void Exchange::send_sums(std::size_t rank, Rooms& rooms, const std::vector<Term>& terms) {
+void Exchange::send_sums(std::size_t rank, const Terms& terms,
+                         const std::vector<Buffers>& buffers) {
     const bool all_read = is_added_by_all(rank, terms);
     for (std::size_t t = 0; t < terms.size(); ++t)
-        for (std::size_t i = 0; i < rooms[t].sums.size(); ++i) {
+        for (std::size_t i = 0; i < buffers[t].sums.size(); ++i) {
             const Tensor& sum = terms[t].waiting.at(i);
             if (buffer_of(rank, sum)) continue;
             // Nobody else reads what the rank alone adds.
-            const Slice kept = all_read ? Slice{} : rooms[t].kept;
+            const Slice own = all_read ? Slice{} : buffers[t].slice;
             const std::int64_t end = sum.shape().numel();
-            for (const Slice& part : {Slice{0, kept.begin}, Slice{kept.end, end}})
+            for (const Slice& part : {Slice{0, own.begin}, Slice{own.end, end}})
                 if (part.size() > 0)
-                    rooms[t].sums[i].put(second_[rank], rank,
-                                         elements_of(second_[rank], sum, part.begin, part.size()),
-                                         bytes_of(sum, part.begin));
+                    buffers[t].sums[i].put(second_[rank], rank,
+                                           elements_of(second_[rank], sum, part.begin, part.size()),
+                                           bytes_of(sum, part.begin));
         }
     queue(rank).finish();
 }
 
-Tensor Exchange::next_staging(std::size_t rank, Room& room, std::int64_t elements, DType dtype) {
-    if (room.staged == room.staging.size())
-        room.staging.emplace_back(second_[rank], Shape{elements}, dtype);
-    return room.staging[room.staged++];
+Tensor Exchange::next_staging(std::size_t rank, Buffers& buffers, std::int64_t elements,
+                              DType dtype) {
+    if (buffers.staged == buffers.staging.size())
+        buffers.staging.emplace_back(second_[rank], Shape{elements}, dtype);
+    return buffers.staging[buffers.staged++];
 }
 
-Exchange::Holdings Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
-                                       const Term& term) {
+Exchange::Chunks Exchange::add_sums(std::size_t rank, std::size_t group, std::size_t tensor,
+                                    const Term& term, bool all) {
     const std::size_t self = number(rank);
-    Room& room = rooms_[self][group][tensor];
-    const Slice own = room.kept;
-    const DType dtype = term.mean.dtype();
-    room.staged = 0;
-    if (own.size() == 0) return {};
-    // Where kernels reach the sums, two of others can be the first to be added.
-    OrderedSum adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
-        if (!room.mean.is_reached()) return std::vector{left};
-        return std::vector{is_mean ? room.mean.view(second_[rank], rank, 0, own.size(), dtype)
-                                   : next_staging(rank, room, own.size(), dtype)};
-    });
-    take_sums(rank, group, tensor, term, own, adder);
-    return {{own, adder.sums()}};
-}
-
-void Exchange::take_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
-                         const Slice& range, OrderedSum& adder) {
-    const std::size_t self = number(rank);
+    Buffers& buffers = buffers_[self][group][tensor];
+    const Slice range = all ? Slice{0, term.mean.shape().numel()} : buffers.slice;
     const DType dtype = term.mean.dtype();
     const std::uint64_t begin = bytes_of(term.mean, range.begin);
+    buffers.staged = 0;
+    if (range.size() == 0) return {};
+    const auto part = [&](const Tensor& whole) {
+        return elements_of(second_[rank], whole, range.begin, range.size());
+    };
+    // Where all is added, or kernels reach the sums, two of others can be the first to be added.
+    OrderedSum adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
+        if (!all && !buffers.mean.is_reached()) return std::vector{left};
+        if (!is_mean) return std::vector{next_staging(rank, buffers, range.size(), dtype)};
+        return std::vector{all ? part(term.mean)
+                               : buffers.mean.view(second_[rank], rank, 0, range.size(), dtype)};
+    });
     for (const LevelPlan::Addend& addend : plan_->addends(self, 0)) {
         const std::size_t q = memory_[addend.member];
         if (q == self) {
-            adder.take(addend.shards, elements_of(second_[rank], term.waiting[addend.node],
-                                                  range.begin, range.size()));
+            adder.take(addend.shards, part(term.waiting[addend.node]));
             continue;
         }
-        const StagingBuffer& theirs = rooms_[q][group][tensor].sums[addend.node];
+        const StagingBuffer& theirs = buffers_[q][group][tensor].sums[addend.node];
         if (theirs.is_reached()) {
             adder.take(addend.shards, theirs.view(second_[rank], rank, begin, range.size(), dtype));
         } else {
-            const Tensor copy =
-                next_staging(rank, rooms_[self][group][tensor], range.size(), dtype);
+            const Tensor copy = next_staging(rank, buffers, range.size(), dtype);
             theirs.get(second_[rank], rank, begin, copy);
             adder.take(addend.shards, copy);
         }
     }
+    return {{range, adder.sums()}};
 }
 
-void Exchange::add_all(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term) {
-    Room& room = rooms_[number(rank)][group][tensor];
-    const Slice whole{0, term.mean.shape().numel()};
-    const DType dtype = term.mean.dtype();
-    room.staged = 0;
-    OrderedSum adder(shards_, add_, [&](const Tensor&, bool is_mean) {
-        return std::vector{is_mean ? elements_of(second_[rank], term.mean, 0, whole.size())
-                                   : next_staging(rank, room, whole.size(), dtype)};
-    });
-    take_sums(rank, group, tensor, term, whole, adder);
-}
-
-void Exchange::send_means(std::size_t rank, const Room& room, const Holdings& held) {
-    for (const Held& each : held)
-        if (const Tensor& mean = each.sums.front(); !room.mean.is_reached())
-            room.mean.put(second_[rank], rank, mean,
-                          bytes_of(mean, each.range.begin - room.kept.begin));
+void Exchange::send_means(std::size_t rank, const Buffers& buffers, const Chunks& chunks) {
+    for (const Chunk& chunk : chunks)
+        if (const Tensor& mean = chunk.sums.front(); !buffers.mean.is_reached())
+            buffers.mean.put(second_[rank], rank, mean,
+                             bytes_of(mean, chunk.range.begin - buffers.slice.begin));
 }
 
 void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t tensor,
-                             const Tensor& mean, const Holdings& held) {
+                             const Tensor& mean, const Chunks& chunks) {
     for (const std::size_t q : memory_) {
-        const Room& room = rooms_[q][group][tensor];
-        if (room.kept.size() == 0) continue;
-        const Tensor target = elements_of(second_[rank], mean, room.kept.begin, room.kept.size());
+        const Buffers& buffers = buffers_[q][group][tensor];
+        const Slice& slice = buffers.slice;
+        if (slice.size() == 0) continue;
+        const Tensor target = elements_of(second_[rank], mean, slice.begin, slice.size());
         // Further levels have brought parts of what the rank keeps itself.
         if (q != number(rank) || plan_->stages() > 1)
-            room.mean.get(second_[rank], rank, 0, target);
-        else if (const Tensor& sum = held.front().sums.front(); !are_same(sum, target))
+            buffers.mean.get(second_[rank], rank, 0, target);
+        else if (const Tensor& sum = chunks.front().sums.front(); !are_same(sum, target))
             queue(rank).copy(place_of(sum), place_of(target), target.bytes());
     }
 }
@@ -296,28 +262,28 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
         return term.mean.dtype() == DType::f32;
     });
     if (any_order_ && floats) return add_in_any_order(rank, group, terms, what);
-    make_rooms(rank, group, terms);
-    Rooms& rooms = rooms_[number(rank)][group];
+    make_buffers(rank, group, terms);
+    const std::vector<Buffers>& buffers = buffers_[number(rank)][group];
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
     phases.next(TraceKind::move, "send sums");
-    send_sums(rank, rooms, terms);
+    send_sums(rank, terms, buffers);
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(rank, "to add sums " + what);
     meet_on_host(rank, group, terms, "sums " + what);
     if (is_added_by_all(rank, terms)) {
         phases.next(TraceKind::move, "add all");
-        for (std::size_t t = 0; t < terms.size(); ++t) add_all(rank, group, t, terms[t]);
+        for (std::size_t t = 0; t < terms.size(); ++t) add_sums(rank, group, t, terms[t], true);
         return;
     }
     phases.next(TraceKind::move, "add slice");
-    std::vector<Holdings> held;
+    std::vector<Chunks> chunks;
     for (std::size_t t = 0; t < terms.size(); ++t)
-        held.push_back(add_slice(rank, group, t, terms[t]));
+        chunks.push_back(add_sums(rank, group, t, terms[t], false));
     for (std::size_t level = 1; level < plan_->stages(); ++level) {
         phases.next(TraceKind::move, "fetch sums of other processes");
-        add_level(rank, level, group, terms, held, what);
+        add_level(rank, level, group, terms, chunks, what);
     }
-    for (std::size_t t = 0; t < terms.size(); ++t) send_means(rank, rooms[t], held[t]);
+    for (std::size_t t = 0; t < terms.size(); ++t) send_means(rank, buffers[t], chunks[t]);
     queue(rank).finish();
     phases.next(TraceKind::wait, "wait for the means of others");
     barrier_->arrive(rank, "to receive sums " + what);
@@ -325,19 +291,19 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     return_means(rank, group, terms, "means " + what);
     phases.next(TraceKind::move, "receive means");
     for (std::size_t t = 0; t < terms.size(); ++t)
-        receive_means(rank, group, t, terms[t].mean, held[t]);
+        receive_means(rank, group, t, terms[t].mean, chunks[t]);
 }
 
 Exchange::Group Exchange::take(std::size_t rank, std::size_t group) {
-    Line& line = *lines_[rank];
-    const std::lock_guard lock(line.mutex);
-    return line.groups.at(group);
+    Started& started = *started_[rank];
+    const std::lock_guard lock(started.mutex);
+    return started.groups.at(group);
 }
 
 void Exchange::serve(std::size_t rank, std::size_t group) {
-    Line& line = *lines_[rank];
-    if (group == 0) line.next = 0;
-    if (group < line.next) return;  // went with one before it
+    Started& started = *started_[rank];
+    if (group == 0) started.next = 0;
+    if (group < started.next) return;  // went with one before it
     const Group first = take(rank, group);
     {
         TracePhases phases(trace_.get(), rank, TraceRow::exchange,
@@ -350,21 +316,21 @@ void Exchange::serve(std::size_t rank, std::size_t group) {
     } else {
         announce_end(rank, group + 1);
         add_up(rank, group, first.terms);
-        line.next = group + 1;
+        started.next = group + 1;
     }
-    const std::lock_guard lock(line.mutex);
-    line.groups.erase(line.groups.begin(), line.groups.lower_bound(line.next));
+    const std::lock_guard lock(started.mutex);
+    started.groups.erase(started.groups.begin(), started.groups.lower_bound(started.next));
 }
 
 void Exchange::announce_end(std::size_t rank, std::size_t end) {
-    if (end == rooms_[number(rank)].size()) movers_[rank]->announce_end();
+    if (end == buffers_[number(rank)].size()) movers_[rank]->announce_end();
 }
 
 void Exchange::start(std::size_t rank, std::size_t group, std::vector<Term> terms,
                      std::shared_ptr<EventImpl> ready) {
     {
-        const std::lock_guard lock(lines_[rank]->mutex);
-        lines_[rank]->groups[group] = {std::move(terms), std::move(ready)};
+        const std::lock_guard lock(started_[rank]->mutex);
+        started_[rank]->groups[group] = {std::move(terms), std::move(ready)};
     }
     movers_[rank]->post([self = shared_from_this(), rank, group] {
         try {

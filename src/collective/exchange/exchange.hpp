@@ -33,9 +33,11 @@
 #include "collective/exchange/step_trace.hpp"
 #include "collective/processes/level_plan.hpp"
 #include "collective/processes/process_group.hpp"
+#include "runtime/shard_meeting.hpp"
 
 #include <dlprim/tensor.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -81,8 +83,6 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// sentences for notes.
     std::string levels() const;
     const std::string& no_shared() const { return no_shared_; }
-    /// The same groups, of processes: which share memory, and the levels above.
-    const std::vector<LevelPlan::Groups>& process_levels() const { return process_levels_; }
     /// Why kernels do not reach the memory of other devices; empty if they do or need not.
     const std::string& no_peers() const { return peers_.reason; }
     Barrier& barrier() { return *barrier_; }
@@ -134,14 +134,22 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// other. Between two calls a rank adds up sums and waits for them by finish().
     void share(std::size_t rank, const Tensor& tensor, const std::vector<Slice>& slices);
 
+    /// By which the ranks, each with one shard of the batch, give each other small values in the
+    /// middle of a step: for the thread of one rank. It uses the barrier's lane Barrier::middle.
+    /// With a group, nothing else may use the group meanwhile.
+    std::unique_ptr<ShardMeeting> meeting(std::size_t rank);
+
   private:
     /// The number of a rank of this process among those of all.
     std::size_t number(std::size_t rank) const { return own_.begin + rank; }
     /// The numbers of a process's ranks.
-    struct Numbers {
+    struct RankRange {
         std::size_t begin = 0, end = 0;
+        std::size_t size() const { return end - begin; }
         bool has(std::size_t number) const { return begin <= number && number < end; }
     };
+    using Values = std::vector<std::vector<double>>;  ///< of a meeting, by number
+    void exchange_values(std::size_t turn, const std::string& what);
     void learn_numbers();
     /// Chooses the levels, and whether memory is shared.
     void choose_levels();
@@ -150,44 +158,44 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void await_transport(std::size_t rank, const std::string& what);
     /// Objects by which processes give each other what is not a sum.
     void make_piece_exchanges();
-    PieceExchange::Memory piece_memory(std::size_t mates);
     void share_among_processes(std::size_t rank, const Tensor& tensor,
                                const std::vector<Slice>& slices);
     /// Parts of a tensor begin at multiples of so many elements.
     static constexpr std::int64_t grain = 1024;
     /// What a rank owns of a tensor that kernels of all reach, by its number.
-    Slice slice(std::int64_t elements, std::size_t number) const;
+    Slice slice(std::int64_t elements, std::size_t number) const {
+        return cut_evenly({0, elements}, number, size(), grain);
+    }
     /// What a rank sends and receives of a tensor in a level above the first: each message with all
     /// its sums.
-    struct Carry {
+    struct LevelMessages {
         LevelPlan::Division::Stage stage;
         StagingBuffer sent, received;
     };
-    /// Memory of a rank for one tensor.
-    struct Room {
+    /// The buffers of a rank for one tensor.
+    struct Buffers {
         std::vector<StagingBuffer>
             sums;                     ///< its partial sums, where others of its memory read them
-        Slice kept;                   ///< what it adds of those
-        StagingBuffer mean;           ///< of what it keeps
+        Slice slice;                  ///< its local slice: what it adds of those
+        StagingBuffer mean;           ///< of its slice
         std::vector<Tensor> staging;  ///< on the device, in the order in which they are used
         std::size_t staged = 0;       ///< how many of these the present step has used
-        std::vector<Carry> carries;   ///< by level, from the second on
+        std::vector<LevelMessages> levels;  ///< from the second on
     };
-    using Rooms = std::vector<Room>;  ///< by tensor of a group
     using Terms = std::vector<Term>;
     struct Group {
         std::vector<Term> terms;
         std::shared_ptr<EventImpl> ready;
     };
     /// What a rank has started and its mover has not finished.
-    struct Line {
+    struct Started {
         std::mutex mutex;
         std::map<std::size_t, Group> groups;
         std::size_t next = 0;  ///< the first group that is not added up
-        /// The end of those that the rank has made, at each meeting of add_neighbours(). Others may
+        /// The end of those that the rank has made, at each barrier of add_neighbours(). Others may
         /// still read the one before.
         std::size_t offered[2] = {0, 0};
-        std::size_t meetings = 0;
+        std::size_t barriers = 0;
     };
     Group take(std::size_t rank, std::size_t group);
     void serve(std::size_t rank, std::size_t group);
@@ -200,34 +208,28 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void add_reached(std::size_t rank, std::size_t group, const Term& whole, const Slice& own);
     Tensor staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype);
     bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
-    void make_rooms(std::size_t rank, std::size_t group, const std::vector<Term>& terms);
+    void make_buffers(std::size_t rank, std::size_t group, const Terms& terms);
     /// Where a tensor lies, if make_waiting() has put it within reach.
     std::optional<StagingBuffer> buffer_of(std::size_t rank, const Tensor& tensor) const;
-    std::vector<StagingBuffer> make_buffers(std::size_t rank,
-                                            const std::vector<std::uint64_t>& bytes);
     /// Elements whose sums a rank has on its device.
-    struct Held {
+    struct Chunk {
         Slice range;
         std::vector<Tensor> sums;  ///< by LevelPlan::nodes()
     };
-    using Holdings = std::vector<Held>;
+    using Chunks = std::vector<Chunk>;
     LevelPlan::Division divide(const Tensor& tensor) const;
-    /// What a rank keeps in the first level.
-    static Slice kept_of(const LevelPlan::Division& division, std::size_t number);
-    void make_own_rooms(std::size_t rank, Rooms& rooms, const Terms& terms);
-    Tensor next_staging(std::size_t rank, Room& room, std::int64_t elements, DType dtype);
+    /// The local slice of a rank: what it keeps in the first level.
+    static Slice slice_of(const LevelPlan::Division& division, std::size_t number);
+    Tensor next_staging(std::size_t rank, Buffers& buffers, std::int64_t elements, DType dtype);
     /// Whether each rank adds all of a group by itself.
     bool is_added_by_all(std::size_t rank, const Terms& terms) const;
-    void add_all(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
-    /// Gives all sums of a range to an adder, from the memory that they wait in.
-    void take_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
-                   const Slice& range, OrderedSum& adder);
-    void send_sums(std::size_t rank, Rooms& rooms, const Terms& terms);
-    /// Adds what the rank keeps of the sums in its memory.
-    Holdings add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
-    void send_means(std::size_t rank, const Room& room, const Holdings& held);
+    void send_sums(std::size_t rank, const Terms& terms, const std::vector<Buffers>& buffers);
+    /// Adds the sums in its memory: of the rank's slice, or of all, whose mean is then the term's.
+    Chunks add_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
+                    bool all);
+    void send_means(std::size_t rank, const Buffers& buffers, const Chunks& chunks);
     void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean,
-                       const Holdings& held);
+                       const Chunks& chunks);
 
     /// Waits for the processes of the host, if they share memory.
     void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
@@ -238,33 +240,34 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// For each process, of those whose hosts are to try it.
     std::vector<bool> shared_memory_works(bool pinned, const std::vector<bool>& tried);
     std::byte check_shared(bool pinned);
-    std::shared_ptr<std::byte> known_to_driver(SharedMemory::Part part, std::uint64_t bytes) const;
-    /// Memory that the process shares for its ranks, and that others share for theirs.
-    void make_shared_rooms(std::size_t group, const Terms& terms);
-    void reach_shared_rooms(std::size_t group, const Terms& terms);
-    /// Puts rooms of a process into memory that begins at `base`, if that is not null. Returns its
+    /// Memory that this process shares, or that another one of the host does, as the driver is to
+    /// know it.
+    std::shared_ptr<std::byte> shared_memory(std::size_t process, std::uint64_t bytes);
+    /// Makes such memory the buffers of a process's ranks.
+    void share_buffers(std::size_t process, std::size_t group, const Terms& terms);
+    /// Puts buffers of ranks into memory, one after the other, if that is not null. Returns its
     /// size.
-    std::uint64_t place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
-                              const std::shared_ptr<std::byte>& base);
+    std::uint64_t lay_out(const RankRange& ranks, std::size_t group, const Terms& terms,
+                          const StagingBuffer* memory);
 
     /// In place of all levels, where the transport adds.
     void add_in_any_order(std::size_t rank, std::size_t group, const Terms& terms,
                           const std::string& what);
     /// Levels above the first. The first rank of each process exchanges for all of its ranks.
-    void make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
-                      const Tensor& tensor);
+    void make_levels(std::size_t rank, Buffers& buffers, const Tensor& tensor);
     void add_level(std::size_t rank, std::size_t level, std::size_t group, const Terms& terms,
-                   std::vector<Holdings>& held, const std::string& what);
-    void send_held(std::size_t rank, std::size_t level, const Carry& carry, const Holdings& held);
-    Holdings add_held(std::size_t rank, std::size_t level, Room& room, const Tensor& tensor,
-                      const Holdings& held);
-    /// Elements of what a rank holds, within one of its ranges.
-    Tensor part_of(std::size_t rank, const Holdings& held, std::size_t node,
+                   std::vector<Chunks>& chunks, const std::string& what);
+    void send_chunks(std::size_t rank, std::size_t level, const LevelMessages& messages,
+                     const Chunks& chunks);
+    Chunks add_chunks(std::size_t rank, std::size_t level, Buffers& buffers, const Tensor& tensor,
+                      const Chunks& chunks);
+    /// Elements of what a rank has, within one of its chunks.
+    Tensor part_of(std::size_t rank, const Chunks& chunks, std::size_t node,
                    const Slice& range) const;
-    void carry_sums(std::size_t level, std::size_t group, const Terms& terms,
-                    const std::string& what);
-    void carry_means(std::size_t level, std::size_t group, const Terms& terms,
-                     const std::string& what);
+    /// Exchanges the messages of a level for all ranks of this process: sums, or the means that go
+    /// back.
+    void exchange_messages(std::size_t level, std::size_t group, const Terms& terms, bool means,
+                           const std::string& what);
     void return_means(std::size_t rank, std::size_t group, const Terms& terms,
                       const std::string& what);
     Queue& queue(std::size_t rank);  ///< the second one
@@ -286,11 +289,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     AddPair add_;
     std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced
     std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
-    Numbers own_;                          ///< of this process's ranks
-    std::vector<Numbers> processes_;       ///< with a group: of each process's
+    RankRange own_;                        ///< of this process's ranks
+    std::vector<RankRange> processes_;     ///< with a group: of each process's
     std::vector<Way> ways_;
     PeerChoice peers_;
-    std::vector<std::vector<Rooms>> rooms_;  ///< by number, group
+    std::vector<std::vector<std::vector<Buffers>>> buffers_;  ///< by number, group, tensor
     /// Memory that make_waiting() has made, by rank and by its place in the rank's context.
     std::vector<std::map<const void*, std::shared_ptr<PeerMemory>>> waiting_;
     /// By rank: its slice in share() without a group.
@@ -301,8 +304,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::unique_ptr<PieceExchange> slices_;     ///< share() with a group: those of each process
     std::unique_ptr<PieceExchange> firsts_[2];  ///< broadcast(): parts of a tensor, in turns
     std::vector<std::size_t> turns_;            ///< by rank: parts so far
-    std::vector<std::unique_ptr<Line>> lines_;  ///< by rank
-    std::vector<std::uint64_t> small_;          ///< by rank, as expect() says
+    /// Values that meetings exchange, and with a group where they lie for other processes, in
+    /// turns: a rank comes to the barrier of the next meeting when it has read all values of this
+    /// one.
+    std::array<Values, 2> values_;
+    std::unique_ptr<PieceExchange> value_pieces_[2];
+    std::vector<std::unique_ptr<Started>> started_;     ///< by rank
+    std::vector<std::uint64_t> small_;                  ///< by rank, as expect() says
     std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
     std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
     std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first

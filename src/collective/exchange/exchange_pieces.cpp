@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exchange: what ranks give each other that is not a sum: what each has updated, and values of the
-// first rank. Processes of a host read it in memory of the one that has it, or that carries it for
-// all of them (collective/exchange/piece_exchange.hpp).
+// Exchange: what ranks give each other that is not a sum: what each has updated, tensors of the
+// first rank, and small values in the middle of a step. Processes of a host read it in memory of
+// the one that has it, or that carries it for all of them (collective/exchange/piece_exchange.hpp).
 #include "base/text.hpp"
 #include "collective/devices/places.hpp"
 #include "collective/devices/second_queue.hpp"
@@ -10,35 +10,27 @@
 #include "runtime/event_impl.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace dlprim {
 
-using Patience = PieceExchange::Patience;
-
-PieceExchange::Memory Exchange::piece_memory(std::size_t mates) {
-    if (mates > 1)
-        return {[this](std::uint64_t bytes) {
-                    return known_to_driver(group_->host().make(bytes), bytes);
-                },
-                [this](std::size_t process, std::uint64_t bytes) {
-                    return known_to_driver(group_->host().reach(process, bytes), bytes);
-                }};
-    return {[this](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
-                const auto memory = std::make_shared<StagingBuffer>(contexts_[0], bytes, ways_[0]);
-                return {memory, memory->data()};
-            },
-            {}};
-}
-
 void Exchange::make_piece_exchanges() {
     const std::size_t own = group_ ? group_->rank() : 0;
     const auto make = [&](const PieceRoutes& routes) {
-        return std::make_unique<PieceExchange>(group_, routes, own,
-                                               piece_memory(routes.mates().size()));
+        const bool is_shared = routes.mates().size() > 1;
+        const auto memory = [this, is_shared](std::size_t process,
+                                              std::uint64_t bytes) -> std::shared_ptr<std::byte> {
+            if (is_shared) return shared_memory(process, bytes);
+            const auto buffer = std::make_shared<StagingBuffer>(contexts_[0], bytes, ways_[0]);
+            return {buffer, buffer->data()};
+        };
+        return std::make_unique<PieceExchange>(group_, routes, own, memory);
     };
-    if (group_) slices_ = make(PieceRoutes::of_all(process_levels_, own));
     for (auto& each : firsts_) each = make(PieceRoutes::of_first(process_levels_, own));
+    if (!group_) return;
+    slices_ = make(PieceRoutes::of_all(process_levels_, own));
+    for (auto& each : value_pieces_) each = make(PieceRoutes::of_all(process_levels_, own));
 }
 
 void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
@@ -49,10 +41,10 @@ void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
     TracePhases phases(trace_.get(), rank, TraceRow::host);
     phases.next(TraceKind::move, "give updated parameters");
     // A process's piece are the slices of its ranks.
-    const auto begin_of = [&](const Numbers& ranks) { return slices[ranks.begin].begin; };
+    const auto begin_of = [&](const RankRange& ranks) { return slices[ranks.begin].begin; };
     if (rank == 0) {
         std::vector<std::uint64_t> bytes;
-        for (const Numbers& ranks : processes_)
+        for (const RankRange& ranks : processes_)
             bytes.push_back(bytes_of(tensor, slices[ranks.end - 1].end - begin_of(ranks)));
         pieces.make(bytes);
     }
@@ -73,9 +65,9 @@ void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
     if (rank == 0) {
         if (pieces.is_carried())
             phases.next(TraceKind::move, "fetch parameters of other processes");
-        pieces.carry(what, Patience::deadline);
+        pieces.carry(what);
         phases.next(TraceKind::wait, "wait for the parameters of others");
-        pieces.meet(what, Patience::deadline);
+        pieces.meet(what);
     }
     await_transport(rank, what);
     phases.next(TraceKind::move, "receive parameters");
@@ -107,12 +99,49 @@ void Exchange::broadcast(std::size_t rank, const Tensor& tensor) {
         if (is_first) queue.read(part, piece.data(0), bytes, true);
         barrier_->arrive(rank, "to share " + what);
         if (rank == 0) {
-            piece.carry(what, Patience::unlimited);
-            piece.meet(what, Patience::unlimited);
+            piece.carry(what, ProcessGroup::Wait::unlimited);
+            piece.meet(what, ProcessGroup::Wait::unlimited);
         }
         barrier_->arrive(rank, "to take " + what);
         if (!is_first) queue.write(part, piece.data(0), bytes, true);
     }
+}
+
+std::unique_ptr<ShardMeeting> Exchange::meeting(std::size_t rank) {
+    const auto gather = [self = shared_from_this(), rank, meetings = 0u](
+                            const std::string& what, const std::vector<double>& values) mutable {
+        const std::size_t turn = meetings++ % 2;
+        Values& all = self->values_[turn];
+        all[self->number(rank)] = values;
+        const std::string text = cat("for ", what, " (", values.size(), " numbers)");
+        self->barrier_->arrive(rank, text, Barrier::middle);
+        if (!self->group_) return all;
+        if (rank == 0) self->exchange_values(turn, what);
+        self->barrier_->arrive(rank, text + " of other processes", Barrier::middle);
+        return all;
+    };
+    return std::make_unique<ShardMeeting>(ShardMeeting{gather});
+}
+
+void Exchange::exchange_values(std::size_t turn, const std::string& what) {
+    Values& all = values_[turn];
+    PieceExchange& pieces = *value_pieces_[turn];
+    const std::size_t each = all[own_.begin].size(), bytes = each * sizeof(double);
+    std::vector<std::uint64_t> sizes;
+    for (const RankRange& ranks : processes_) sizes.push_back(ranks.size() * bytes);
+    pieces.make(sizes);
+    const auto at = [&](std::size_t process, std::size_t rank) {
+        return pieces.data(process) + (rank - processes_[process].begin) * bytes;
+    };
+    for (std::size_t rank = own_.begin; rank < own_.end; ++rank)
+        std::memcpy(at(group_->rank(), rank), all[rank].data(), bytes);
+    pieces.carry(what);
+    pieces.meet(what);
+    for (std::size_t process = 0; process < processes_.size(); ++process)
+        for (std::size_t rank = processes_[process].begin; rank < processes_[process].end; ++rank) {
+            all[rank].resize(each);
+            std::memcpy(all[rank].data(), at(process, rank), bytes);
+        }
 }
 
 }  // namespace dlprim

@@ -50,11 +50,11 @@ std::size_t Exchange::find_ready(std::size_t rank, std::size_t group) {
         return memory_of(later) == memory_of(earlier) &&
                later.byte_offset() + later.bytes() == earlier.byte_offset();
     };
-    Line& line = *lines_[rank];
-    const std::lock_guard lock(line.mutex);
-    auto at = line.groups.find(group);
+    Started& started = *started_[rank];
+    const std::lock_guard lock(started.mutex);
+    auto at = started.groups.find(group);
     std::size_t end = group + 1;
-    for (auto next = std::next(at); next != line.groups.end(); at = next++, ++end) {
+    for (auto next = std::next(at); next != started.groups.end(); at = next++, ++end) {
         const std::vector<Term>&before = at->second.terms, &terms = next->second.terms;
         bool joins =
             next->first == end && is_reached(rank, terms) && adjoin(terms[0].mean, before[0].mean);
@@ -66,10 +66,10 @@ std::size_t Exchange::find_ready(std::size_t rank, std::size_t group) {
 }
 
 void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
-    Line& line = *lines_[rank];
-    const std::size_t meeting = line.meetings++ % 2;
-    const std::size_t own = line.offered[meeting] = find_ready(rank, group);
-    for (std::size_t g = group; g < own; ++g) make_rooms(rank, g, take(rank, g).terms);
+    Started& started = *started_[rank];
+    const std::size_t turn = started.barriers++ % 2;
+    const std::size_t own = started.offered[turn] = find_ready(rank, group);
+    for (std::size_t g = group; g < own; ++g) make_buffers(rank, g, take(rank, g).terms);
     const std::int64_t first = take(rank, group).terms[0].mean.shape().numel();
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
     phases.next(TraceKind::wait, "wait for the sums of others");
@@ -77,7 +77,7 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
         rank, cat("to add sums over shards (part ", group, " of the step, ", first, " elements)"));
     // What all have made.
     std::size_t end = own;
-    for (const auto& other : lines_) end = std::min(end, other->offered[meeting]);
+    for (const auto& other : started_) end = std::min(end, other->offered[turn]);
     announce_end(rank, end);
     // The last of them begins where all begin.
     Term whole = take(rank, end - 1).terms[0];
@@ -93,7 +93,7 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     };
     for (Tensor& sum : whole.waiting) lengthen(sum);
     lengthen(whole.mean);
-    line.next = end;
+    started.next = end;
     if (is_added_by_all(rank, {whole})) {
         phases.next(TraceKind::move, "add all");
         return add_reached(rank, end - 1, whole, {0, elements});
@@ -109,8 +109,8 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
         const Slice part = slice(elements, q);
         if (q == rank || part.size() == 0) continue;
         const Tensor target = elements_of(second_[rank], whole.mean, part.begin, part.size());
-        rooms_[rank][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
-                                             target);
+        buffers_[rank][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
+                                               target);
     }
 }
 
@@ -118,7 +118,7 @@ void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whol
                            const Slice& own) {
     if (own.size() == 0) return;
     const auto view = [&](std::size_t q, std::size_t i) {
-        return rooms_[q][group][0].sums[i].view(
+        return buffers_[q][group][0].sums[i].view(
             second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
     };
     // The mean goes to the rank's own gradients. Others that do not add it as well get it in the

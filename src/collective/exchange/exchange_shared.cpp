@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exchange: the choice of levels, and rooms in memory that the processes of a host share. Each
-// process makes memory for the rooms of all its ranks. The others know from sizes and from the plan
-// where each room lies in it.
+// Exchange: the choice of levels, and buffers in memory that the processes of a host share. Each
+// process makes memory for the buffers of all its ranks. The others know from sizes and from the
+// plan where each buffer lies in it.
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "collective/devices/places.hpp"
@@ -11,7 +11,6 @@
 #include "runtime/pin_memory.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace dlprim {
@@ -23,7 +22,7 @@ void Exchange::choose_levels() {
         setting = env("DLPRIM_LEVELS").value_or("");
         group_->agree({{"DLPRIM_LEVELS", setting}});
         layout.ranks.clear();
-        for (const Numbers& ranks : processes_) layout.ranks.push_back(ranks.end - ranks.begin);
+        for (const RankRange& ranks : processes_) layout.ranks.push_back(ranks.size());
         layout.hosts = group_->host().hosts();
         layout.shared = find_shared_memory();
     }
@@ -95,39 +94,24 @@ std::byte Exchange::check_shared(bool pinned) {
     const auto attempt = [&](const auto& work) {
         if (good) always(work);
     };
-    pins_shared_ = pinned;
-    always([&] { memory[group_->rank()] = host.make(own); });
+    pins_shared_ = pinned && good;
+    always([&] { memory[group_->rank()] = shared_memory(group_->rank(), own); });
     attempt([&] {
-        memory[group_->rank()] = known_to_driver(memory[group_->rank()], own);
-        for (std::size_t rank = 0; rank < contexts_.size(); ++rank) {
-            ContextImpl& sender = Access::impl(second_[rank]);
-            const std::shared_ptr<Buffer> buffer = sender.allocate_cached(trial_bytes);
-            const std::vector<std::byte> sent = trial_pattern(number(rank));
-            sender.queue().write({buffer.get(), 0}, sent.data(), trial_bytes, true);
-            sender.queue().read({buffer.get(), 0},
-                                memory[group_->rank()].get() + rank * trial_bytes, trial_bytes,
-                                true);
-        }
+        for (std::size_t rank = 0; rank < contexts_.size(); ++rank)
+            send_trial(second_[rank], number(rank),
+                       memory[group_->rank()].get() + rank * trial_bytes);
     });
     group_->meet_on_host("a trial of shared memory", 0);
     for (const std::size_t process : host.mates()) {
-        const Numbers& ranks = processes_[process];
-        const std::uint64_t bytes = (ranks.end - ranks.begin) * trial_bytes;
+        const RankRange& ranks = processes_[process];
         if (process != group_->rank())
-            always([&] { memory[process] = host.reach(process, bytes); });
+            always([&] { memory[process] = shared_memory(process, ranks.size() * trial_bytes); });
         attempt([&] {
-            if (process != group_->rank())
-                memory[process] = known_to_driver(memory[process], bytes);
-            for (const Context& context : second_) {
-                ContextImpl& receiver = Access::impl(context);
-                const std::shared_ptr<Buffer> buffer = receiver.allocate_cached(bytes);
-                receiver.queue().write({buffer.get(), 0}, memory[process].get(), bytes, false);
-                std::vector<std::byte> received(bytes);
-                receiver.queue().read({buffer.get(), 0}, received.data(), bytes, true);
+            for (const Context& context : second_)
                 for (std::size_t q = ranks.begin; q < ranks.end; ++q)
-                    good = good && std::memcmp(received.data() + (q - ranks.begin) * trial_bytes,
-                                               trial_pattern(q).data(), trial_bytes) == 0;
-            }
+                    good = good &&
+                           finds_trial(context, q,
+                                       memory[process].get() + (q - ranks.begin) * trial_bytes);
         });
     }
     return std::byte{good};
@@ -145,8 +129,10 @@ std::vector<bool> Exchange::shared_memory_works(bool pinned, const std::vector<b
     return works;
 }
 
-std::shared_ptr<std::byte> Exchange::known_to_driver(SharedMemory::Part part,
-                                                     std::uint64_t bytes) const {
+std::shared_ptr<std::byte> Exchange::shared_memory(std::size_t process, std::uint64_t bytes) {
+    SharedHost& host = group_->host();
+    SharedMemory::Part part =
+        process == group_->rank() ? host.make(bytes) : host.reach(process, bytes);
     if (!pins_shared_) return part;
     struct Kept {
         SharedMemory::Part part;
@@ -158,45 +144,10 @@ std::shared_ptr<std::byte> Exchange::known_to_driver(SharedMemory::Part part,
     return {kept, kept->part.get()};
 }
 
-std::uint64_t Exchange::place_rooms(const Numbers& ranks, std::size_t group, const Terms& terms,
-                                    const std::shared_ptr<std::byte>& base) {
-    std::uint64_t end = 0;
-    const auto place = [&](std::uint64_t bytes) {
-        const std::uint64_t begin = end;
-        end += padded(bytes);
-        return base ? StagingBuffer(std::shared_ptr<std::byte>{base, base.get() + begin})
-                    : StagingBuffer();
-    };
-    std::vector<LevelPlan::Division> divisions;
-    for (const Term& term : terms) divisions.push_back(divide(term.mean));
-    for (std::size_t q = ranks.begin; q < ranks.end; ++q) {
-        Rooms rooms;
-        for (std::size_t t = 0; t < terms.size(); ++t) {
-            Room room;
-            for (std::size_t i = 0; i < pending_[q].size(); ++i)
-                room.sums.push_back(place(terms[t].mean.bytes()));
-            room.kept = kept_of(divisions[t], q);
-            room.mean = place(bytes_of(terms[t].mean, room.kept.size()));
-            rooms.push_back(std::move(room));
-        }
-        if (base) rooms_[q].at(group) = std::move(rooms);
-    }
-    return end;
-}
-
-void Exchange::make_shared_rooms(std::size_t group, const Terms& terms) {
-    const std::uint64_t bytes = place_rooms(own_, group, terms, nullptr);
-    place_rooms(own_, group, terms, known_to_driver(group_->host().make(bytes), bytes));
-}
-
-void Exchange::reach_shared_rooms(std::size_t group, const Terms& terms) {
-    for (const std::size_t process : group_->host().mates()) {
-        const Numbers& ranks = processes_[process];
-        if (process == group_->rank() || !rooms_[ranks.begin].at(group).empty()) continue;
-        const std::uint64_t bytes = place_rooms(ranks, group, terms, nullptr);
-        place_rooms(ranks, group, terms,
-                    known_to_driver(group_->host().reach(process, bytes), bytes));
-    }
+void Exchange::share_buffers(std::size_t process, std::size_t group, const Terms& terms) {
+    const RankRange& ranks = processes_[process];
+    const StagingBuffer memory(shared_memory(process, lay_out(ranks, group, terms, nullptr)));
+    lay_out(ranks, group, terms, &memory);
 }
 
 void Exchange::meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
@@ -206,7 +157,9 @@ void Exchange::meet_on_host(std::size_t rank, std::size_t group, const Terms& te
         std::uint64_t bytes = 0;
         for (const Term& term : terms) bytes += term.mean.bytes();
         group_->meet_on_host(what, bytes);
-        reach_shared_rooms(group, terms);
+        for (const std::size_t process : group_->host().mates())
+            if (buffers_[processes_[process].begin].at(group).empty())
+                share_buffers(process, group, terms);
     }
     await_transport(rank, what);
 }

@@ -28,17 +28,18 @@ namespace dlprim {
 namespace {
 
 /// Bytes from a rank to another.
-struct Parcel {
+struct RankMessage {
     std::size_t giver, receiver;
     MessagePiece piece;
 };
 
-/// Appends parcels between two processes in an order that both sides see.
-void append(Pieces& pieces, std::vector<Parcel>& parcels) {
-    std::stable_sort(parcels.begin(), parcels.end(), [](const Parcel& a, const Parcel& b) {
-        return std::pair(a.giver, a.receiver) < std::pair(b.giver, b.receiver);
-    });
-    for (const Parcel& parcel : parcels) pieces.push_back(parcel.piece);
+/// Appends messages between two processes in an order that both sides see.
+void append(Pieces& pieces, std::vector<RankMessage>& messages) {
+    std::stable_sort(messages.begin(), messages.end(),
+                     [](const RankMessage& a, const RankMessage& b) {
+                         return std::pair(a.giver, a.receiver) < std::pair(b.giver, b.receiver);
+                     });
+    for (const RankMessage& message : messages) pieces.push_back(message.piece);
 }
 
 }  // namespace
@@ -68,66 +69,66 @@ void Exchange::await_transport(std::size_t rank, const std::string& what) {
         barrier_->arrive(rank, "for the first device of this process to bring " + what);
 }
 
-void Exchange::make_carries(std::size_t rank, Room& room, const LevelPlan::Division& division,
-                            const Tensor& tensor) {
+void Exchange::make_levels(std::size_t rank, Buffers& buffers, const Tensor& tensor) {
     const std::size_t self = number(rank);
+    const LevelPlan::Division division = divide(tensor);
     for (std::size_t level = 1; level < plan_->stages(); ++level) {
-        Carry carry;
-        carry.stage = division.stage(self, level);
+        LevelMessages messages;
+        messages.stage = division.stage(self, level);
         const auto nodes = [&](std::size_t q) {
             return static_cast<std::int64_t>(plan_->nodes(q, level).size());
         };
         std::int64_t sent = 0, received = 0;
-        for (const auto& message : carry.stage.sends) sent += message.range.size() * nodes(self);
-        for (const auto& message : carry.stage.receives)
+        for (const auto& message : messages.stage.sends) sent += message.range.size() * nodes(self);
+        for (const auto& message : messages.stage.receives)
             received += message.range.size() * nodes(message.rank);
-        carry.sent = StagingBuffer(second_[rank], bytes_of(tensor, sent), ways_[rank]);
-        carry.received = StagingBuffer(second_[rank], bytes_of(tensor, received), ways_[rank]);
-        room.carries.push_back(std::move(carry));
+        messages.sent = StagingBuffer(second_[rank], bytes_of(tensor, sent), ways_[rank]);
+        messages.received = StagingBuffer(second_[rank], bytes_of(tensor, received), ways_[rank]);
+        buffers.levels.push_back(std::move(messages));
     }
 }
 
 void Exchange::add_level(std::size_t rank, std::size_t level, std::size_t group, const Terms& terms,
-                         std::vector<Holdings>& held, const std::string& what) {
-    Rooms& rooms = rooms_[number(rank)][group];
+                         std::vector<Chunks>& chunks, const std::string& what) {
+    std::vector<Buffers>& buffers = buffers_[number(rank)][group];
     for (std::size_t t = 0; t < terms.size(); ++t)
-        send_held(rank, level, rooms[t].carries[level - 1], held[t]);
+        send_chunks(rank, level, buffers[t].levels[level - 1], chunks[t]);
     queue(rank).finish();
     const std::string sums = cat("sums of level ", level, " ", what);
     barrier_->arrive(rank, "to send " + sums);
-    if (rank == 0) carry_sums(level, group, terms, sums);
+    if (rank == 0) exchange_messages(level, group, terms, false, sums);
     await_transport(rank, sums);
     for (std::size_t t = 0; t < terms.size(); ++t)
-        held[t] = add_held(rank, level, rooms[t], terms[t].mean, held[t]);
+        chunks[t] = add_chunks(rank, level, buffers[t], terms[t].mean, chunks[t]);
 }
 
-void Exchange::send_held(std::size_t rank, std::size_t level, const Carry& carry,
-                         const Holdings& held) {
-    std::byte* at = carry.sent.data();
-    for (const auto& [other, range] : carry.stage.sends)
+void Exchange::send_chunks(std::size_t rank, std::size_t level, const LevelMessages& messages,
+                           const Chunks& chunks) {
+    std::byte* at = messages.sent.data();
+    for (const auto& [other, range] : messages.stage.sends)
         for (std::size_t node = 0; node < plan_->nodes(number(rank), level).size(); ++node) {
-            const Tensor part = part_of(rank, held, node, range);
+            const Tensor part = part_of(rank, chunks, node, range);
             queue(rank).read(place_of(part), at, part.bytes(), false);
             at += part.bytes();
         }
 }
 
-Tensor Exchange::part_of(std::size_t rank, const Holdings& held, std::size_t node,
+Tensor Exchange::part_of(std::size_t rank, const Chunks& chunks, std::size_t node,
                          const Slice& range) const {
-    const auto home = std::find_if(held.begin(), held.end(), [&](const Held& each) {
+    const auto home = std::find_if(chunks.begin(), chunks.end(), [&](const Chunk& each) {
         return each.range.begin <= range.begin && range.end <= each.range.end;
     });
     return elements_of(second_[rank], home->sums.at(node), range.begin - home->range.begin,
                        range.size());
 }
 
-Exchange::Holdings Exchange::add_held(std::size_t rank, std::size_t level, Room& room,
-                                      const Tensor& tensor, const Holdings& held) {
+Exchange::Chunks Exchange::add_chunks(std::size_t rank, std::size_t level, Buffers& buffers,
+                                      const Tensor& tensor, const Chunks& chunks) {
     const std::size_t self = number(rank);
-    const Carry& carry = room.carries[level - 1];
-    const std::byte* at = carry.received.data();
-    Holdings result;
-    for (const LevelPlan::Division::Kept& kept : carry.stage.keeps) {
+    const LevelMessages& messages = buffers.levels[level - 1];
+    const std::byte* at = messages.received.data();
+    Chunks result;
+    for (const LevelPlan::Division::Kept& kept : messages.stage.keeps) {
         // What each holder has sent of these elements, in the order of messages.
         const std::uint64_t bytes = bytes_of(tensor, kept.range.size());
         std::vector<const std::byte*> begins;
@@ -138,10 +139,10 @@ Exchange::Holdings Exchange::add_held(std::size_t rank, std::size_t level, Room&
         OrderedSum adder(shards_, add_, [](const Tensor& left, bool) { return std::vector{left}; });
         for (const LevelPlan::Addend& addend : plan_->addends(self, level)) {
             if (kept.holders[addend.member] == self) {
-                adder.take(addend.shards, part_of(rank, held, addend.node, kept.range));
+                adder.take(addend.shards, part_of(rank, chunks, addend.node, kept.range));
                 continue;
             }
-            const Tensor copy = next_staging(rank, room, kept.range.size(), tensor.dtype());
+            const Tensor copy = next_staging(rank, buffers, kept.range.size(), tensor.dtype());
             queue(rank).write(place_of(copy), begins[addend.member] + bytes * addend.node, bytes,
                               false);
             adder.take(addend.shards, copy);
@@ -151,52 +152,32 @@ Exchange::Holdings Exchange::add_held(std::size_t rank, std::size_t level, Room&
     return result;
 }
 
-void Exchange::carry_sums(std::size_t level, std::size_t group, const Terms& terms,
-                          const std::string& what) {
+void Exchange::exchange_messages(std::size_t level, std::size_t group, const Terms& terms,
+                                 bool means, const std::string& what) {
     std::vector<Pieces> to(processes_.size()), from(processes_.size());
     for (std::size_t t = 0; t < terms.size(); ++t) {
-        std::vector<std::vector<Parcel>> sent(processes_.size()), received(processes_.size());
+        std::vector<std::vector<RankMessage>> sent(processes_.size()), received(processes_.size());
         for (std::size_t q = own_.begin; q < own_.end; ++q) {
-            const Carry& carry = rooms_[q][group][t].carries[level - 1];
-            const auto list = [&](std::byte* at, const auto& messages, bool is_sent) {
+            const Buffers& buffers = buffers_[q][group][t];
+            const LevelMessages& own = buffers.levels[level - 1];
+            const auto list = [&](const StagingBuffer& memory, const auto& messages, bool is_sent) {
+                std::byte* next = memory.data();  // sums lie behind each other, and means in place
                 for (const auto& [other, range] : messages) {
                     const std::size_t giver = is_sent ? q : other;
-                    const std::uint64_t bytes =
-                        bytes_of(terms[t].mean, range.size()) * plan_->nodes(giver, level).size();
+                    std::uint64_t bytes = bytes_of(terms[t].mean, range.size());
+                    if (means)
+                        next = buffers.mean.data() +
+                               bytes_of(terms[t].mean, range.begin - buffers.slice.begin);
+                    else
+                        bytes *= plan_->nodes(giver, level).size();
                     (is_sent ? sent : received)[process_of(other)].push_back(
-                        {giver, is_sent ? other : q, {at, bytes}});
-                    at += bytes;
+                        {giver, is_sent ? other : q, {next, bytes}});
+                    next += bytes;
                 }
             };
-            list(carry.sent.data(), carry.stage.sends, true);
-            list(carry.received.data(), carry.stage.receives, false);
-        }
-        for (std::size_t p = 0; p < processes_.size(); ++p) {
-            append(to[p], sent[p]);
-            append(from[p], received[p]);
-        }
-    }
-    group_->exchange(to, from, what);
-}
-
-void Exchange::carry_means(std::size_t level, std::size_t group, const Terms& terms,
-                           const std::string& what) {
-    std::vector<Pieces> to(processes_.size()), from(processes_.size());
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-        std::vector<std::vector<Parcel>> sent(processes_.size()), received(processes_.size());
-        for (std::size_t q = own_.begin; q < own_.end; ++q) {
-            const Room& room = rooms_[q][group][t];
-            const LevelPlan::Division::Stage& stage = room.carries[level - 1].stage;
-            const auto piece = [&](const Slice& range) {
-                return MessagePiece{
-                    room.mean.data() + bytes_of(terms[t].mean, range.begin - room.kept.begin),
-                    bytes_of(terms[t].mean, range.size())};
-            };
-            // The reverse of what went there.
-            for (const auto& [other, range] : stage.receives)
-                sent[process_of(other)].push_back({q, other, piece(range)});
-            for (const auto& [other, range] : stage.sends)
-                received[process_of(other)].push_back({other, q, piece(range)});
+            // Means are the reverse of what went there.
+            list(own.sent, means ? own.stage.receives : own.stage.sends, true);
+            list(own.received, means ? own.stage.sends : own.stage.receives, false);
         }
         for (std::size_t p = 0; p < processes_.size(); ++p) {
             append(to[p], sent[p]);
@@ -210,7 +191,7 @@ void Exchange::return_means(std::size_t rank, std::size_t group, const Terms& te
                             const std::string& what) {
     if (rank == 0)
         for (std::size_t level = plan_->stages(); --level > 0;)
-            carry_means(level, group, terms, cat("level ", level, " of ", what));
+            exchange_messages(level, group, terms, true, cat("level ", level, " of ", what));
     if (shared_host_)
         meet_on_host(rank, group, terms, what);
     else if (plan_->stages() > 1)
@@ -224,24 +205,24 @@ void Exchange::allow_any_order() {
 void Exchange::add_in_any_order(std::size_t rank, std::size_t group, const Terms& terms,
                                 const std::string& what) {
     const auto sums_of = [&](std::size_t q, std::size_t t) {
-        return reinterpret_cast<float*>(rooms_[q][group][t].sums[0].data());
+        return reinterpret_cast<float*>(buffers_[q][group][t].sums[0].data());
     };
     const std::size_t self = number(rank);
-    Rooms& rooms = rooms_[self].at(group);
+    std::vector<Buffers>& buffers = buffers_[self].at(group);
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
     phases.next(TraceKind::move, "send sums");
     for (std::size_t t = 0; t < terms.size(); ++t) {
         const Tensor& sum = terms[t].waiting.at(0);
-        if (rooms.size() == t) {
-            rooms.emplace_back();
-            rooms[t].sums.emplace_back(second_[rank], sum.bytes(), ways_[rank]);
+        if (buffers.size() == t) {
+            buffers.emplace_back();
+            buffers[t].sums.emplace_back(second_[rank], sum.bytes(), ways_[rank]);
         }
         const auto part = [&](std::size_t i) {
             return elements_of(second_[rank], terms[t].waiting[i], 0, sum.shape().numel());
         };
         for (std::size_t i = 1; i < terms[t].waiting.size(); ++i)
             add_(part(0), part(i), {part(0)}, 1);
-        rooms[t].sums[0].put(second_[rank], rank, sum);
+        buffers[t].sums[0].put(second_[rank], rank, sum);
     }
     queue(rank).finish();
     phases.next(TraceKind::wait, "wait for the sums of others");
@@ -259,7 +240,7 @@ void Exchange::add_in_any_order(std::size_t rank, std::size_t group, const Terms
     await_transport(rank, what);
     phases.next(TraceKind::move, "receive means");
     for (std::size_t t = 0; t < terms.size(); ++t)
-        rooms_[own_.begin][group][t].sums[0].get(
+        buffers_[own_.begin][group][t].sums[0].get(
             second_[rank], rank, 0,
             elements_of(second_[rank], terms[t].mean, 0, terms[t].mean.shape().numel()));
 }

@@ -6,28 +6,10 @@
 #include "collective/devices/staging_buffer.hpp"
 
 #include <algorithm>
-#include <new>
 #include <numeric>
 #include <utility>
 
 namespace dlprim {
-
-PieceExchange::Memory PieceExchange::plain_memory(const std::shared_ptr<ProcessGroup>& group,
-                                                  bool is_shared) {
-    if (is_shared)
-        return {[group](std::uint64_t bytes) { return group->host().make(bytes); },
-                [group](std::size_t process, std::uint64_t bytes) {
-                    return group->host().reach(process, bytes);
-                }};
-    return {[](std::uint64_t bytes) -> std::shared_ptr<std::byte> {
-                auto* const memory = new (std::nothrow) std::byte[bytes];
-                if (memory == nullptr)
-                    fail(ErrorKind::out_of_memory, "host memory of ", bytes,
-                         " bytes for what processes exchange is not there");
-                return {memory, std::default_delete<std::byte[]>()};
-            },
-            {}};
-}
 
 PieceExchange::PieceExchange(std::shared_ptr<ProcessGroup> group, PieceRoutes routes,
                              std::size_t own, Memory memory)
@@ -50,7 +32,7 @@ void PieceExchange::make(const std::vector<std::uint64_t>& bytes) {
         Area& area = areas_[process];
         if (ends[process] <= area.bytes) continue;
         area = {};  // goes before other memory comes
-        if (process == own_) area.memory = memory_.make(ends[process]);
+        if (process == own_) area.memory = memory_(own_, ends[process]);
         area.bytes = ends[process];
     }
 }
@@ -59,30 +41,24 @@ std::byte* PieceExchange::data(std::size_t piece) const {
     return areas_[routes_.keeper(piece)].memory.get() + begins_[piece];
 }
 
-void PieceExchange::carry(const std::string& what, Patience patience) {
+void PieceExchange::carry(const std::string& what, ProcessGroup::Wait wait) {
     for (const PieceRoutes::Round& round : routes_.rounds()) {
         std::vector<Pieces> to(areas_.size()), from(areas_.size());
         for (const auto& [process, piece] : round.sends)
             to[process].push_back({data(piece), bytes_[piece]});
         for (const auto& [process, piece] : round.receives)
             from[process].push_back({data(piece), bytes_[piece]});
-        if (patience == Patience::unlimited)
-            group_->await_exchange(to, from, what);
-        else
-            group_->exchange(to, from, what);
+        group_->exchange(to, from, what, wait);
     }
 }
 
-void PieceExchange::meet(const std::string& what, Patience patience) {
+void PieceExchange::meet(const std::string& what, ProcessGroup::Wait wait) {
     if (routes_.mates().size() == 1) return;
     const std::uint64_t all = std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0});
-    if (patience == Patience::unlimited)
-        group_->await_on_host(what, all);
-    else
-        group_->meet_on_host(what, all);
+    group_->meet_on_host(what, all, wait);
     for (const std::size_t process : routes_.mates())
         if (Area& area = areas_[process]; !area.memory && area.bytes > 0)
-            area.memory = memory_.reach(process, area.bytes);
+            area.memory = memory_(process, area.bytes);
 }
 
 }  // namespace dlprim

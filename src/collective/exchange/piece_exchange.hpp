@@ -27,13 +27,9 @@ namespace dlprim {
 
 class PieceExchange {
   public:
-    /// Memory of this process that the others of its host reach, and theirs.
-    struct Memory {
-        std::function<std::shared_ptr<std::byte>(std::uint64_t bytes)> make;
-        std::function<std::shared_ptr<std::byte>(std::size_t process, std::uint64_t bytes)> reach;
-    };
-    /// Memory as it comes, for a process alone, and for one that shares it with others.
-    static Memory plain_memory(const std::shared_ptr<ProcessGroup>& group, bool is_shared);
+    /// Makes memory of this process, which the others of its host reach, or reaches theirs.
+    using Memory =
+        std::function<std::shared_ptr<std::byte>(std::size_t process, std::uint64_t bytes)>;
 
     /// Without a group there is one process, and nothing is moved. `own` is the process's number.
     PieceExchange(std::shared_ptr<ProcessGroup> group, PieceRoutes routes, std::size_t own,
@@ -46,10 +42,9 @@ class PieceExchange {
     std::byte* data(std::size_t piece) const;
     /// Whether carry() moves anything in any process.
     bool is_carried() const { return !routes_.rounds().empty(); }
-    /// `what` says what for, in messages. Without a deadline, a wait may take any time.
-    enum class Patience : std::uint8_t { deadline, unlimited };
-    void carry(const std::string& what, Patience patience);
-    void meet(const std::string& what, Patience patience);
+    /// `what` says what for, in messages.
+    void carry(const std::string& what, ProcessGroup::Wait wait = ProcessGroup::Wait::deadline);
+    void meet(const std::string& what, ProcessGroup::Wait wait = ProcessGroup::Wait::deadline);
 
   private:
     struct Area {

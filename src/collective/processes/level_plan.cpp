@@ -138,16 +138,6 @@ std::vector<LevelPlan::Division::Cell> LevelPlan::Division::cells_of(
     return cells;
 }
 
-ElementRange LevelPlan::Division::part(const Cell& cell, std::size_t member) const {
-    const auto count = static_cast<std::int64_t>(cell.holders.size());
-    const auto index = static_cast<std::int64_t>(member);
-    const std::int64_t grains = (cell.range.size() + grain_ - 1) / grain_;
-    const auto place = [&](std::int64_t i) {
-        return std::min(cell.range.end, cell.range.begin + grains * i / count * grain_);
-    };
-    return {place(index), place(index + 1)};
-}
-
 LevelPlan::Division::Stage LevelPlan::Division::stage(std::size_t rank, std::size_t stage) const {
     Stage result;
     for (const Cell& cell : cells_[stage][plan_.levels_[stage][rank]]) {

@@ -28,6 +28,7 @@
 
 #include "base/shard_tree.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -40,6 +41,19 @@ struct ElementRange {
     std::int64_t size() const { return end - begin; }
     bool operator==(const ElementRange&) const = default;
 };
+
+/// Part `index` of `count` parts of a range, which differ by one grain at most and begin at
+/// multiples of `grain` elements from its beginning.
+inline ElementRange cut_evenly(const ElementRange& whole, std::size_t index, std::size_t count,
+                               std::int64_t grain) {
+    const std::int64_t grains = (whole.size() + grain - 1) / grain;
+    const auto begin = [&](std::size_t i) {
+        const std::int64_t before =
+            grains * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(count) * grain;
+        return std::min(whole.end, whole.begin + before);
+    };
+    return {begin(index), begin(index + 1)};
+}
 
 class LevelPlan {
   public:
@@ -125,7 +139,9 @@ class LevelPlan::Division {
         std::vector<std::size_t> holders;
     };
     /// What of a cell its holder number `member` keeps.
-    ElementRange part(const Cell& cell, std::size_t member) const;
+    ElementRange part(const Cell& cell, std::size_t member) const {
+        return cut_evenly(cell.range, member, cell.holders.size(), grain_);
+    }
     struct Holding {
         ElementRange range;
         std::size_t rank;

@@ -246,9 +246,15 @@ void ProcessGroup::meet_by_mpi(const dlprim_transport& plugin) {
         const std::string text = cat(watch_->port(), " ", token, " ", join(addresses, " "));
         std::memcpy(place.data(), text.data(), std::min(text.size(), place.size() - 1));
     }
+    const dlprim_piece piece{place.data(), place.size()};
+    std::vector<dlprim_pieces> to(size(), {nullptr, 0}), from = to;
+    if (place_.rank == 0)
+        std::fill(to.begin() + 1, to.end(), dlprim_pieces{&piece, 1});
+    else
+        from[0] = {&piece, 1};
     std::array<char, 400> text{};
-    if (plugin.broadcast(self, 0, place.data(), place.size(), options("").start.count(),
-                         {text.data(), text.size()}) != DLPRIM_TRANSPORT_DONE)
+    if (plugin.exchange(self, to.data(), from.data(), options("").start.count(),
+                        {text.data(), text.size()}) != DLPRIM_TRANSPORT_DONE)
         fail(ErrorKind::device, plugin.name,
              " does not reach the first process of the run: ", text.data());
     if (place_.rank > 0) {
@@ -276,34 +282,24 @@ void ProcessGroup::call(const std::function<void()>& work) {
     fail(ErrorKind::device, why);
 }
 
-void ProcessGroup::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                            const std::string& what) {
-    call([&] { transport_->alltoall(to, from, what, deadline_); });
+Seconds ProcessGroup::limit(Wait wait) const {
+    return wait == Wait::deadline ? deadline_ : unlimited;
 }
 
 void ProcessGroup::exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                            const std::string& what) {
-    call([&] { transport_->exchange(to, from, what, deadline_); });
+                            const std::string& what, Wait wait) {
+    call([&] { transport_->exchange(to, from, what, limit(wait)); });
 }
 
 void ProcessGroup::allreduce(float* values, std::uint64_t count, const std::string& what) {
     call([&] { transport_->allreduce(values, count, what, deadline_); });
 }
 
-void ProcessGroup::meet_on_host(const std::string& what, std::uint64_t bytes) {
-    call([&] { host_->meet(what, bytes, deadline_, [&] { transport_->progress(); }); });
+void ProcessGroup::meet_on_host(const std::string& what, std::uint64_t bytes, Wait wait) {
+    call([&] { host_->meet(what, bytes, limit(wait), [&] { transport_->progress(); }); });
 }
 
-void ProcessGroup::await_exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                                  const std::string& what) {
-    call([&] { transport_->exchange(to, from, what, unlimited); });
-}
-
-void ProcessGroup::await_on_host(const std::string& what, std::uint64_t bytes) {
-    call([&] { host_->meet(what, bytes, unlimited, [&] { transport_->progress(); }); });
-}
-
-void ProcessGroup::await_broadcast(void* data, std::uint64_t bytes, const std::string& what) {
+void ProcessGroup::broadcast(void* data, std::uint64_t bytes, const std::string& what) {
     call([&] { transport_->broadcast(0, data, bytes, what, unlimited); });
 }
 
@@ -330,16 +326,16 @@ std::vector<std::string> ProcessGroup::gather(const std::string& own, const std:
             to[i] = {{reinterpret_cast<std::byte*>(sent.data()), length}};
             from[i] = {{reinterpret_cast<std::byte*>(all[i].data()), lengths[i]}};
         }
-        transport_->alltoall(to, from, what, unlimited);
+        transport_->exchange(to, from, what, unlimited);
     });
     return all;
 }
 
 std::string ProcessGroup::share(std::string text, const std::string& what) {
     std::uint64_t length = text.size();
-    await_broadcast(&length, sizeof(length), what);
+    broadcast(&length, sizeof(length), what);
     text.resize(length);
-    if (length > 0) await_broadcast(text.data(), length, what);
+    if (length > 0) broadcast(text.data(), length, what);
     return text;
 }
 

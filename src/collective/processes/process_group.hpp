@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,30 +39,46 @@ class ProcessGroup {
     const std::string& name(std::size_t rank) const { return names_.at(rank); }
     const char* transport() const { return transport_->name(); }
 
-    /// As Transport's, with the group's deadline. Where another process has failed, they throw
-    /// Failure::error(), which names it.
-    void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                  const std::string& what);
+    /// How long a call waits for others: up to the group's deadline, or as long as it takes, since
+    /// what they do before may take an unknown time. The watch ends either.
+    enum class Wait : std::uint8_t { deadline, unlimited };
+    // Where another process has failed, all calls throw Failure::error(), which names it.
+
+    /// As Transport's.
     void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                  const std::string& what);
+                  const std::string& what, Wait wait = Wait::deadline);
     bool can_add() const { return transport_->can_add(); }
     void allreduce(float* values, std::uint64_t count, const std::string& what);
     /// Which processes share a host, and memory.
     SharedHost& host() { return *host_; }
-    /// As SharedHost's, with the group's deadline, likewise.
-    void meet_on_host(const std::string& what, std::uint64_t bytes);
+    /// As SharedHost's.
+    void meet_on_host(const std::string& what, std::uint64_t bytes, Wait wait = Wait::deadline);
     /// As Transport's.
     std::uint64_t sent() const { return transport_->sent(); }
-    /// What follows waits without a deadline, since it may take the first process an unknown time.
-    /// The watch still ends it.
-    void await_exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                        const std::string& what);
-    void await_on_host(const std::string& what, std::uint64_t bytes);
-    void await_broadcast(void* data, std::uint64_t bytes, const std::string& what);
+
+    // What follows waits without a deadline.
+
+    /// The first process's bytes to all.
+    void broadcast(void* data, std::uint64_t bytes, const std::string& what);
     void allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what);
     void barrier(const std::string& what);
     /// A text of each process, which all get. Texts may differ in length.
     std::vector<std::string> gather(const std::string& own, const std::string& what);
+    /// Values of each process, whose numbers may differ: of all, in the order of ranks.
+    template <typename T>
+    std::vector<T> gather(const std::vector<T>& own, const std::string& what) {
+        std::vector<T> all;
+        for (const std::string& part : gather(text_of(own), what)) {
+            const std::vector<T> values = values_of<T>(part);
+            all.insert(all.end(), values.begin(), values.end());
+        }
+        return all;
+    }
+    /// The first process's values to all.
+    template <typename T>
+    std::vector<T> share(const std::vector<T>& own, const std::string& what) {
+        return values_of<T>(share(text_of(own), what));
+    }
     /// The first process's text to all.
     std::string share(std::string text, const std::string& what);
     /// Throws Error(invalid_argument), on all processes, where one differs from the first in a
@@ -82,7 +99,18 @@ class ProcessGroup {
   private:
     /// What the object's threads share with one that may outlive it.
     struct Lost;
+    template <typename T>
+    static std::string text_of(const std::vector<T>& values) {
+        return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+    }
+    template <typename T>
+    static std::vector<T> values_of(const std::string& text) {
+        std::vector<T> values(text.size() / sizeof(T));
+        std::memcpy(values.data(), text.data(), text.size());
+        return values;
+    }
     void call(const std::function<void()>& work);
+    std::chrono::duration<double> limit(Wait wait) const;
     /// Connect by what the variables say, and by MPI itself.
     void meet_by_address(const dlprim_transport& plugin);
     void meet_by_mpi(const dlprim_transport& plugin);

@@ -16,13 +16,6 @@ namespace dlprim {
 namespace {
 
 constexpr std::uint32_t magic = 0x31747264;
-enum Kind : std::uint32_t {
-    alltoall_call,
-    allgather_call,
-    broadcast_call,
-    barrier_call,
-    allreduce_call
-};
 constexpr const char* kinds[] = {"exchanges", "gathers", "shares", "waits for all", "adds up"};
 
 struct Text {
@@ -36,16 +29,16 @@ class Lists {
     explicit Lists(std::size_t processes) : lists_(processes) {}
     /// For a process, which has none yet.
     void set(std::size_t process, const Pieces& pieces) {
-        std::vector<dlprim_piece>& room = rooms_.emplace_back();
+        std::vector<dlprim_piece>& list = pieces_.emplace_back();
         for (const MessagePiece& piece : pieces)
-            if (piece.bytes > 0) room.push_back({piece.data, piece.bytes});
-        lists_[process] = {room.data(), room.size()};
+            if (piece.bytes > 0) list.push_back({piece.data, piece.bytes});
+        lists_[process] = {list.data(), list.size()};
     }
     const dlprim_pieces* data() const { return lists_.data(); }
 
   private:
     std::vector<dlprim_pieces> lists_;
-    std::deque<std::vector<dlprim_piece>> rooms_;
+    std::deque<std::vector<dlprim_piece>> pieces_;
 };
 
 std::uint64_t bytes_of(const Pieces& pieces) {
@@ -131,7 +124,7 @@ void Transport::check(int result, const char* text, const std::string& what,
     fail(ErrorKind::device, plugin_.name, " failed in ", what, ": ", text);
 }
 
-Transport::Header Transport::header(std::uint32_t kind, const std::string& what) const {
+Transport::Header Transport::header(Kind kind, const std::string& what) const {
     Header header;
     header.magic = magic;
     header.kind = kind;
@@ -165,16 +158,8 @@ Transport::Partners Transport::others() const {
     return all;
 }
 
-std::vector<Transport::Header> Transport::meet(const Header& own, const std::string& what,
-                                               Deadline deadline) {
-    const Partners partners = others();
-    return meet(std::vector<Header>(partners.size(), own), partners, plugin_.alltoall, what,
-                deadline);
-}
-
 std::vector<Transport::Header> Transport::meet(std::vector<Header> own, const Partners& partners,
-                                               Call call, const std::string& what,
-                                               Deadline deadline) {
+                                               const std::string& what, Deadline deadline) {
     std::vector<Header> theirs(partners.size());
     Lists to(names_.size()), from(names_.size());
     for (std::size_t k = 0; k < partners.size(); ++k) {
@@ -182,7 +167,8 @@ std::vector<Transport::Header> Transport::meet(std::vector<Header> own, const Pa
         from.set(partners[k], {{reinterpret_cast<std::byte*>(&theirs[k]), sizeof(Header)}});
     }
     Text text;
-    const int result = call(self_, to.data(), from.data(), deadline.count(), text.message());
+    const int result =
+        plugin_.exchange(self_, to.data(), from.data(), deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
     ++number_;
     for (std::size_t k = 0; k < partners.size(); ++k)
@@ -193,28 +179,22 @@ std::vector<Transport::Header> Transport::meet(std::vector<Header> own, const Pa
     return theirs;
 }
 
-void Transport::alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                         const std::string& what, Deadline deadline) {
-    move(to, from, others(), plugin_.alltoall, what, deadline);
+std::vector<Transport::Header> Transport::meet(const Header& own, const std::string& what,
+                                               Deadline deadline) {
+    return meet(std::vector<Header>(names_.size() - 1, own), others(), what, deadline);
 }
 
-void Transport::exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                         const std::string& what, Deadline deadline) {
+void Transport::move(Kind kind, const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+                     const std::string& what, Deadline deadline) {
     Partners partners;
     for (std::size_t i = 0; i < names_.size(); ++i)
         if (i != rank_ && !(to[i].empty() && from[i].empty())) partners.push_back(i);
-    move(to, from, partners, plugin_.exchange, what, deadline);
-}
-
-void Transport::move(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                     const Partners& partners, Call call, const std::string& what,
-                     Deadline deadline) {
-    std::vector<Header> own(partners.size(), header(alltoall_call, what));
+    std::vector<Header> own(partners.size(), header(kind, what));
     for (std::size_t k = 0; k < partners.size(); ++k) {
         own[k].bytes = bytes_of(to[partners[k]]);
         own[k].digest = digest_of(to[partners[k]]);
     }
-    const std::vector<Header> theirs = meet(own, partners, call, what, deadline);
+    const std::vector<Header> theirs = meet(own, partners, what, deadline);
     bool any = false;
     Lists out(names_.size()), in(names_.size());
     for (std::size_t k = 0; k < partners.size(); ++k) {
@@ -228,58 +208,46 @@ void Transport::move(const std::vector<Pieces>& to, const std::vector<Pieces>& f
         out.set(i, to[i]);
         in.set(i, from[i]);
     }
-    // In a call of all, everyone takes part where others exchange.
-    if (!any && (names_.size() == 2 || call == plugin_.exchange)) return;
+    if (!any) return;
     Text text;
-    const int result = call(self_, out.data(), in.data(), deadline.count(), text.message());
+    const int result =
+        plugin_.exchange(self_, out.data(), in.data(), deadline.count(), text.message());
     check(result, text.bytes.data(), what, deadline);
     for (std::size_t k = 0; k < partners.size(); ++k)
         if (digest_of(from[partners[k]]) != theirs[k].digest) changed(partners[k], what);
 }
 
-std::vector<Transport::Header> Transport::meet_alike(const Header& own, const std::string& what,
-                                                     Deadline deadline) {
-    std::vector<Header> theirs = meet(own, what, deadline);
-    const Partners partners = others();
-    for (std::size_t k = 0; k < partners.size(); ++k)
-        if (theirs[k].bytes != own.bytes) mismatch(partners[k], theirs[k], own);
-    theirs.insert(theirs.begin() + static_cast<std::ptrdiff_t>(rank_), own);
-    return theirs;
-}
-
 void Transport::allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
                           Deadline deadline) {
-    Header mine = header(allgather_call, what);
-    mine.bytes = bytes;
-    mine.digest = dlprim::digest_of(own, bytes);
-    const std::vector<Header> theirs = meet_alike(mine, what, deadline);
-    Text text;
-    check(plugin_.allgather(self_, own, bytes, all, deadline.count(), text.message()),
-          text.bytes.data(), what, deadline);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-        if (i != rank_ && dlprim::digest_of(static_cast<const std::byte*>(all) + i * bytes,
-                                            bytes) != theirs[i].digest)
-            changed(i, what);
+    auto* const first = static_cast<std::byte*>(all);
+    const MessagePiece mine{first + rank_ * bytes, bytes};
+    std::memcpy(mine.data, own, bytes);
+    std::vector<Pieces> to(names_.size()), from(names_.size());
+    for (const std::size_t i : others()) {
+        to[i] = {mine};
+        from[i] = {{first + i * bytes, bytes}};
+    }
+    move(allgather_call, to, from, what, deadline);
 }
 
-void Transport::broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
-                          Deadline deadline) {
-    const auto from = static_cast<std::size_t>(root);
-    Header mine = header(broadcast_call, what);
-    mine.bytes = bytes;
-    if (from == rank_) mine.digest = dlprim::digest_of(data, bytes);
-    const std::vector<Header> theirs = meet_alike(mine, what, deadline);
-    Text text;
-    check(plugin_.broadcast(self_, root, data, bytes, deadline.count(), text.message()),
-          text.bytes.data(), what, deadline);
-    if (from != rank_ && dlprim::digest_of(data, bytes) != theirs[from].digest) changed(from, what);
+void Transport::broadcast(std::size_t root, void* data, std::uint64_t bytes,
+                          const std::string& what, Deadline deadline) {
+    const MessagePiece piece{static_cast<std::byte*>(data), bytes};
+    std::vector<Pieces> to(names_.size()), from(names_.size());
+    if (root == rank_)
+        to.assign(names_.size(), {piece});
+    else
+        from[root] = {piece};
+    move(broadcast_call, to, from, what, deadline);
 }
 
 void Transport::allreduce(float* values, std::uint64_t count, const std::string& what,
                           Deadline deadline) {
     Header mine = header(allreduce_call, what);
     mine.bytes = count * sizeof(float);
-    meet_alike(mine, what, deadline);
+    const std::vector<Header> theirs = meet(mine, what, deadline);
+    for (std::size_t k = 0; k < theirs.size(); ++k)
+        if (theirs[k].bytes != mine.bytes) mismatch(others()[k], theirs[k], mine);
     const std::vector<double> given = SumCheck::of(values, count);
     Text text;
     check(plugin_.allreduce(self_, values, count, deadline.count(), text.message()),

@@ -39,17 +39,19 @@ class Transport {
     Transport& operator=(const Transport&) = delete;
 
     using Deadline = std::chrono::duration<double>;
-    /// Each waits for all processes, up to the deadline. `what` says what for, in messages: "the
-    /// sums of part 3". Throws Error(device).
-    void alltoall(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                  const std::string& what, Deadline deadline);
-    /// Waits for some processes alone: those to or from which there are pieces on either side. All
-    /// processes call it, also where they have none.
+    // Each call waits up to the deadline. `what` says what for, in messages: "the sums of part 3".
+    // All throw Error(device).
+
+    /// Sends to[i] to process i, and receives from[i] from it. Waits for those processes alone to
+    /// or from which there are pieces. All processes call it, also where they have none.
     void exchange(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-                  const std::string& what, Deadline deadline);
+                  const std::string& what, Deadline deadline) {
+        move(exchange_call, to, from, what, deadline);
+    }
+    /// Everyone's `own` to everyone's all + rank * bytes.
     void allgather(const void* own, std::uint64_t bytes, void* all, const std::string& what,
                    Deadline deadline);
-    void broadcast(int root, void* data, std::uint64_t bytes, const std::string& what,
+    void broadcast(std::size_t root, void* data, std::uint64_t bytes, const std::string& what,
                    Deadline deadline);
     void barrier(const std::string& what, Deadline deadline);
     /// Adds up floats of all in an order that the plugin chooses, in place. Only where it can. All
@@ -68,28 +70,34 @@ class Transport {
     /// are.
     void close();
     const char* name() const { return plugin_.name; }
-    /// Bytes that alltoall() and exchange() have sent to other processes, without headers.
+    /// Bytes that were sent to other processes, without headers and what allreduce() has sent.
     std::uint64_t sent() const { return sent_; }
 
   private:
+    /// What is called, in headers.
+    enum Kind : std::uint32_t {
+        exchange_call,
+        allgather_call,
+        broadcast_call,
+        barrier_call,
+        allreduce_call
+    };
     struct Header;
-    using Call = decltype(dlprim_transport::alltoall);
     /// Processes other than this one, by their rank, in ascending order.
     using Partners = std::vector<std::size_t>;
     Partners others() const;
     // Headers are by partner, so that a call among few processes of many costs what these do.
 
-    /// Exchanges headers with partners by the call, and returns theirs.
-    std::vector<Header> meet(std::vector<Header> own, const Partners& partners, Call call,
+    /// Exchanges headers with partners, and returns theirs.
+    std::vector<Header> meet(std::vector<Header> own, const Partners& partners,
                              const std::string& what, Deadline deadline);
     /// The same header with all others.
     std::vector<Header> meet(const Header& own, const std::string& what, Deadline deadline);
-    /// The same where all have the same bytes. Returns the headers of all processes, by rank.
-    std::vector<Header> meet_alike(const Header& own, const std::string& what, Deadline deadline);
-    void move(const std::vector<Pieces>& to, const std::vector<Pieces>& from,
-              const Partners& partners, Call call, const std::string& what, Deadline deadline);
+    /// Headers, and when these agree the pieces.
+    void move(Kind kind, const std::vector<Pieces>& to, const std::vector<Pieces>& from,
+              const std::string& what, Deadline deadline);
     void check(int result, const char* text, const std::string& what, Deadline deadline) const;
-    Header header(std::uint32_t kind, const std::string& what) const;
+    Header header(Kind kind, const std::string& what) const;
     [[noreturn]] void mismatch(std::size_t rank, const Header& theirs, const Header& own) const;
     [[noreturn]] void changed(std::size_t rank, const std::string& what) const;
 

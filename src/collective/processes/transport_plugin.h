@@ -3,8 +3,7 @@
    dlprim_transport_plugin, and is loaded while a program runs. It moves bytes between the processes
    of a run; all arithmetic is the library's. plugins/ has those for MPI and Gloo.
 
-   Calls: one thread at a time, and all processes make the same calls in the same order, except
-   exchange(); cancel() alone may be called by another thread at any time. No function throws,
+   Calls: one thread at a time; cancel() alone may be called by another thread at any time. No function throws,
    prints, or ends the process. A failing one writes a sentence into `message`. */
 #ifndef DLPRIM_TRANSPORT_PLUGIN_H
 #define DLPRIM_TRANSPORT_PLUGIN_H
@@ -16,7 +15,7 @@
 extern "C" {
 #endif
 
-#define DLPRIM_TRANSPORT_ABI 2
+#define DLPRIM_TRANSPORT_ABI 3
 
 enum dlprim_transport_result {
     DLPRIM_TRANSPORT_DONE = 0,
@@ -58,26 +57,18 @@ struct dlprim_transport {
     const char* name; /* "Open MPI" */
     /* Connects all processes. Null after a failure. */
     void* (*open)(const struct dlprim_transport_start* start, struct dlprim_message message);
-    /* Sends to[i] to process i, and receives from[i] from it. */
-    int (*alltoall)(void* self, const struct dlprim_pieces* to, const struct dlprim_pieces* from,
-                    double seconds, struct dlprim_message message);
-    /* The same among some processes: those to or from which this one gives pieces, and which do so,
-       too. Between two processes, exchanges come in the same order as all other calls. */
+    /* Sends to[i] to process i, and receives from[i] from it. Only processes for which this one
+       gives pieces take part, and these give pieces for it. Between two processes, exchanges have
+       the same order on both sides. */
     int (*exchange)(void* self, const struct dlprim_pieces* to, const struct dlprim_pieces* from,
                     double seconds, struct dlprim_message message);
-    /* Everyone's `own` to everyone's all + rank * bytes. */
-    int (*allgather)(void* self, const void* own, uint64_t bytes, void* all, double seconds,
-                     struct dlprim_message message);
-    int (*broadcast)(void* self, int root, void* data, uint64_t bytes, double seconds,
-                     struct dlprim_message message);
-    int (*barrier)(void* self, double seconds, struct dlprim_message message);
     /* Makes the present call and all later ones return soon. */
     void (*cancel)(void* self);
     /* `whole`: all processes do it, after their last call; otherwise only this process is at its
        end, and others must not be waited for. */
     void (*close)(void* self, int whole);
-    /* Adds up the floats of all processes in whatever order. All get the same sums, in place of
-       their own. May be null. */
+    /* Adds up the floats of all processes in whatever order. All make this call in the same order
+       and get the same sums, in place of their own. May be null. */
     int (*allreduce)(void* self, float* values, uint64_t count, double seconds,
                      struct dlprim_message message);
     /* Sends on what earlier calls have left on its way, and returns at once. Called now and then
