@@ -50,36 +50,19 @@ std::shared_ptr<Buffer> import_file(ContextImpl& context, int descriptor, std::u
                      std::shared_ptr<void>(memory, [bytes](void* it) { munmap(it, bytes); }));
 }
 
-namespace {
-
-class FakePeerMemory : public PeerMemory {
-  public:
-    FakePeerMemory(FakePeers& source, std::size_t owner, std::uint64_t bytes)
-        : PeerMemory(source.contexts.size()),
-          source_(source),
-          owner_(owner),
-          bytes_((bytes + 4095) / 4096 * 4096),
-          memory_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-                  [size = bytes_](void* it) { munmap(it, size); }) {}
-
-  private:
-    std::shared_ptr<Buffer> open(std::size_t context) override {
-        auto* place = static_cast<std::byte*>(memory_.get());
-        if (source_.reroute) place = source_.reroute(owner_, context, place, bytes_);
-        return buffer_on(Access::impl(source_.contexts[context]), place, bytes_, memory_);
-    }
-    FakePeers& source_;
-    std::size_t owner_;
-    std::uint64_t bytes_;
-    std::shared_ptr<void> memory_;
-};
-
-}  // namespace
-
 std::shared_ptr<PeerMemory> FakePeers::make(std::size_t owner, std::uint64_t bytes) {
     if (before_make) before_make();
     ++made;
-    return std::make_shared<FakePeerMemory>(*this, owner, bytes);
+    const std::uint64_t size = (bytes + 4095) / 4096 * 4096;
+    const std::shared_ptr<void> memory(
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+        [size](void* it) { munmap(it, size); });
+    return std::make_shared<PeerMemory>(
+        contexts.size(), [this, owner, size, memory](std::size_t context) {
+            auto* place = static_cast<std::byte*>(memory.get());
+            if (reroute) place = reroute(owner, context, place, size);
+            return buffer_on(Access::impl(contexts[context]), place, size, memory);
+        });
 }
 
 }  // namespace dlprim::testing

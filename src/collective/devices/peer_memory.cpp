@@ -17,7 +17,7 @@ namespace dlprim {
 
 const std::shared_ptr<Buffer>& PeerMemory::in(std::size_t context) {
     std::shared_ptr<Buffer>& buffer = buffers_.at(context);
-    if (!buffer) buffer = open(context);
+    if (!buffer) buffer = open_(context);
     return buffer;
 }
 
@@ -26,66 +26,26 @@ namespace {
 /// How long a probe may take. Two devices compile a kernel for it.
 constexpr std::chrono::duration<double> probe_patience{60};
 
-class HostPeerMemory : public PeerMemory {
-  public:
-    HostPeerMemory(const std::vector<Context>& contexts, std::uint64_t bytes)
-        : PeerMemory(contexts.size()),
-          contexts_(contexts),
-          bytes_(std::max<std::uint64_t>(bytes, 1)),
-          memory_(static_cast<std::byte*>(
-              ::operator new (bytes_, std::align_val_t{alignment}, std::nothrow))) {
-        if (!memory_)
-            fail(ErrorKind::out_of_memory, "host memory of ", bytes,
-                 " bytes for sums is not there");
-    }
-
-  private:
-    static constexpr std::size_t alignment = 4096;
-    struct Free {
-        void operator()(std::byte* memory) const {
-            ::operator delete (memory, std::align_val_t{alignment});
-        }
-    };
-    std::shared_ptr<Buffer> open(std::size_t context) override {
-        return Access::impl(contexts_[context]).wrap(memory_.get(), bytes_);
-    }
-    std::vector<Context> contexts_;
-    std::uint64_t bytes_;
-    std::unique_ptr<std::byte, Free> memory_;
-};
-
 class HostPeers : public PeerSource {
   public:
     explicit HostPeers(const std::vector<Context>& contexts) : contexts_(contexts) {}
     std::string name() const override { return "memory that the devices share"; }
     std::shared_ptr<PeerMemory> make(std::size_t, std::uint64_t bytes) override {
-        return std::make_shared<HostPeerMemory>(contexts_, bytes);
+        constexpr std::align_val_t page{4096};
+        const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
+        const std::shared_ptr<void> memory(::operator new(size, page, std::nothrow),
+                                           [](void* at) { ::operator delete(at, page); });
+        if (!memory)
+            fail(ErrorKind::out_of_memory, "host memory of ", bytes,
+                 " bytes for sums is not there");
+        return std::make_shared<PeerMemory>(
+            contexts_.size(), [contexts = contexts_, memory, size](std::size_t context) {
+                return Access::impl(contexts[context]).wrap(memory.get(), size);
+            });
     }
 
   private:
     std::vector<Context> contexts_;
-};
-
-class CudaPeerMemory : public PeerMemory {
-  public:
-    CudaPeerMemory(const std::vector<Context>& contexts, std::shared_ptr<const CudaDriver> driver,
-                   int device, std::uint64_t bytes, ImportDescriptor import)
-        : PeerMemory(contexts.size()),
-          contexts_(contexts),
-          import_(std::move(import)),
-          memory_(std::move(driver), device, std::max<std::uint64_t>(bytes, 1)) {}
-
-  private:
-    std::shared_ptr<Buffer> open(std::size_t context) override {
-        // The threads of all ranks import, and the driver is asked for one thing at a time.
-        static std::mutex mutex;
-        const std::lock_guard lock(mutex);
-        return import_(Access::impl(contexts_[context]), memory_.export_descriptor(),
-                       memory_.bytes());
-    }
-    std::vector<Context> contexts_;
-    ImportDescriptor import_;
-    CudaDriver::Memory memory_;
 };
 
 class CudaPeers : public PeerSource {
@@ -101,8 +61,17 @@ class CudaPeers : public PeerSource {
     /// between was tried.
     std::uint64_t largest() const override { return std::uint64_t{100} << 20; }
     std::shared_ptr<PeerMemory> make(std::size_t owner, std::uint64_t bytes) override {
-        return std::make_shared<CudaPeerMemory>(contexts_, driver_, devices_.at(owner), bytes,
-                                                import_);
+        const auto memory = std::make_shared<CudaDriver::Memory>(driver_, devices_.at(owner),
+                                                                 std::max<std::uint64_t>(bytes, 1));
+        return std::make_shared<PeerMemory>(
+            contexts_.size(),
+            [contexts = contexts_, import = import_, memory](std::size_t context) {
+                // The threads of all ranks import, and the driver is asked for one thing at a time.
+                static std::mutex mutex;
+                const std::lock_guard lock(mutex);
+                return import(Access::impl(contexts[context]), memory->export_descriptor(),
+                              memory->bytes());
+            });
     }
 
   private:

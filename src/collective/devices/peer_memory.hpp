@@ -20,6 +20,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -33,8 +34,9 @@ using AddPair = std::function<void(const Tensor& left, const Tensor& right,
 
 class PeerMemory {
   public:
-    explicit PeerMemory(std::size_t contexts) : buffers_(contexts) {}
-    virtual ~PeerMemory() = default;
+    /// Makes a buffer of it in a context, and keeps the memory.
+    using Open = std::function<std::shared_ptr<Buffer>(std::size_t context)>;
+    PeerMemory(std::size_t contexts, Open open) : open_(std::move(open)), buffers_(contexts) {}
     PeerMemory(const PeerMemory&) = delete;
     PeerMemory& operator=(const PeerMemory&) = delete;
 
@@ -43,7 +45,7 @@ class PeerMemory {
     const std::shared_ptr<Buffer>& in(std::size_t context);
 
   private:
-    virtual std::shared_ptr<Buffer> open(std::size_t context) = 0;
+    const Open open_;
     std::vector<std::shared_ptr<Buffer>> buffers_;  ///< opened when they are first asked for
 };
 
