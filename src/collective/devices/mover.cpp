@@ -21,13 +21,16 @@ struct Mover::State {
     std::deque<std::function<void()>> jobs;
     std::size_t ended = 0;  ///< jobs so far
     bool busy = false, ends = false;
+    std::chrono::microseconds idle_spin;
     bool announced = false;            ///< announce_end() since the last wait()
     std::atomic<std::size_t> open{0};  ///< jobs that have not ended
     std::exception_ptr thrown;
 };
 
-Mover::Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin)
+Mover::Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin,
+             std::chrono::microseconds idle_spin)
     : state_(std::make_shared<State>()), patience_(patience), spin_(spin) {
+    state_->idle_spin = idle_spin;
     thread_ = std::thread([state = state_] { serve(state); });
 }
 
@@ -50,8 +53,9 @@ Mover::~Mover() {
 }
 
 void Mover::serve(const std::shared_ptr<State>& state) {
-    std::unique_lock lock(state->mutex);
     for (;;) {
+        spin_until([&] { return state->open > 0; }, state->idle_spin);
+        std::unique_lock lock(state->mutex);
         state->changed.wait(lock, [&] { return state->ends || !state->jobs.empty(); });
         if (state->ends) return;
         std::function<void()> job = std::move(state->jobs.front());
@@ -109,6 +113,14 @@ void Mover::wait() {
     }
     state_->announced = false;
     if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
+}
+
+bool Mover::ends_within(std::chrono::duration<double> most) {
+    spin_until([&] { return state_->open == 0; }, spin_);
+    std::unique_lock lock(state_->mutex);
+    waited_ = !state_->changed.wait_for(lock, most,
+                                        [&] { return state_->jobs.empty() && !state_->busy; });
+    return !waited_;
 }
 
 }  // namespace dlprim

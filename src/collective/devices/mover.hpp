@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mover: a thread of a rank that moves data beside what the rank's own thread enqueues.
+// Mover: a thread that does jobs beside the one that posts them: it moves a rank's data while the
+// rank's own thread enqueues work, or is itself the thread of a rank.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,9 @@ class Mover {
   public:
     /// `patience`: how long a job may take before wait() and the destructor leave it behind.
     /// `spin`: how long wait() spins once the last job has said that it is about to end.
-    explicit Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin = {});
+    /// `idle_spin`: how long the thread spins for the next job before it sleeps.
+    explicit Mover(std::chrono::duration<double> patience, std::chrono::microseconds spin = {},
+                   std::chrono::microseconds idle_spin = {});
     /// Drops jobs that have not begun, and waits for the one that runs, unless wait() has done so
     /// in vain. A job may let go what owns this object.
     ~Mover();
@@ -29,6 +32,9 @@ class Mover {
     /// Waits until all jobs have ended, and throws what the first of them has thrown. Throws
     /// Error(device) if none has ended within the patience.
     void wait();
+    /// Waits until all jobs have ended, and spins at first. Returns false if they have not within
+    /// so long.
+    bool ends_within(std::chrono::duration<double> most);
 
   private:
     struct State;
