@@ -240,23 +240,22 @@ bool ShardSums::add(NetImpl& net) {
 }
 
 bool ShardSums::add_forward(NetImpl& net) {
-    if (shards_ == 1) return true;
-    const std::size_t joined = forward_tree_.take({forwards_, 1});
-    const bool is_last = ++forwards_ == shards_;
-    for (std::size_t i = 0; i < waiting_.size(); ++i)
-        if (is_of_forward(i))
-            add(own(net, i), waiting_[i], forward_tree_, joined, is_last ? 1.0 / shards_ : 0);
-    return is_last;
+    return add_half(net, true, forward_tree_, forwards_);
 }
 
 bool ShardSums::add_backward(NetImpl& net) {
-    if (shards_ == 1) return true;
-    const std::size_t joined = tree_.take({taken_, 1});
-    const bool is_last = ++taken_ == shards_;
-    for (std::size_t i = 0; i < waiting_.size(); ++i)
-        if (!is_of_forward(i))
-            add(own(net, i), waiting_[i], tree_, joined, is_last ? 1.0 / shards_ : 0);
+    const bool is_last = add_half(net, false, tree_, taken_);
     if (is_last) restart();
+    return is_last;
+}
+
+bool ShardSums::add_half(NetImpl& net, bool forward, ShardTree& tree, int& taken) {
+    if (shards_ == 1) return true;
+    const std::size_t joined = tree.take({taken, 1});
+    const bool is_last = ++taken == shards_;
+    for (std::size_t i = 0; i < waiting_.size(); ++i)
+        if (is_of_forward(i) == forward)
+            add(own(net, i), waiting_[i], tree, joined, is_last ? 1.0 / shards_ : 0);
     return is_last;
 }
 

@@ -88,6 +88,7 @@ class ShardSums {
     static std::uint64_t statistics_bytes(const Plan& plan);
 
   private:
+    bool add_half(NetImpl& net, bool forward, ShardTree& tree, int& taken);
     /// Sums of one of the net's tensors that wait for others, by their number.
     using Waiting = std::vector<Tensor>;
     void reserve(NetImpl& net, std::size_t most);
