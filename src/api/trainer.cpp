@@ -24,7 +24,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -222,12 +221,8 @@ class Trainer {
             values.push_back(result->loss);
             values.insert(values.end(), result->metrics.begin(), result->metrics.end());
         }
-        std::string text(values.size() * sizeof(double), '\0');
-        std::memcpy(text.data(), values.data(), text.size());
-        text = group_->share(std::move(text), "what the test set says");
-        if (text.empty()) return std::nullopt;
-        values.resize(text.size() / sizeof(double));
-        std::memcpy(values.data(), text.data(), text.size());
+        values = group_->share(values, "what the test set says");
+        if (values.empty()) return std::nullopt;
         return Evaluator::Result{values[0], {values.begin() + 1, values.end()}};
     }
 

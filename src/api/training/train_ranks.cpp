@@ -53,12 +53,9 @@ std::vector<double> TrainRanks::seconds_of_all(
     const auto warm = [this] {
         if (group_ != nullptr) group_->barrier("the devices to be timed");
     };
-    std::vector<double> own = time_shards(
+    const std::vector<double> own = time_shards(
         devices, open, config_.solver, std::chrono::duration<double>(call_.deadline_seconds), warm);
-    if (group_ == nullptr) return own;
-    std::vector<double> all(group_->size());
-    group_->allgather(own.data(), sizeof(double), all.data(), "how fast the devices are");
-    return all;
+    return group_ == nullptr ? own : group_->gather(own, "how fast the devices are");
 }
 
 std::vector<int> TrainRanks::given_shards() const {

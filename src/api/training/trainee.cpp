@@ -7,7 +7,6 @@
 #include "collective/processes/process_group.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace dlprim {
 
@@ -70,15 +69,8 @@ Stepper::Outcome Trainee::take() {
         const Stepper::Outcome part = steppers_[rank].take();
         whole.scores.insert(whole.scores.end(), part.scores.begin(), part.scores.end());
     }
-    if (group_ == nullptr || whole.scores.empty()) return whole;
-    std::string own(whole.scores.size() * sizeof(float), '\0');
-    std::memcpy(own.data(), whole.scores.data(), own.size());
-    whole.scores.clear();
-    for (const std::string& part : group_->gather(own, "the outputs of a batch")) {
-        const std::size_t before = whole.scores.size();
-        whole.scores.resize(before + part.size() / sizeof(float));
-        std::memcpy(whole.scores.data() + before, part.data(), part.size());
-    }
+    if (group_ != nullptr && !whole.scores.empty())
+        whole.scores = group_->gather(whole.scores, "the outputs of a batch");
     return whole;
 }
 
