@@ -4,7 +4,6 @@
 #include "collective/processes/watch.hpp"
 
 #include "base/text.hpp"
-#include "collective/processes/packed_texts.hpp"
 #include "collective/processes/socket.hpp"
 
 #include <fcntl.h>
@@ -42,6 +41,28 @@ enum Kind : std::uint8_t {
     failure_of,
     bye
 };
+
+/// Texts as one: each as its length, a blank, and its bytes.
+std::string pack_texts(const std::vector<std::string>& parts) {
+    std::string all;
+    for (const std::string& part : parts) all += cat(part.size(), " ", part);
+    return all;
+}
+
+/// Nothing where the text is not what pack_texts() made of so many.
+std::vector<std::string> unpack_texts(const std::string& text, std::size_t parts) {
+    std::vector<std::string> all;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t blank = text.find(' ', at);
+        if (blank == std::string::npos) return {};
+        const auto length = leading_number<std::size_t>(
+            std::string_view(text).substr(at, blank - at), text.size() + 1);
+        if (length > text.size() - blank - 1) return {};
+        all.push_back(text.substr(blank + 1, length));
+        at = blank + 1 + length;
+    }
+    return all.size() == parts ? all : std::vector<std::string>();
+}
 
 template <typename T>
 T number(const std::string& text) {
