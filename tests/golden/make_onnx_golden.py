@@ -207,6 +207,20 @@ def packed_product(case: Case) -> None:
     case.attributes |= {"K": k, "N": n, "bits": bits, "block_size": block}
 
 
+def stored_product(case: Case) -> None:
+    """Weights that the library's blocks hold exactly."""
+    random = case.random
+    bits, block = int(random.choice([4, 8])), int(random.choice([32, 64, 128, 256]))
+    n, k = int(random.integers(1, 20)), 32 * int(random.integers(1, 9))
+    blocks = -(-k // block)
+    case.fed(random.normal(size=(2, 3, k)).astype(np.float32))
+    case.constant(bytes_of(random, (n, blocks, block * bits // 8), np.uint8))
+    case.constant(np.exp(random.uniform(-5, -3, n * blocks)).astype(np.float16).astype(np.float32))
+    if bits == 4 and random.random() < 0.6:
+        case.constant(bytes_of(random, (n * -(-blocks * bits // 8),), np.uint8))
+    case.attributes |= {"K": k, "N": n, "bits": bits, "block_size": block}
+
+
 def packed_rows(case: Case) -> None:
     random = case.random
     packed = random.random() < 0.6
@@ -319,6 +333,7 @@ QUANTIZED: dict[str, Callable[[Case], None]] = {
     "GatherBlockQuantized": packed_rows,
     "MatMulIntegerToFloat": integers_to_float,
     "MatMulNBits": packed_product,
+    "com.microsoft.MatMulNBits": stored_product,
     "NhwcMaxPool": largest,
     "QAttention": attention,
     "QGemm": gemm,

@@ -315,11 +315,18 @@ void fill_transposed(HostTensor& made, const HostTensor& from, const Ints& order
 Ref Builder::transpose(Ref value, const std::vector<std::int64_t>& order) {
     if (std::is_sorted(order.begin(), order.end())) return value;
     const bool fits = static_cast<int>(order.size()) == value->spec.shape.rank();
-    if (!value->known || !fits || value->spec.shape.empty())
-        return add1("Transpose", {value}, {{"dims", Ints(order)}});
-    return copy(value, cat("transpose ", Shape(order).str()),
-                transposed_shape(value->spec.shape, order), value->spec.dtype,
-                [&](HostTensor& made) { fill_transposed(made, *value->known, order); });
+    const bool is_copied = value->known && fits && !value->spec.shape.empty();
+    const Ref made =
+        is_copied ? copy(value, cat("transpose ", Shape(order).str()),
+                         transposed_shape(value->spec.shape, order), value->spec.dtype,
+                         [&](HostTensor& copied) { fill_transposed(copied, *value->known, order); })
+                  : add1("Transpose", {value}, {{"dims", Ints(order)}});
+    if (const Dequantized* from = note_of(value)) {
+        Dequantized turned = *from;
+        turned.is_transposed = !turned.is_transposed;
+        note(made, turned);
+    }
+    return made;
 }
 
 void Builder::name(Ref value, const std::string& name) {

@@ -178,6 +178,26 @@ class Builder {
     Ref slice(Ref value, int axis, std::int64_t begin, std::int64_t end);
     /// The parts behind each other along `axis`: a single one itself.
     Ref concat(const std::vector<Ref>& parts, int axis);
+    /// The known value as `fill` makes it of its contents, or the copy of this kind that there is.
+    Ref copy(Ref value, const std::string& kind, const Shape& shape, DType dtype,
+             const std::function<void(HostTensor& made)>& fill);
+
+    /// A matrix that is made of known integers, scales and perhaps zero points: scale * (integer -
+    /// zero). `block` neighbours along dimension `axis` of the integers share a scale and a zero.
+    struct Dequantized {
+        Ref integers, scale, zero;
+        int axis;
+        std::int64_t block;
+        bool is_transposed = false;  ///< the value is the transpose of what these make
+    };
+    /// Notes where a value comes from, for products that read the integers themselves. Transposes
+    /// of the value are noted as well.
+    void note(Ref value, const Dequantized& from) { dequantized_.emplace(value, from); }
+    /// Null if nothing is noted.
+    const Dequantized* note_of(Ref value) const {
+        const auto found = dequantized_.find(value);
+        return found == dequantized_.end() ? nullptr : &found->second;
+    }
 
     /// Whether the value is known, or became known: a runner ran the part that computes it.
     bool know(Ref value);
@@ -204,9 +224,6 @@ class Builder {
     std::vector<Ref> add(std::string_view type, const std::vector<Ref>& inputs,
                          const Attrs& options, const std::vector<Ref>& params, bool folds);
     BuiltValue& make(const TensorSpec& spec, const std::string& name = {});
-    /// The known value as `fill` makes it of its contents, or the copy of this kind that there is.
-    Ref copy(Ref value, const std::string& kind, const Shape& shape, DType dtype,
-             const std::function<void(HostTensor& made)>& fill);
     Ref fed(const TensorSpec& spec, const std::string& name);
     std::vector<Ref> known_results(const std::vector<TensorSpec>& outputs,
                                    std::vector<HostValue> values);
@@ -222,6 +239,7 @@ class Builder {
     int fed_ = 0;
     Names operator_names_;
     std::unordered_map<Ref, std::string> names_;  ///< what the model calls values
+    std::unordered_map<Ref, Dequantized> dequantized_;
     std::vector<std::string> texts_;
     std::map<std::string, std::int64_t> text_numbers_;
     ValueCopies own_copies_;

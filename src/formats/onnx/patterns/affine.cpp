@@ -90,7 +90,8 @@ class AffinePattern {
         const bool is_view = view->type == "Reshape";
         BuiltOperator* const linear = is_view ? finder_.sole_maker(view->inputs[0]) : view;
         if (!linear || linear->params.empty() || !linear->params[0]->known) return false;
-        const bool is_product = linear->type == "InnerProduct";
+        const bool is_product =
+            linear->type == "InnerProduct" && (!of.scales() || !linear->options.has("blocks"));
         const bool is_window = linear->type == "Convolution" ||
                                (linear->type == "TransposedConvolution" && !of.scales());
         if (!is_product && (!is_window || is_view)) return false;
@@ -135,7 +136,7 @@ class AffinePattern {
 
     void shift(const BuiltOperator& linear, std::vector<Ref>& params, const Affine& of,
                std::vector<double> numbers) {
-        const DType dtype = params[0]->spec.dtype;
+        const DType dtype = linear.outputs[0]->spec.dtype;
         if (of.kind == Affine::Kind::subtract)
             for (double& number : numbers) number = -number;
         if (params.size() == 2) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Operators of com.microsoft on weights of 2, 4 or 8 bits, several in a byte, with a scale and a
-// zero point for each block of a row. They are taken apart where they are constants, once.
+// zero point for each block of a row. Constants are stored in blocks of the library's, or are taken
+// apart once.
+#include "formats/onnx/rules/product_weight.hpp"
 #include "formats/onnx/rules/quantization.hpp"
 #include "formats/onnx/rules/shared.hpp"
 
@@ -78,6 +80,60 @@ Ref over_columns(Call& call, Ref value, const Weights& w) {
     return gather_computed(call, value, call.build.slice(call.in(4), 0, 0, w.columns), 1);
 }
 
+std::vector<float> known_floats(Ref value) {
+    std::vector<float> values(static_cast<std::size_t>(value->spec.shape.numel()));
+    convert(value->known->data.data(), value->spec.dtype, values.data(), DType::f32, values.size());
+    return values;
+}
+
+/// Zero points [rows, blocks] of constants.
+std::vector<float> known_zeros(Call& call, const Weights& w) {
+    const auto usual = static_cast<float>(std::int64_t{1} << (w.bits - 1));
+    std::vector<float> zeros(static_cast<std::size_t>(w.rows * w.blocks), usual);
+    if (!call.has(3)) return zeros;
+    if (call.dtype(3) != DType::u8) return known_floats(reshaped(call, 3, {w.rows, w.blocks}));
+    const std::int64_t bytes = (w.blocks * w.bits + 7) / 8;
+    const Ref packed = reshaped(call, 3, {w.rows, bytes});
+    for (std::int64_t row = 0; row < w.rows; ++row)
+        for (std::int64_t block = 0; block < w.blocks; ++block) {
+            const std::int64_t at = row * bytes + block * w.bits / 8;
+            const auto byte =
+                std::to_integer<int>(packed->known->data[static_cast<std::size_t>(at)]);
+            zeros[static_cast<std::size_t>(row * w.blocks + block)] =
+                static_cast<float>(byte >> (block * w.bits % 8) & ((1 << w.bits) - 1));
+        }
+    return zeros;
+}
+
+/// Constants in blocks that hold them exactly. Nothing if there are none.
+std::optional<ProductWeight> stored_in_blocks(Call& call, const Weights& w) {
+    const Ref scales = reshaped(call, 2, {w.rows, w.blocks});
+    const bool is_known = call.in(1)->known && scales->known && (!call.has(3) || call.in(3)->known);
+    if (!is_known || call.has(4)) return std::nullopt;
+    IntegerWeight weight;
+    weight.rows = w.rows;
+    weight.columns = w.columns;
+    weight.block = w.block;
+    weight.integers = call.in(1);
+    weight.bits = static_cast<int>(w.bits);
+    weight.row_step = w.blocks * w.block;
+    weight.column_step = 1;
+    weight.scales = known_floats(scales);
+    weight.zeros = known_zeros(call, w);
+    return in_blocks(call, weight);
+}
+
+ProductWeight weight_of(Call& call, const Weights& w) {
+    Builder& build = call.build;
+    const Ref bytes = reshaped(call, 1, {w.rows, w.blocks * (w.block * w.bits / 8)});
+    if (auto weight = stored_in_blocks(call, w)) return *weight;
+    const Ref codes = build.slice(unpacked(build, bytes, w.bits), 1, 0, w.columns);
+    const Ref scales = over_columns(call, reshaped(call, 2, {w.rows, w.blocks}), w),
+              zeros = over_columns(call, zero_points(call, w), w);
+    return ProductWeight::of_floats(
+        build.pointwise("y0 = (x0 - x2) * x1", {codes, scales, zeros}, call.dtype(0)));
+}
+
 /// A [..., K] times the transpose of weights [N, K], perhaps plus a bias [N].
 void matmul_nbits(Call& call) {
     const Weights w(call);
@@ -89,17 +145,10 @@ void matmul_nbits(Call& call) {
     call.check(call.dtype(1) == DType::u8, "the weights are ", name_of(call.dtype(1)),
                "; they must be uint8");
     Builder& build = call.build;
-    const Ref bytes = reshaped(call, 1, {w.rows, w.blocks * (w.block * w.bits / 8)});
-    const Ref codes = build.slice(unpacked(build, bytes, w.bits), 1, 0, w.columns);
-    const Ref scales = over_columns(call, reshaped(call, 2, {w.rows, w.blocks}), w),
-              zeros = over_columns(call, zero_points(call, w), w);
-    const DType dtype = call.dtype(0);
-    std::vector<Ref> params{build.pointwise("y0 = (x0 - x2) * x1", {codes, scales, zeros}, dtype)};
-    if (call.has(5)) params.push_back(reshaped(call, 5, {w.rows}));
+    const ProductWeight weight = weight_of(call, w);
+    const Ref bias = call.has(5) ? reshaped(call, 5, {w.rows}) : nullptr;
     const Ref rows = build.reshape(call.in(0), {x.product(0, x.rank() - 1), w.columns}, 0);
-    const Ref y = build.add1(
-        "InnerProduct", {rows},
-        {{"inputs", w.columns}, {"outputs", w.rows}, {"bias", params.size() > 1}}, params);
+    const Ref y = inner_product(build, rows, weight, bias);
     call.set(0, build.reshape(y, x.with(x.rank() - 1, w.rows), 0));
 }
 

@@ -2,21 +2,11 @@
 // Matrix products. One with constant weights is an InnerProduct, whose weights planner and solvers
 // know; the others are MatMul.
 #include "formats/onnx/rules/attention.hpp"
+#include "formats/onnx/rules/product_weight.hpp"
 
 namespace dlprim::onnx {
 
 namespace {
-
-/// x [rows, features] times the weight [outputs, features], perhaps plus a bias [outputs].
-Ref inner_product(Builder& build, Ref x, Ref weight, Ref bias) {
-    std::vector<Ref> params{weight};
-    if (bias) params.push_back(bias);
-    return build.add1("InnerProduct", {x},
-                      {{"inputs", weight->spec.shape[1]},
-                       {"outputs", weight->spec.shape[0]},
-                       {"bias", bias != nullptr}},
-                      params);
-}
 
 /// The bias of a Gemm as one number a column, or null where it is more.
 Ref bias_of(Call& call, std::int64_t columns) {
@@ -47,6 +37,16 @@ Ref exact_product(Call& call, Ref a, Ref b) {
     return build.reshape(y, Shape(sizes));
 }
 
+/// The second factor as a weight; nothing if it is computed. `columns` is the dimension over which
+/// the product sums.
+std::optional<ProductWeight> known_weight(Call& call, int columns) {
+    const Ref matrix = call.in(1);
+    if (call.dtype(0) == call.dtype(1))
+        if (auto weight = in_blocks(call, matrix, columns)) return weight;
+    if (!matrix->known) return std::nullopt;
+    return ProductWeight::of_floats(columns == 1 ? matrix : call.build.transpose(matrix, {1, 0}));
+}
+
 void gemm(Call& call) {
     if (call.version() < 7) call.ignore("broadcast");  // as it always is later
     const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
@@ -60,10 +60,9 @@ void gemm(Call& call) {
     const Ref bias =
         has_bias && beta == 1 && call.shape(2).rank() > 0 ? bias_of(call, columns) : nullptr;
     const bool exact = is_exact(call.dtype(0));
-    if (alpha == 1 && !transpose_a && call.in(1)->known && !exact && !call.shape(1).empty() &&
-        (bias || !has_bias)) {
-        const Ref weight = transpose_b ? call.in(1) : build.transpose(call.in(1), {1, 0});
-        return call.set(0, inner_product(build, call.in(0), weight, bias));
+    if (alpha == 1 && !transpose_a && !exact && !call.shape(1).empty() && (bias || !has_bias)) {
+        if (const auto weight = known_weight(call, transpose_b ? 1 : 0))
+            return call.set(0, inner_product(build, call.in(0), *weight, bias));
     }
     const auto turned = [&](int i, bool turn) {
         return turn ? build.transpose(call.in(i), {1, 0}) : call.in(i);
@@ -86,11 +85,12 @@ void matmul(Call& call) {
     const Shape &x = a->spec.shape, &w = b->spec.shape;
     if (is_exact(a->spec.dtype)) return call.set(0, exact_product(call, a, b));
     Builder& build = call.build;
-    if (!b->known || a->known || w.rank() != 2 || x.rank() < 2 || x[-1] != w[0] || w.empty())
-        return call.set(0, build.add1("MatMul", {a, b}));
+    const bool fits = w.rank() == 2 && x.rank() >= 2 && x[-1] == w[0] && !w.empty();
+    const auto weight = fits && !a->known ? known_weight(call, 0) : std::optional<ProductWeight>();
+    if (!weight) return call.set(0, build.add1("MatMul", {a, b}));
     const std::int64_t rows = x.product(0, x.rank() - 1);
     const Ref matrix = build.reshape(a, {rows, x[-1]}, 0);
-    const Ref y = inner_product(build, matrix, build.transpose(b, {1, 0}), nullptr);
+    const Ref y = inner_product(build, matrix, *weight, nullptr);
     call.set(0, build.reshape(y, x.with(x.rank() - 1, w[1]), 0));
 }
 

@@ -75,6 +75,21 @@ void quantize(Call& call) {
                                      inputs, {low, high}, dtype));
 }
 
+/// Notes that a matrix is made of known integers in blocks, if it is.
+void note_blocks(Call& call, Ref made) {
+    const std::int64_t block = call.integer("block_size", 0);
+    const Shape& x = call.shape(0);
+    const bool is_small = stored_bits(call.dtype(0)) <= 8 && !is_narrow_float(call.dtype(0));
+    if (block == 0 || x.rank() != 2 || !is_small) return;
+    const Builder::Dequantized from{call.in(0), call.in(1), call.has(2) ? call.in(2) : nullptr,
+                                    call.axis(call.integer("axis", 1), 2), block};
+    for (const Ref value : {from.integers, from.scale, from.zero})
+        if (value && !value->known) return;
+    // A number alone stands for all.
+    if (call.shape(1).rank() != 2 || (from.zero && call.shape(2) != call.shape(1))) return;
+    call.build.note(made, from);
+}
+
 void dequantize(Call& call) {
     const DType dtype = output_type(call).value_or(call.dtype(1));
     call.check(is_float(dtype), "the output is ", name_of(dtype), "; it must be a float");
@@ -83,8 +98,10 @@ void dequantize(Call& call) {
     const Quantization by(call);
     std::vector<Ref> inputs{in_numbers(call.build, call.in(0)), by.scale};
     if (by.zero) inputs.push_back(by.zero);
-    call.set(0,
-             call.build.pointwise(by.zero ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs, dtype));
+    const Ref made =
+        call.build.pointwise(by.zero ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs, dtype);
+    note_blocks(call, made);
+    call.set(0, made);
 }
 
 void dynamic_quantize(Call& call) {
