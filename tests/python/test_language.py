@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pathlib
 import sys
@@ -66,6 +67,36 @@ def test_tokens(model: language.LanguageModel) -> None:
     assert model.decode([0xC3]) == "\ufffd"
     with pytest.raises(dlprim.InvalidArgumentError, match="none of"):
         model.decode([999])
+
+
+def test_an_adapter(
+    context: dlprim.Context,
+    path: pathlib.Path,
+    model: language.LanguageModel,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numpy_files = pytest.importorskip("safetensors.numpy")
+    random, rank, scale = np.random.default_rng(7), 2, 1.5
+    weights, matrices = tiny.model_tensors(), {}
+    for layer in range(tiny.SIZES["block_count"]):
+        weight = weights[f"blk.{layer}.attn_v.weight"]
+        a, b = random.normal(size=(rank, weight.shape[1])), random.normal(size=(weight.shape[0], rank))
+        for letter, values in (("A", a), ("B", b)):
+            name = f"base_model.model.model.layers.{layer}.self_attn.v_proj.lora_{letter}.weight"
+            matrices[name] = values.astype(np.float32)
+        weights[f"blk.{layer}.attn_v.weight"] = weight + scale * b @ a
+    numpy_files.save_file(matrices, tmp_path / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "r": rank, "lora_alpha": scale * rank, "target_modules": ["v_proj"]}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(tiny, "model_tensors", lambda without: weights)
+    (tmp_path / "merged.gguf").write_bytes(tiny.model())
+    merged = language.LanguageModel(context, tmp_path / "merged.gguf").read([1, 2, 3])
+    with_adapter = language.LanguageModel(context, path, lora=tmp_path).read([1, 2, 3])
+    np.testing.assert_allclose(with_adapter, merged, rtol=1e-4, atol=1e-4 * float(np.abs(merged).max()))
+    assert np.abs(with_adapter - model.read([1, 2, 3])).max() > 0.1
+    with pytest.raises(dlprim.NotFoundError, match="adapter_config.json"):
+        language.LanguageModel(context, path, lora=tmp_path / "nowhere")
 
 
 def test_a_text_token_by_token(model: language.LanguageModel) -> None:
