@@ -140,7 +140,8 @@ std::uint64_t Exchange::lay_out(const RankRange& ranks, std::size_t group, const
         for (const Term& term : terms) {
             Buffers& buffers = all.emplace_back();
             for (std::size_t i = 0; i < pending_[q].size() && !is_alone; ++i) {
-                const auto there = shared_host_ ? std::nullopt : buffer_of(q, term.waiting.at(i));
+                const auto there =
+                    shared_host_ ? std::nullopt : buffer_of(q - own_.begin, term.waiting.at(i));
                 buffers.sums.push_back(there ? *there : take(term.mean.bytes()));
             }
             buffers.slice = slice_of(divide(term.mean), q);
