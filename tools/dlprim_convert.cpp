@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // dlprim_convert: writes an ONNX model or a program of torch.export as a network in JSON and its
-// weights in HDF5, or a language model as GGUF. A program of torch.export is a
-// graph in front of PyTorch's decompositions, so that Python and the package dlprim_torch make the
-// network of it.
+// weights in HDF5, or a language model as GGUF or as a folder of Hugging Face's. A program of
+// torch.export is a graph in front of PyTorch's decompositions, so that Python and the package
+// dlprim_torch make the network of it.
 #include "common.hpp"
 
 #include <dlprim/language_convert.hpp>
@@ -53,24 +53,23 @@ void convert(const Options& options) {
     const std::string& model = options.model;
     const bool language = model.ends_with(".gguf") || std::filesystem::is_directory(model);
     const bool gguf = options.net.ends_with(".gguf");
-    if (!options.adapter.empty() && !gguf)
-        wrong("--lora is for a language model that is written as a file which ends with .gguf");
+    if (!options.adapter.empty() && !language)
+        wrong("--lora is for a language model, a GGUF file or a folder");
     if (gguf && !language)
         wrong("only a language model, a GGUF file or a folder, can be written as '" + options.net +
               "'");
-    if (gguf != options.weights.empty())
-        wrong(gguf ? "a GGUF file has the weights: give no WEIGHTS"
-                   : "WEIGHTS, where the weights go, is missing");
+    if (language && (options.net.ends_with(".json") || !options.weights.empty()))
+        wrong(
+            "a language model is written with its weights as one file that ends with .gguf, or as "
+            "a folder: a network in JSON does not remember what was read");
+    if (!language && options.weights.empty()) wrong("WEIGHTS, where the weights go, is missing");
     if (options.net == options.weights)
         wrong("NET and WEIGHTS name the same file '" + options.net + "'");
     if (language) {
-        if (!gguf)
-            wrong(
-                "a language model is written as one file that ends with .gguf: a network in JSON "
-                "does not remember what was read");
         if (options.how.batch > 0 || !options.how.input_shapes.empty())
             wrong("-B and --shape are for ONNX models");
-        return convert_to_gguf(model, options.net, options.half, options.adapter);
+        return (gguf ? convert_to_gguf : convert_to_hugging_face)(model, options.net, options.half,
+                                                                  options.adapter);
     }
     if (model.ends_with(".pt2")) {
         if (options.how.batch > 0 || !options.how.input_shapes.empty())
@@ -88,19 +87,20 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app(
         "Writes an ONNX model or a program of torch.export as a network in JSON and its weights in "
-        "HDF5, or a language model as GGUF.",
+        "HDF5, or a language model as GGUF or as a folder of Hugging Face's.",
         "dlprim_convert");
     app.add_option(
            "MODEL", options.model,
            "model: ONNX; .pt2 of torch.export, for which Python is asked; .gguf; or a folder "
            "of Hugging Face's")
         ->required();
-    app.add_option("NET", options.net, "where the network goes, JSON, or a language model, .gguf")
+    app.add_option("NET", options.net,
+                   "where the network goes, JSON, or a language model, .gguf or a folder")
         ->required();
     app.add_option("WEIGHTS", options.weights, "where the weights go, HDF5");
-    app.add_flag("--half", options.half, "of GGUF: weights as F16");
+    app.add_flag("--half", options.half, "of language models: weights as F16");
     app.add_option("--lora", options.adapter,
-                   "of GGUF: folder of an adapter that is added to the model's weights");
+                   "of language models: folder of an adapter that is added to the weights");
     app.add_option("-B", options.how.batch, "batch size, where the model leaves it open")
         ->check(CLI::Range(1, 1 << 20));
     tools::add_shape_option(app, options.how.input_shapes);

@@ -36,6 +36,9 @@ class ChangedModel : public ModelFile {
     std::optional<Shape> shape(const std::string& weight) const override {
         return model_->shape(weight);
     }
+    std::string stored_name(const std::string& weight) const override {
+        return model_->stored_name(weight);
+    }
     void read(const std::string& weight, float* values) const override {
         model_->read(weight, values);
     }

@@ -56,11 +56,13 @@ Architecture::HuggingFace::Source parse_source(const JsonView& view) {
 }
 
 Architecture::HuggingFace parse_hugging_face(const JsonView& view) {
-    view.object({"models", "sizes", "expects", "prefixes", "weights"});
+    view.object({"models", "written", "sizes", "expects", "prefixes", "weights"});
     Architecture::HuggingFace all;
     for (const auto& [name, model] : view.at("models").object()) all.models[name] = model.name();
+    if (const auto written = view.find("written"))
+        for (const auto& [name, both] : written->object()) all.written[name] = names_of(both);
     if (const auto sizes = view.find("sizes"))
-        for (const auto& [name, key] : sizes->object()) all.sizes[name] = key.name();
+        for (const auto& [name, key] : sizes->object()) all.sizes[name] = split(key.name(), '|');
     if (const auto expects = view.find("expects"))
         for (const auto& [key, values] : expects->object()) all.expects[key] = names_of(values);
     if (const auto prefixes = view.find("prefixes")) {

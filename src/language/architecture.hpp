@@ -23,7 +23,7 @@ struct Architecture {
     /// An operator of a network, or one of the words that network.hpp replaces by several.
     struct Step {
         std::string type;
-        std::vector<std::string> inputs;
+        std::vector<std::string> inputs;  ///< with '?' behind it: none without it
         std::string output;  ///< may be the name of an input: then later steps read the new tensor
         std::vector<Weight> weights;
         Attrs options;  ///< a text that begins with '$' is a size's name
@@ -39,8 +39,10 @@ struct Architecture {
             float add = 0;           ///< to each value
         };
         std::map<std::string, std::string> models;  ///< the name in `models` for a class
-        /// Keys of config.json for sizes, where they are not the usual ones.
-        std::map<std::string, std::string> sizes;
+        /// For each of these names the class and the model_type of folders that are written.
+        std::map<std::string, Strings> written;
+        /// Keys of config.json for sizes, the first that it has, where they are not the usual ones.
+        std::map<std::string, Strings> sizes;
         std::map<std::string, Strings> expects;  ///< values that a key of config.json may have
         Strings prefixes{""};                    ///< with which names of weights may begin
         std::map<std::string, Source> weights;   ///< by GGUF's names; N stands for the layer

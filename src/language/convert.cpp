@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Language models written as networks and as GGUF files.
+// Language models written as GGUF files.
 #include <dlprim/language_convert.hpp>
 
 #include "base/text.hpp"
 #include "formats/gguf/writer.hpp"
 #include "language/adapter.hpp"
-#include "language/architecture.hpp"
-#include "language/model_file.hpp"
+#include "language/conversion.hpp"
 #include "language/network.hpp"
 #include "language/splitter.hpp"
 #include "language/wordpiece.hpp"
@@ -22,15 +21,6 @@ namespace language {
 namespace {
 
 constexpr const char* factors_tensor = "rope_freqs.weight";
-
-/// The weights of a network that its file has, each once.
-std::set<std::string> weights_of(const NetDescription& net) {
-    std::set<std::string> names;
-    for (const auto& op : net.operators)
-        for (const std::string& name : op.params)
-            if (name != cosines && name != sines) names.insert(name);
-    return names;
-}
 
 void add_sizes(const ModelSizes& sizes, const std::string& name,
                std::map<std::string, GgufValue>& metadata) {
@@ -133,16 +123,30 @@ void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValu
 
 }  // namespace
 
+std::shared_ptr<const ModelFile> open_with_adapter(const std::string& model,
+                                                   const std::string& adapter) {
+    std::shared_ptr<const ModelFile> file = open_model(model);
+    if (adapter.empty()) return file;
+    Adapter read = Adapter::read(adapter, *file);
+    return merged(std::move(file), std::move(read));
+}
+
+std::set<std::string> weights_of(const ModelFile& file, const ModelSizes& sizes,
+                                 const Architecture& architecture) {
+    std::set<std::string> names;
+    for (const auto& op :
+         make_network(architecture, file, sizes, {.capacity = 1, .positions = 2}).operators)
+        for (const std::string& name : op.params)
+            if (name != cosines && name != sines) names.insert(name);
+    return names;
+}
+
 }  // namespace language
 
 void convert_to_gguf(const std::string& model, const std::string& path, bool half,
                      const std::string& adapter) {
     using namespace language;
-    std::shared_ptr<const ModelFile> file = open_model(model);
-    if (!adapter.empty()) {
-        Adapter read = Adapter::read(adapter, *file);
-        file = merged(std::move(file), std::move(read));
-    }
+    const std::shared_ptr<const ModelFile> file = open_with_adapter(model, adapter);
     const ModelSizes sizes = file->sizes();
     const std::string name = file->architecture();
     const Architecture& architecture = find_architecture(name);
@@ -162,8 +166,7 @@ void convert_to_gguf(const std::string& model, const std::string& path, bool hal
     add_tokenizer(file->tokenizer(), contents.metadata);
     if (const auto chat = file->chat_template())
         contents.metadata["tokenizer.chat_template"] = *chat;
-    for (const std::string& weight :
-         weights_of(make_network(architecture, *file, sizes, {.capacity = 1, .positions = 2}))) {
+    for (const std::string& weight : weights_of(*file, sizes, architecture)) {
         const Shape shape = file->shape(weight).value();
         contents.tensors.push_back({weight, shape, half && shape.rank() > 1});
     }

@@ -38,6 +38,9 @@ class HuggingFaceModel : public ModelFile {
         return read_chat_template(folder_);
     }
     std::optional<Shape> shape(const std::string& weight) const override;
+    std::string stored_name(const std::string& weight) const override {
+        return find(weight).value().tensor->name;
+    }
     void read(const std::string& weight, float* values) const override;
 
   private:
@@ -193,8 +196,10 @@ void HuggingFaceModel::read(const std::string& weight, float* values) const {
 std::optional<JsonView> HuggingFaceModel::value(const std::string& size,
                                                 const std::string& usual) const {
     const auto own = architecture_->hugging_face.sizes.find(size);
-    const bool usually = own == architecture_->hugging_face.sizes.end();
-    return config_.root().find_value(usually ? usual : own->second);
+    if (own == architecture_->hugging_face.sizes.end()) return config_.root().find_value(usual);
+    for (const std::string& key : own->second)
+        if (const auto found = config_.root().find_value(key)) return found;
+    return std::nullopt;
 }
 
 std::int64_t HuggingFaceModel::whole(const std::string& size, const std::string& usual,

@@ -117,6 +117,8 @@ class ModelFile {
     virtual std::optional<std::string> chat_template() const = 0;
     /// The shape of a weight, or nothing if the file does not have it.
     virtual std::optional<Shape> shape(const std::string& weight) const = 0;
+    /// What the file calls a weight, if that is another name; else an empty text.
+    virtual std::string stored_name(const std::string& /*weight*/) const { return {}; }
     /// Unpacks a weight to floats; `values` has room for its elements.
     virtual void read(const std::string& weight, float* values) const = 0;
     /// The type of blocks in which products and tables can read a matrix as it is stored

@@ -360,7 +360,12 @@ void Builder::add_step(const Step& step) {
     Names weights = weights_of(step);
     if (weights.empty() && !step.weights.empty()) return;  // all of them are optional
     Names inputs;
-    for (const std::string& name : step.inputs) inputs.push_back(read(name));
+    for (const std::string& name : step.inputs) {
+        const bool optional = name.ends_with('?');
+        const std::string from = name.substr(0, name.size() - (optional ? 1 : 0));
+        if (optional && !versions_.count(full(from))) return;
+        inputs.push_back(read(from));
+    }
     Attrs options = options_of(step);
     if (step.type == "InnerProduct") options.set("bias", weights.size() > 1);
     if (step.type == "InnerProduct" || step.type == "Embedding")

@@ -68,6 +68,14 @@ std::string name_of_splitter(const std::vector<std::string>& patterns, bool whol
          "the way in which this model's tokenizer splits text has no name in GGUF files");
 }
 
+const std::vector<std::string>& patterns_of_splitter(const std::string& name) {
+    return find_kind(name).patterns;
+}
+
+bool takes_whole_pieces(const std::string& name) {
+    return find_kind(name).whole_pieces;
+}
+
 std::string_view gpt2_pattern() {
     return gpt2;
 }

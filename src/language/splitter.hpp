@@ -39,6 +39,11 @@ class Splitter {
 /// there is none.
 std::string name_of_splitter(const std::vector<std::string>& patterns, bool whole_pieces);
 
+/// The expressions of that name, and whether it takes whole pieces. Throws as Splitter's first
+/// constructor.
+const std::vector<std::string>& patterns_of_splitter(const std::string& name);
+bool takes_whole_pieces(const std::string& name);
+
 /// The expression of GPT-2.
 std::string_view gpt2_pattern();
 

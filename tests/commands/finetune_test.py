@@ -200,8 +200,13 @@ class FineTune(CommandTest):
         self.assertNotEqual(with_adapter, self.tokens())
         merged = self.folder / "merged.gguf"
         self.succeed("convert", self.model, merged, "--lora", adapter)
-        done = self.succeed("generate", merged, "abc", "-d", "cpu", "--length", "20", "--json")
-        self.assertEqual(json.loads(done.out)["tokens"], with_adapter)
+        folder = self.folder / "merged"
+        self.succeed("convert", self.model, folder, "--lora", adapter)
+        for path in (merged, folder):
+            done = self.succeed("generate", path, "abc", "-d", "cpu", "--length", "20", "--json")
+            self.assertEqual(json.loads(done.out)["tokens"], with_adapter)
+        self.refuse(["exists and is no empty folder"], "convert", self.model, folder)
+        self.refuse(["with its weights", "JSON"], "convert", self.model, self.folder / "net.json", self.folder / "w.h5")
 
     def test_texts_chats_and_a_test_set(self):
         self.write("tiny.gguf", model({"tokenizer.chat_template": TEMPLATE}))

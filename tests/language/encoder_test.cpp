@@ -131,7 +131,7 @@ TEST_CASE("A folder becomes a GGUF file with the same embeddings and tokens", "[
         {"post_processor",
          {{"type", "BertProcessing"}, {"cls", {"[CLS]", 3}}, {"sep", {"[SEP]", 4}}}}};
     const auto texts = golden()["tokens"].get<Texts>();
-    for (const char* name : {"bert", "roberta"}) {
+    for (const char* name : {"bert", "distilbert", "roberta"}) {
         INFO(name);
         const Folder folder;
         write_model(folder, golden()["models"][name]);
@@ -140,6 +140,13 @@ TEST_CASE("A folder becomes a GGUF file with the same embeddings and tokens", "[
         const std::string path = folder.path().string(), gguf = folder.file("model.gguf");
         convert_to_gguf(path, gguf);
         check_rows(embed(Context("cpu"), gguf, 64, texts), golden()["models"][name]["first"]);
+        if (std::string(name) == "bert") {
+            convert_to_hugging_face(gguf, folder.file("made"));
+            check_rows(embed(Context("cpu"), folder.file("made"), 64, texts),
+                       golden()["models"][name]["first"]);
+            const auto made = language::open_model(folder.file("made"))->tokenizer();
+            CHECK(made.tokens == language::open_model(path)->tokenizer().tokens);
+        }
         const auto from = language::open_model(path)->tokenizer(),
                    to = language::open_model(gguf)->tokenizer();
         CHECK(to.tokens == from.tokens);

@@ -24,9 +24,12 @@ SIZES = {
     "num_attention_heads": 4,
     "max_position_embeddings": 40,
 }
+DISTIL = {"vocab_size": 96, "dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 40}
 MODELS = {
     "bert": ("BertModel", SIZES | {"layer_norm_eps": 1e-12}),
     "bert_prefixed": ("BertForMaskedLM", SIZES | {"num_hidden_layers": 1, "type_vocab_size": 3}),
+    "distilbert": ("DistilBertModel", DISTIL),
+    "distilbert_prefixed": ("DistilBertForMaskedLM", DISTIL | {"n_layers": 1}),
     "roberta": ("XLMRobertaModel", SIZES | {"max_position_embeddings": 42, "type_vocab_size": 1, "pad_token_id": 1}),
 }
 # Texts of several lengths, the longest as long as the models read. RoBERTa's padding, 1, is no token of a text.
@@ -53,7 +56,7 @@ def make_model(name: str) -> dict:
     tensors = {}
     for seed, key in enumerate(sorted(state), 1):
         shape = tuple(state[key].shape)
-        mean = 1.0 if "LayerNorm" in key and key.endswith("weight") else 0.0
+        mean = 1.0 if "norm" in key.lower() and key.endswith("weight") else 0.0
         scale = 0.5 if len(shape) == 1 else 2.0 if "embeddings" in key else 1.2
         state[key].copy_(values(seed, shape, mean, scale))
         tensors[key] = [list(shape), mean, scale]

@@ -107,22 +107,30 @@ TEST_CASE("A model in several files is the same as in one", "[hugging_face]") {
 
 #if DLPRIM_WITH_ICU
 
-TEST_CASE("A folder becomes a GGUF file with the same logits and tokens", "[hugging_face]") {
-    const nlohmann::json all = golden_models();
-    const auto tokens = all["tokens"].get<std::vector<std::int32_t>>();
-    // One token for each of the printable characters of ASCII but a few.
+namespace {
+
+/// A model's folder, with a token for each of the printable characters of ASCII but a few.
+void write_model(const Folder& folder, const nlohmann::json& model) {
     nlohmann::json vocabulary;
     for (int i = 0; i < 90; ++i) vocabulary[std::string(1, static_cast<char>(33 + i))] = i;
     const nlohmann::json tokenizer{
-        {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}},
+        {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", {{"e", "l"}}}}},
         {"pre_tokenizer",
          {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}}};
+    folder.write("config.json", model["config"].dump());
+    folder.write("tokenizer.json", tokenizer.dump());
+    write_tensors(folder, "model.safetensors", model["tensors"], 0, 1000);
+}
+
+}  // namespace
+
+TEST_CASE("A folder becomes a GGUF file with the same logits and tokens", "[hugging_face]") {
+    const nlohmann::json all = golden_models();
+    const auto tokens = all["tokens"].get<std::vector<std::int32_t>>();
     for (const auto& [name, model] : all["models"].items()) {
         INFO(name);
         const Folder folder;
-        folder.write("config.json", model["config"].dump());
-        folder.write("tokenizer.json", tokenizer.dump());
-        write_tensors(folder, "model.safetensors", model["tensors"], 0, 1000);
+        write_model(folder, model);
         const std::string gguf = folder.file("model.gguf");
         if (name == "llama_tied") {
             convert_to_gguf(folder.path().string(), gguf, true);
@@ -136,6 +144,52 @@ TEST_CASE("A folder becomes a GGUF file with the same logits and tokens", "[hugg
         CHECK(from.encode("hello") == to.encode("hello"));
         CHECK(to.architecture() == from.architecture());
     }
+}
+
+TEST_CASE("A folder or a GGUF file becomes a folder with the same logits and tokens",
+          "[hugging_face]") {
+    const nlohmann::json all = golden_models();
+    const auto tokens = all["tokens"].get<std::vector<std::int32_t>>();
+    for (const auto& [name, model] : all["models"].items()) {
+        INFO(name);
+        const Folder folder;
+        write_model(folder, model);
+        const std::string from = folder.path().string(), gguf = folder.file("model.gguf");
+        const std::vector<std::vector<float>> logits = read(from, tokens, {20});
+        convert_to_hugging_face(from, folder.file("copied"));
+        CHECK(read(folder.file("copied"), tokens, {20}) == logits);
+        convert_to_gguf(from, gguf);
+        const std::string made = folder.file("made");
+        if (!language::open_model(from)->sizes().rotary_factors.empty()) {
+            check_error(ErrorKind::unsupported, {"factors for each pair of features"},
+                        [&] { convert_to_hugging_face(gguf, made); });
+            CHECK(!std::filesystem::exists(made));
+            continue;
+        }
+        convert_to_hugging_face(gguf, made);
+        CHECK(read(made, tokens, {20}) == logits);
+        const LanguageModel first(Context("cpu"), from), last(Context("cpu"), made);
+        CHECK(first.encode("hello, elf") == last.encode("hello, elf"));
+        CHECK(first.architecture() == last.architecture());
+        convert_to_hugging_face(gguf, folder.file("halves"), true);
+        CHECK(std::filesystem::file_size(folder.file("halves/model.safetensors")) <
+              std::filesystem::file_size(folder.file("made/model.safetensors")) * 3 / 4);
+    }
+}
+
+TEST_CASE("A folder that has something is not written to", "[hugging_face]") {
+    const Folder folder;
+    write_model(folder, golden_models()["models"]["qwen3"]);
+    const std::string path = folder.path().string();
+    check_error(ErrorKind::io, {"exists and is no empty folder"},
+                [&] { convert_to_hugging_face(path, path); });
+    std::filesystem::create_directories(folder.file("empty"));
+    convert_to_hugging_face(path, folder.file("empty/"));
+    CHECK(std::filesystem::exists(folder.file("empty/config.json")));
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+        names.push_back(entry.path().filename());
+    CHECK(names.size() == 4);  // nothing is left of what was written first
 }
 
 #endif
