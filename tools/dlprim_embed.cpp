@@ -66,8 +66,14 @@ void embed(Options& options) {
     EmbeddingModel model(context, options.model, options.encoder);
     const std::vector<std::string> texts = texts_of(options);
     std::vector<std::vector<std::int32_t>> tokens;
-    for (const std::string& text : texts)
-        tokens.push_back(model.encode(text, options.embed.truncate));
+    for (const std::string& text : texts) {
+        try {
+            tokens.push_back(model.encode(text, options.embed.truncate));
+        } catch (const Error& error) {
+            throw Error(error.kind(), "text " + std::to_string(tokens.size() + 1) + ": " +
+                                          std::string(error.what()));
+        }
+    }
     const std::vector<float> rows = model.embed_tokens(tokens, options.embed);
     const std::int64_t features = model.features();
     if (!options.out.empty()) return save(options.out, std::ssize(texts), features, rows);

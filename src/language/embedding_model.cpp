@@ -116,7 +116,13 @@ std::vector<float> EmbeddingModel::embed(const std::vector<std::string>& texts,
                                          const EmbedOptions& options) {
     std::vector<std::vector<std::int32_t>> tokens;
     tokens.reserve(texts.size());
-    for (const std::string& text : texts) tokens.push_back(encode(text, options.truncate));
+    for (const std::string& text : texts) {
+        try {
+            tokens.push_back(encode(text, options.truncate));
+        } catch (const Error& error) {
+            throw Error(error.kind(), cat("text ", tokens.size() + 1, ": ", error.what()));
+        }
+    }
     return embed_tokens(tokens, options);
 }
 

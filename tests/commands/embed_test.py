@@ -53,7 +53,7 @@ class Embed(CommandTest):
 
         refuse(["text 2 has 42 tokens", "at most 24"], "a", "a " * 40)
         self.assertEqual(self.run_json("a " * 40, "--truncate")[0]["tokens"], 24)
-        refuse(["not UTF-8", "byte 2"], "--texts", self.write("bad.txt", b"a\xff\n"))
+        refuse(["text 3: ", "not UTF-8", "byte 2"], "--texts", self.write("bad.txt", b"a\n\na\xff\n"))
         refuse(["cannot be read"], "--texts", self.folder / "nowhere.txt")
         refuse(["makes text (llama)", "encoder"], "a", of=self.write("text.gguf", model()))
         self.refuse(["is an encoder (bert)", "dlprim_embed"], "generate", self.model, "a", "-d", "cpu")
