@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -162,7 +163,8 @@ void add_scores(const ModelSizes& sizes, Json& config) {
     config["final_logit_softcapping"] = or_null(sizes.logit_cap);
     const double scalar = 1 / (sizes.attention_scale * sizes.attention_scale);
     const bool is_whole = std::abs(scalar - std::round(scalar)) < 1e-5 * scalar;
-    config["query_pre_attn_scalar"] = is_whole ? std::round(scalar) : scalar;
+    config["query_pre_attn_scalar"] =
+        is_whole ? Json(static_cast<std::int64_t>(std::round(scalar))) : Json(scalar);
 }
 
 /// What the model must have by its description: "gelu", or true and false.
@@ -218,6 +220,7 @@ void write_tokenizer(const ModelFile& file, const NewFolder& to, Json& config) {
         if (tables.begin) how["bos_token"] = name(*tables.begin);
         if (!tables.ends.empty()) how["eos_token"] = name(tables.ends[0]);
         config["bos_token_id"] = tables.begin ? Json(*tables.begin) : Json(nullptr);
+        config["pad_token_id"] = nullptr;  // some classes have one that is no token of small models
         if (tables.ends.size() == 1) config["eos_token_id"] = tables.ends[0];
         if (tables.ends.size() != 1) config["eos_token_id"] = tables.ends;
     }
