@@ -227,6 +227,24 @@ void chat(LanguageModel& model, Options& options) {
     }
 }
 
+/// Texts are printed when all are made.
+void generate_batch(LanguageModel& model, const std::vector<std::string>& prompts,
+                    const Options& options) {
+    std::vector<std::vector<std::int32_t>> tokens;
+    for (const std::string& prompt : prompts) tokens.push_back(tokens_of(model, prompt, options));
+    const std::vector<GenerateResult> results = model.generate(
+        tokens, options.generate, [](std::size_t, std::string_view) { return interrupted == 0; });
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (options.json) {
+            print_json(model, results[i]);
+            continue;
+        }
+        std::printf("> %s\n%s\n", prompts[i].c_str(), results[i].text.c_str());
+        std::fflush(stdout);
+        print_figures(model, results[i]);
+    }
+}
+
 void generate(Options& options) {
     options.language.precision = parse_precision(options.precision);
     options.language.progress = tools::terminal_progress();
@@ -246,6 +264,7 @@ void generate(Options& options) {
     else
         prompts = lines_of(read_file(options.prompts_file));
     end_text_when_interrupted();
+    if (options.language.batch > 1) return generate_batch(model, prompts, options);
     for (const std::string& prompt : prompts) {
         if (prompts.size() > 1 && !options.json) std::printf("> %s\n", prompt.c_str());
         const GenerateResult result = say(model, tokens_of(model, prompt, options), options);
@@ -296,6 +315,10 @@ int main(int argc, char** argv) {
                    "a file of which each line is a prompt; they are answered one after the other")
         ->excludes(prompt)
         ->excludes(file);
+    app.add_option("--batch", options.language.batch,
+                   "with --prompts: how many are answered at a time (1)")
+        ->check(CLI::Range(1, 256))
+        ->needs("--prompts");
     auto* chat_flag = app.add_flag("--chat", options.chat,
                                    "chat by the model's template: a prompt is a turn; without one, "
                                    "lines of standard input are");

@@ -24,6 +24,7 @@
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,6 +41,9 @@ struct LanguageModelOptions {
     std::int64_t context = 0;
     /// How many tokens of a prompt are read at a time, from 1 to 4096.
     std::int64_t prompt_piece = 64;
+    /// How many texts are made at a time of several prompts, from 1 to 256. Each takes memory for
+    /// what it remembers, and a step that makes a token of each reads the weights once.
+    std::int64_t batch = 1;
     /// Of operators (dlprim/precision.hpp).
     Precision precision = Precision::fp32;
     /// The folder of an adapter (LoRA) that changes the model, as train_language_model() and the
@@ -131,7 +135,7 @@ struct ChatOptions {
 /// Device memory in bytes.
 struct LanguageModelMemory {
     std::uint64_t weights = 0;
-    std::uint64_t per_token = 0;  ///< what is remembered of a token
+    std::uint64_t per_token = 0;  ///< what is remembered of a token, of each text of a batch
     std::uint64_t step = 0;       ///< what a step takes besides
     std::uint64_t device = 0;     ///< what the device has
     /// The most tokens that fit, of context_length(). While the room for tokens grows, both the
@@ -223,6 +227,15 @@ class LanguageModel {
     /// it throws, the exception arrives at the caller. Throws as start() and Generation::next().
     GenerateResult generate(std::string_view prompt, const GenerateOptions& options = {},
                             const std::function<bool(std::string_view text)>& on_text = {});
+
+    /// The texts that follow several prompts, in their order, of which LanguageModelOptions::batch
+    /// are made at a time. When a text ends, the next prompt takes its place. `on_text` gets the
+    /// number of a prompt, from 0, and its text as it is made; if it returns false, all texts end.
+    /// GenerateOptions::remember means nothing, and all is forgotten before and afterwards. Throws
+    /// as start(), for a prompt with its number from 1, and as Generation::next().
+    std::vector<GenerateResult> generate(
+        const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options,
+        const std::function<bool(std::size_t number, std::string_view text)>& on_text = {});
 
     /// What the model takes, known before anything is read. Plans a step, without compiling.
     LanguageModelMemory memory() const;

@@ -5,16 +5,15 @@
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "language/adapter.hpp"
+#include "language/batch.hpp"
 #include "language/chat_template.hpp"
+#include "language/growing_text.hpp"
 #include "language/network.hpp"
-#include "language/outgoing_text.hpp"
-#include "language/sampler.hpp"
 #include "language/session.hpp"
 #include "language/tokenizer.hpp"
 #include "runtime/access.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <utility>
 
@@ -26,12 +25,6 @@ using language::Session;
 using language::Tokenizer;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr std::int64_t default_context = 8192;
 
@@ -49,7 +42,20 @@ language::SessionOptions session_options(const LanguageModelOptions& options,
     how.piece = options.prompt_piece;
     how.net.precision = options.precision;
     how.net.progress = options.progress;
+    constexpr std::int64_t most = 256;
+    require(options.batch >= 1 && options.batch <= most, "a batch has 1 to ", most, " texts, not ",
+            options.batch);
+    how.sequences = options.batch;
     return how;
+}
+
+void check(const std::vector<std::int32_t>& prompt, const GenerateOptions& options,
+           std::int64_t context) {
+    require(options.length >= 1, "a text of ", options.length, " tokens was asked for");
+    for (const std::string& stop : options.stop) require(!stop.empty(), "a stop text is empty");
+    require(!prompt.empty(), "the prompt is empty");
+    require(std::ssize(prompt) <= context, "the prompt has ", prompt.size(),
+            " tokens, and at most ", context, " are remembered");
 }
 
 /// A character that Unicode has for no text. It cuts the names of control tokens in messages.
@@ -150,7 +156,7 @@ LanguageModelMemory LanguageModel::Impl::memory() {
                         size_of(param.value.spec.dtype);
     made.per_token =
         static_cast<std::uint64_t>(2 * sizes.layers * sizes.key_heads * sizes.head_size) *
-        sizeof(float);
+        static_cast<std::uint64_t>(how.sequences) * sizeof(float);
     const MemoryMap map = session.net().plan_memory();
     const std::uint64_t peak = std::max(map.peak_bytes, map.setup_peak_bytes);
     made.step = peak - std::min(peak, made.weights);
@@ -206,87 +212,41 @@ class Generation::Impl {
 
     Impl(std::shared_ptr<LanguageModel::Impl> model, const std::vector<std::int32_t>& prompt,
          const GenerateOptions& options)
-        : model_(std::move(model)),
-          sampler_(options),
-          out_(options.stop),
-          length_(options.length),
-          start_(Clock::now()) {
-        const std::int64_t context = model_->how.context;
-        const std::int64_t all = std::min(std::ssize(prompt) + length_, context);
+        : model_(std::move(model)), text_(model_->tokenizer, options, std::ssize(prompt)) {
+        const std::int64_t all = std::min(std::ssize(prompt) + options.length, model_->how.context);
         model_->require_memory(all);
-        text_ = ++model_->texts;
-        result_.prompt_tokens = std::ssize(prompt);
+        number_ = ++model_->texts;
+        std::int64_t remembered = 0;
         if (options.remember)
-            result_.remembered_tokens = model_->forget_but(prompt);
+            remembered = model_->forget_but(prompt);
         else
             model_->forget(0);
         model_->session.reserve(all);
-        logits_ = model_->read(
-            std::span(prompt).subspan(static_cast<std::size_t>(result_.remembered_tokens)));
-        result_.prompt_seconds = seconds_since(start_);
+        logits_ = model_->read(std::span(prompt).subspan(static_cast<std::size_t>(remembered)));
+        text_.set_prompt_read(remembered);
     }
 
-    std::optional<GeneratedPiece> next();
-    const GenerateResult& result() const { return result_; }
-    void end(End why) {
-        ended_ = true;
-        result_.end = why;
-        if (!result_.tokens.empty()) result_.seconds = seconds_since(first_);
-        result_.text = out_.text();
+    std::optional<GeneratedPiece> next() {
+        if (text_.has_ended()) return std::nullopt;
+        require(model_->texts == number_,
+                "this text cannot go on: its model has begun to read something else");
+        if (text_.is_full()) return text_.last(End::length);
+        if (logits_.empty()) {
+            if (model_->session.past() == model_->how.context) return text_.last(End::context);
+            logits_ = model_->read(std::span(text_.result().tokens).last(1));
+        }
+        return text_.add(std::exchange(logits_, {}), model_->remembered);
     }
+    const GenerateResult& result() const { return text_.result(); }
+    void end(End why) { text_.end(why); }
 
   private:
-    /// The last piece, or nothing if no text was kept back.
-    std::optional<GeneratedPiece> last(End why) {
-        end(why);
-        GeneratedPiece piece;
-        piece.text = out_.take(true);
-        if (piece.text.empty()) return std::nullopt;
-        return piece;
-    }
-
     std::shared_ptr<LanguageModel::Impl> model_;
-    language::Sampler sampler_;
-    language::OutgoingText out_;
-    std::int64_t length_;
-    Clock::time_point start_, first_ = start_;
-    std::uint64_t text_ = 0;
-    std::span<const float>
-        logits_;  ///< of the next token; empty if its predecessor is not read yet
-    bool ended_ = false;
-    GenerateResult result_;
+    language::GrowingText text_;
+    std::uint64_t number_ = 0;  ///< of the text among those of its model
+    /// Of the next token; empty if its predecessor is not read yet.
+    std::span<const float> logits_;
 };
-
-std::optional<GeneratedPiece> Generation::Impl::next() {
-    if (ended_) return std::nullopt;
-    require(model_->texts == text_,
-            "this text cannot go on: its model has begun to read something else");
-    std::vector<std::int32_t>& tokens = result_.tokens;
-    if (std::ssize(tokens) == length_) return last(End::length);
-    if (logits_.empty()) {
-        if (model_->session.past() == model_->how.context) return last(End::context);
-        logits_ = model_->read(std::span(tokens).last(1));
-    }
-    language::Sampler::Choice choice =
-        sampler_.choose(std::exchange(logits_, {}), model_->remembered, tokens.size());
-    if (tokens.empty()) {
-        result_.first_token_seconds = seconds_since(start_);
-        first_ = Clock::now();
-    }
-    if (model_->tokenizer.ends(choice.token)) return last(End::token);
-    tokens.push_back(choice.token);
-    GeneratedPiece piece{choice.token, {}, choice.log_probability, choice.alternatives};
-    if (sampler_.gives_log_probabilities()) {
-        result_.log_probabilities.push_back(choice.log_probability);
-        result_.alternatives.push_back(std::move(choice.alternatives));
-    }
-    const bool stopped = out_.append(model_->tokenizer.bytes(choice.token));
-    if (stopped) end(End::stop);
-    piece.text = out_.take(stopped);
-    result_.text = out_.text();
-    result_.seconds = seconds_since(first_);
-    return piece;
-}
 
 Generation::Generation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Generation::~Generation() = default;
@@ -411,12 +371,7 @@ std::vector<std::int32_t> LanguageModel::encode_chat(const std::vector<ChatMessa
 
 Generation LanguageModel::start(const std::vector<std::int32_t>& prompt,
                                 const GenerateOptions& options) {
-    require(options.length >= 1, "a text of ", options.length, " tokens was asked for");
-    for (const std::string& stop : options.stop) require(!stop.empty(), "a stop text is empty");
-    require(!prompt.empty(), "the prompt is empty");
-    require(std::ssize(prompt) <= context_length(), "the prompt has ", prompt.size(),
-            " tokens, and at most ", context_length(), " are remembered");
-    impl();  // throws if it was moved from
+    check(prompt, options, context_length());
     return Generation(std::make_unique<Generation::Impl>(impl_, prompt, options));
 }
 
@@ -435,6 +390,27 @@ GenerateResult LanguageModel::generate(const std::vector<std::int32_t>& prompt,
 GenerateResult LanguageModel::generate(std::string_view prompt, const GenerateOptions& options,
                                        const std::function<bool(std::string_view text)>& on_text) {
     return generate(encode(prompt, options.special), options, on_text);
+}
+
+std::vector<GenerateResult> LanguageModel::generate(
+    const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options,
+    const std::function<bool(std::size_t, std::string_view)>& on_text) {
+    std::int64_t longest = 0;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        try {
+            check(prompts[i], options, context_length());
+        } catch (const Error& error) {
+            throw Error(error.kind(), cat("prompt ", i + 1, ": ", error.what()));
+        }
+        longest = std::max(longest, std::ssize(prompts[i]));
+    }
+    const std::int64_t all = std::min(longest + options.length, context_length());
+    impl().require_memory(all);
+    forget();
+    impl().session.reserve(all);
+    return language::Batch(impl().session, impl().tokenizer, options, context_length(), prompts,
+                           on_text)
+        .run();
 }
 
 LanguageModelMemory LanguageModel::memory() const {

@@ -90,6 +90,19 @@ class Generate(CommandTest):
         least = self.run_json("abc", "--length", "9", "--temperature", "3", "--min-p", "1")["tokens"]
         self.assertEqual(least, plain["tokens"][:9])
 
+    def test_prompts_in_a_batch(self):
+        prompts = self.write("prompts.txt", b"abc\nhello\nhe he he he\nxyz\nq\n")
+
+        def texts(*arguments):
+            done = self.succeed("generate", self.model, "--prompts", prompts, "-d", "cpu", "--length", "9", "--json", *arguments)
+            return [[json.loads(line)[key] for key in ("text", "tokens", "end", "prompt_tokens")] for line in done.out.splitlines()]
+
+        self.assertEqual(texts("--batch", "3"), texts())
+        self.assertEqual(len(texts("--batch", "8")), 5)
+        done = self.succeed("generate", self.model, "--prompts", prompts, "-d", "cpu", "--length", "4", "--batch", "2")
+        self.assertEqual(done.out.count("> "), 5)
+        self.assertIn("--prompts", call("generate", self.model, "abc", "--batch", "2", "-d", "cpu").err)
+
     def test_several_prompts(self):
         prompts = self.write("prompts.txt", b"abc\n\nhello\r\n")
         done = self.succeed("generate", self.model, "--prompts", prompts, "-d", "cpu", "--length", "4", "--json")

@@ -8,6 +8,7 @@
 #include <dlprim/language.hpp>
 
 #include <algorithm>
+#include <set>
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -73,6 +74,55 @@ TEST_CASE("A model reads tokens, remembers them and makes text", "[language_mode
         next = {token};
     }
     CHECK(model.peak_bytes() > 0);
+}
+
+TEST_CASE("Texts of a batch are those of each prompt alone", "[language_model]") {
+    const Folder folder;
+    const std::string path = file_of_bytes(folder);
+    LanguageModel alone(Context("cpu"), path);
+    LanguageModel batch(Context("cpu"), path, {.batch = 3});
+    std::vector<std::vector<std::int32_t>> prompts;
+    for (const char* prompt : {"hello", "a", "how do you do", "", "xyz xyz", "9876543210", "q"})
+        prompts.push_back(alone.encode(prompt));
+    GenerateOptions options{.length = 15, .repetition_penalty = 1.2};
+    options.stop = {alone.generate(prompts[0], options).text.substr(6, 1)};
+    std::vector<std::string> given(prompts.size());
+    const std::vector<GenerateResult> results =
+        batch.generate(prompts, options, [&](std::size_t number, std::string_view text) {
+            given.at(number) += text;
+            return true;
+        });
+    REQUIRE(results.size() == prompts.size());
+    std::set<GenerateResult::End> ends;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        INFO(i);
+        const GenerateResult one = alone.generate(prompts[i], options);
+        CHECK(results[i].tokens == one.tokens);
+        CHECK(results[i].text == one.text);
+        CHECK(results[i].end == one.end);
+        CHECK(results[i].prompt_tokens == one.prompt_tokens);
+        CHECK(given[i] == one.text);
+        ends.insert(one.end);
+    }
+    CHECK(ends.size() > 1);
+    CHECK(batch.position() == 0);
+    CHECK(batch.memory().per_token == 3 * alone.memory().per_token);
+
+    // All end where the caller says so, or where the context does.
+    int calls = 0;
+    for (const GenerateResult& result :
+         batch.generate(prompts, {.length = 30}, [&](std::size_t, auto) { return ++calls < 9; }))
+        CHECK((result.end == GenerateResult::End::caller || !result.text.empty()));
+    CHECK(calls >= 9);
+    LanguageModel small(Context("cpu"), path, {.context = 14, .batch = 2});
+    const auto full = small.generate(std::vector{prompts[2], prompts[1]}, {.length = 30});
+    CHECK(full[0].end == GenerateResult::End::context);
+    CHECK(full[0].tokens.size() < full[1].tokens.size());
+    const std::vector<std::vector<std::int32_t>> with_empty{prompts[1], {}};
+    check_error(ErrorKind::invalid_argument, {"prompt 2", "is empty"},
+                [&] { small.generate(with_empty, {}); });
+    check_error(ErrorKind::invalid_argument, {"a batch has 1 to 256"},
+                [&] { LanguageModel(Context("cpu"), path, {.batch = 0}); });
 }
 
 TEST_CASE("A text ends where the caller says so", "[language_model]") {
