@@ -38,9 +38,9 @@ global const struct chain_head* chain_row(global const uchar* table, int row_byt
     return (global const struct chain_head*)(table + (size_t)call * row_bytes);
 }
 
-// Runs the calls from `call` to `end`. PoCL compiles a kernel three times, and what the kernel calls once.
-__attribute__((noinline)) void run_chain(global const uchar* table, int row_bytes, global uchar* const* memories,
-                                         global int* state, int call, int end, int workers)
+// Runs the calls from `call` to `end`.
+void run_chain(global const uchar* table, int row_bytes, global uchar* const* memories, global int* state, int call, int end,
+               int workers)
 {
     int seen = -1;
     for (;;) {
