@@ -44,6 +44,19 @@ LaunchTimes planned_times(const Plan& plan, const Context& context) {
     return times;
 }
 
+std::vector<NodeReport> fastest_profile(Net& net, bool backward) {
+    std::vector<NodeReport> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < runs; ++i) {
+        std::vector<NodeReport> nodes = net.profile(backward);
+        double all = 0;
+        for (const NodeReport& node : nodes) all += node.ms;
+        if (all < least) best = std::move(nodes);
+        least = std::min(least, all);
+    }
+    return best;
+}
+
 LaunchTimes measured_times(PlacedNetImpl& net, int part, const SolverOptions* solver) {
     Net own = Access::handle<Net>(net.shared_stage(part));
     std::unique_ptr<Solver> trains;
@@ -54,20 +67,11 @@ LaunchTimes measured_times(PlacedNetImpl& net, int part, const SolverOptions* so
     }
     own.initialize();
     const double launch = own.context().traits().launch_us * 1e-6;
-    const bool backward = net.cut().parts[static_cast<std::size_t>(part)].backward;
-    LaunchTimes best;
-    double least = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < runs; ++i) {
-        LaunchTimes times;
-        double all = 0;
-        for (const NodeReport& node : own.profile(backward)) {
-            times.emplace_back(node.name, node.ms * 1e-3 + launch);
-            all += node.ms;
-        }
-        if (all < least) best = std::move(times);
-        least = std::min(least, all);
-    }
-    return best;
+    LaunchTimes times;
+    for (const NodeReport& node :
+         fastest_profile(own, net.cut().parts[static_cast<std::size_t>(part)].backward))
+        times.emplace_back(node.name, node.ms * 1e-3 + launch);
+    return times;
 }
 
 std::optional<LinkTimes> measured_link(const std::vector<Context>& contexts) {

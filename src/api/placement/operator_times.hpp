@@ -5,6 +5,7 @@
 #include "plan/plan.hpp"
 
 #include <dlprim/context.hpp>
+#include <dlprim/net.hpp>
 #include <dlprim/solver_options.hpp>
 
 #include <optional>
@@ -21,6 +22,10 @@ using LaunchTimes = std::vector<std::pair<std::string, double>>;
 
 /// The least that the device's peaks allow, and the time of a launch.
 LaunchTimes planned_times(const Plan& plan, const Context& context);
+
+/// The launches of the fastest of some steps of a net, or of forward alone. In the first of them
+/// drivers may still compile.
+std::vector<NodeReport> fastest_profile(Net& net, bool backward);
 
 /// Compiles a part, gives its parameters first values and runs it a few times, as one of a training
 /// with the solver if that is given. The net of the part must not be used for anything else.

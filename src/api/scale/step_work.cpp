@@ -3,6 +3,7 @@
 #include "api/scale/step_work.hpp"
 
 #include "api/net_impl.hpp"
+#include "api/placement/operator_times.hpp"
 #include "api/shard_sums.hpp"
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
@@ -23,25 +24,6 @@ std::vector<double> least_seconds(const Plan& plan, double gflops, double gbytes
     for (const Step& step : plan.steps)
         seconds.push_back(std::max(step.flops / (gflops * 1e9), step.bytes / (gbytes_per_s * 1e9)));
     return seconds;
-}
-
-/// The same as the net's device runs them, of the fastest of some steps.
-std::vector<double> measured_seconds(Net& net) {
-    constexpr int steps = 4;  // in the first of which drivers may still compile
-    std::vector<double> best;
-    double least = 0;
-    for (int i = 0; i < steps; ++i) {
-        std::vector<double> seconds;
-        double all = 0;
-        for (const NodeReport& node : net.profile(true)) {
-            seconds.push_back(node.ms * 1e-3);
-            all += node.ms;
-        }
-        if (!best.empty() && all >= least) continue;
-        best = std::move(seconds);
-        least = all;
-    }
-    return best;
 }
 
 void scale_part(const Plan& plan, std::vector<double>& seconds, Part part, double want) {
@@ -110,7 +92,7 @@ StepWork work_of_step(Net& net, const Cluster& cluster, const ScaleOptions& opti
     if (options.measure) {
         solver = std::make_unique<Solver>(net, how);
         net.initialize();
-        seconds = measured_seconds(net);
+        for (const NodeReport& node : fastest_profile(net, true)) seconds.push_back(node.ms * 1e-3);
         plan = &impl.built().executor->plan();
         work.source = cat("measured on ", net.context().info().str());
         work.memory = net.context().traits().gbytes_per_s * 1e9;
