@@ -27,6 +27,15 @@ std::vector<std::shared_ptr<std::byte>> make_buffers(std::size_t ranks) {
     return buffers;
 }
 
+std::vector<std::uint64_t> sizes_of(const std::vector<Pieces>& messages) {
+    std::vector<std::uint64_t> sizes;
+    for (const Pieces& list : messages) {
+        sizes.push_back(0);
+        for (const MessagePiece& piece : list) sizes.back() += piece.bytes;
+    }
+    return sizes;
+}
+
 std::uint64_t sum_of(const std::vector<std::uint64_t>& sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
 }
@@ -40,15 +49,6 @@ TransportChannel::TransportChannel(std::size_t rank, std::size_t size, Carry car
       receives_(size),
       notes_(size) {}
 
-std::vector<std::uint64_t> TransportChannel::sizes_of(const Messages& messages) {
-    std::vector<std::uint64_t> sizes;
-    for (const std::vector<Message>& list : messages)
-        sizes.push_back(std::accumulate(
-            list.begin(), list.end(), std::uint64_t{0},
-            [](std::uint64_t sum, const Message& message) { return sum + message.bytes; }));
-    return sizes;
-}
-
 void TransportChannel::begin(Deadline) {
     if (left_) dlprim::fail(ErrorKind::device, "this process left the group meanwhile");
 }
@@ -60,15 +60,15 @@ void TransportChannel::end(Deadline deadline) {
         const std::vector<std::uint64_t> to = sizes_of(sends), from = sizes_of(receives);
         std::vector<std::byte> own(sum_of(to)), all(sum_of(from));
         std::byte* at = own.data();
-        for (const std::vector<Message>& list : sends)
-            for (const Message& message : list) {
+        for (const Pieces& list : sends)
+            for (const MessagePiece& message : list) {
                 std::memcpy(at, message.data, message.bytes);
                 at += message.bytes;
             }
         carry_(own.data(), to, all.data(), from, deadline);
         at = all.data();
-        for (const std::vector<Message>& list : receives)
-            for (const Message& message : list) {
+        for (const Pieces& list : receives)
+            for (const MessagePiece& message : list) {
                 std::memcpy(message.data, at, message.bytes);
                 at += message.bytes;
             }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "collective/communicator/channel.hpp"
+#include "collective/processes/transport.hpp"
 
 #include <atomic>
 #include <functional>
@@ -31,13 +32,7 @@ class TransportChannel final : public Channel {
     void leave() noexcept override { left_ = true; }
 
   private:
-    struct Message {
-        std::byte* data = nullptr;
-        std::uint64_t bytes = 0;
-    };
-    using Messages = std::vector<std::vector<Message>>;  ///< by the other rank
-    static std::vector<std::uint64_t> sizes_of(const Messages& messages);
-
+    using Messages = std::vector<Pieces>;  ///< by the other rank
     const Carry carry_;
     Messages sends_, receives_;  ///< of the present step
     bool moves_ = false;         ///< whether it has any
