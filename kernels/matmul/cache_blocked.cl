@@ -75,17 +75,6 @@ INLINE void pack_lines(int along, global const float* from, long line_step, long
     else pack_across(from, k_step, lines, steps, width, to);
 }
 
-APART void pack_block(int along, global const float* from, long line_step, long k_step, int lines, int steps, int width,
-                      local float* to) {
-    pack_lines(along, from, line_step, k_step, lines, steps, width, to);
-}
-
-// The width is a constant here.
-APART void pack_panel(int along, global const float* from, long line_step, long k_step, int lines, int steps,
-                      local float* to) {
-    pack_lines(along, from, line_step, k_step, lines, steps, NR, to);
-}
-
 // What is prefetched in each step of k: a line of an operand's next block, `step` elements after the one before.
 struct prefetched {
     global const float* line;
@@ -118,17 +107,9 @@ INLINE void add_steps(const int height, int start, int steps, local const float*
     FOR_SUMS(height) VSTORE(acc[r][v], r * NV + v, lanes);
 }
 
-// The same for a height that is known at run time.
-APART void add_tile(int height, int start, int steps, local const float* pa, int a_width, local const float* pb,
-                    global const float* before, struct prefetched next_a, struct prefetched next_b, int shares,
-                    long share_distance, int most_shares, float* lanes) {
-    CALL_BY_HEIGHT(height, add_steps, start, steps, pa, a_width, pb, before, next_a, next_b, shares, share_distance,
-                   most_shares, lanes);
-}
-
 // Of `rows` rows in `lanes` to C, which has rows of n, of which `columns` are left.
-APART void put_rows(const float* lanes, int rows, float alpha, int has_bias, global float* c, global const float* bias,
-                    global const float* residual, int n, int columns) {
+INLINE void put_rows(const float* lanes, int rows, float alpha, int has_bias, global float* c, global const float* bias,
+                     global const float* residual, int n, int columns) {
     for (int r = 0; r < rows; ++r, lanes += NR, c += n, residual += n) {
         if (columns >= NR) {
 #pragma unroll
@@ -167,12 +148,12 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
         // While a tile is multiplied, it prefetches this many lines of k of the next panel, one after the other.
         const int shares = b_along ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
         for (int tile = first_tile; tile < last_tile; ++tile)
-            pack_block(a_along, a + tile * MR * a_row + k0 * a_k, a_row, a_k, min(MR, m - tile * MR), steps, a_width,
+            pack_lines(a_along, a + tile * MR * a_row + k0 * a_k, a_row, a_k, min(MR, m - tile * MR), steps, a_width,
                        a_block + (tile - first_tile) * a_width * steps);
         for (int panel = first_panel; panel < last_panel; ++panel) {
             const int column = panel * NR;
             global const float* b_from = b + column * b_column + k0 * b_k;
-            pack_panel(b_along, b_from, b_column, b_k, min(NR, n - column), steps, b_panel);
+            pack_lines(b_along, b_from, b_column, b_k, min(NR, n - column), steps, NR, b_panel);
             global const float* b_next = panel + 1 == last_panel ? b + first_panel * NR * b_column + (k0 + steps) * b_k
                                                                  : b_from + NR * b_column;
             for (int row = first_tile * MR, height; row < row_end; row += height) {
@@ -195,8 +176,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                     next_b.step = turn < NR / LINE_FLOATS ? b_k : 0;
                 }
                 float lanes[MR * NR];
-                add_tile(height, start, steps, a_block + turn * a_width * steps + row % MR, a_width, b_panel, tile_sums,
-                         next_a, next_b, shares, b_column, NR - 1 - first_share, lanes);
+                CALL_BY_HEIGHT(height, add_steps, start, steps, a_block + turn * a_width * steps + row % MR, a_width, b_panel,
+                               tile_sums, next_a, next_b, shares, b_column, NR - 1 - first_share, lanes);
                 const long at = (long)row * n + column;
                 if (finish)
                     put_rows(lanes, rows, alpha, has_bias, c + at, bias + column, residual + at, n, n - column);
