@@ -6,8 +6,6 @@
 // Events order the queues: the second waits for the first queue's last copy out of the feed's
 // memory, and the first waits for the second queue's copy into it. So a copy to the device runs in
 // parallel with the previous step, overwrites nothing that is still read, and delays no other work.
-// Small inputs, such as the tokens of a language model's step, are written by the first queue at
-// once: events between queues would take longer than the copy.
 #include "runtime/opencl_transfer.hpp"
 
 #include "runtime/counting.hpp"
@@ -21,8 +19,6 @@ namespace {
 
 /// From this size on, a single thread copies slower than the bus.
 constexpr std::uint64_t many_bytes = 4 << 20;
-/// Up to this size the first queue writes an input itself.
-constexpr std::uint64_t few_bytes = 16 << 10;
 
 class OpenCLFeed : public InputFeed {
   public:
@@ -32,7 +28,7 @@ class OpenCLFeed : public InputFeed {
 
     ~OpenCLFeed() override {
         if (opencl_gone()) return;
-        if (state_ == State::ready) home_.queue.drain();
+        if (staging_) home_.queue.drain();
         if (copied_ != nullptr) clReleaseEvent(copied_);
     }
 
@@ -47,15 +43,6 @@ class OpenCLFeed : public InputFeed {
         next_ = (next_ + 1) % slots_.size();
         slot.wait(counters);
         copy_in(slot.data(), data);
-        if (bytes_ <= few_bytes) {
-            to_->touch();
-            cl_event written = nullptr;
-            cl_check(clEnqueueWriteBuffer(home_.queue.handle(), static_cast<cl_mem>(to_->handle()),
-                                          CL_FALSE, to_->offset() + byte_offset_, bytes_,
-                                          slot.data(), 0, nullptr, &written),
-                     "writing ", bytes_, " bytes of an input to the device");
-            return slot.set_event(written);
-        }
 
         // Another queue may wait for an event of this queue only after the event's command was
         // flushed.
@@ -87,7 +74,7 @@ class OpenCLFeed : public InputFeed {
     }
 
   private:
-    /// Whether there is memory for staging, which is allocated on the second write.
+    /// Whether there is device memory for staging, which is allocated on the second write.
     bool can_stage() {
         if (state_ == State::ready) return true;
         if (state_ == State::refused) return false;
@@ -96,8 +83,7 @@ class OpenCLFeed : public InputFeed {
             return false;
         }
         try {
-            std::shared_ptr<Buffer> staging;
-            if (bytes_ > few_bytes) staging = home_.context->allocate(bytes_);
+            std::shared_ptr<Buffer> staging = home_.context->allocate(bytes_);
             for (auto& slot : slots_) slot = std::make_unique<PinnedSlot>(home_, bytes_);
             staging_ = std::move(staging);
             state_ = State::ready;
@@ -106,7 +92,7 @@ class OpenCLFeed : public InputFeed {
             for (auto& slot : slots_) slot.reset();
             state_ = State::refused;  // a blocking write needs no memory
         }
-        return state_ == State::ready;
+        return staging_ != nullptr;
     }
 
     void copy_in(std::byte* to, const void* from) {
