@@ -82,6 +82,7 @@ std::vector<WholeKernel> separable_kernels(std::string_view source) {
             continue;
         std::string head(source.substr(begin, at->open - begin));
         std::erase_if(head, [](char c) { return ascii::is_space(c); });
+        // PoCL gives threads local memory of their own within kernels alone.
         if (head.find("reqd_work_group_size(1,1,1)") == std::string::npos ||
             mentions(source.substr(at->body, at->rest - at->body),
                      {"local", "__local", "barrier", "wait_group_events"}))

@@ -48,7 +48,7 @@ class BlocksFew : public BlockEngine {
         // Only a few values, so that kernels are shared.
         const std::int64_t rows = g.m <= 1 ? 1 : g.m <= 2 ? 2 : g.m <= 4 ? 4 : 8;
         // A line reads inputs once for all of its columns, but there should be two groups a unit.
-        // Lines are long where there would be fewer: an H200 then reads 1.4 times as fast.
+        // Lines are long where there would be fewer, so that as many bytes are on their way.
         const std::int64_t wanted = 2 * std::max(device.compute_units, 1), most = rows == 8 ? 2 : 4;
         if (ceil_div(g.n, items / 32 * most) < wanted && g.k >= 1024)
             return {{"rows", rows}, {"columns", 2}, {"line", items}};
