@@ -122,14 +122,17 @@ const std::vector<float>& random_integers() {
 }
 
 Bytes draw_floats(const Operand& operand, const std::vector<float>& numbers, std::size_t start) {
-    const std::size_t each = size_of(operand.dtype);
-    Bytes data(static_cast<std::size_t>(operand.shape.numel()) * each);
-    Bytes period(numbers.size() * each);
-    convert(numbers.data(), DType::f32, period.data(), operand.dtype, numbers.size());
-    std::rotate(period.begin(), period.begin() + static_cast<std::ptrdiff_t>(start * each),
-                period.end());
-    for (std::size_t at = 0; at < data.size(); at += period.size())
-        std::memcpy(data.data() + at, period.data(), std::min(data.size() - at, period.size()));
+    const auto count = static_cast<std::size_t>(operand.shape.numel());
+    const std::size_t each = size_of(operand.dtype), period = numbers.size();
+    Bytes data(count * each);
+    // The first period is converted, from `start` to the end of the numbers and then from their
+    // first one, and copied from there.
+    const std::size_t before = std::min(count, period - start);
+    convert(numbers.data() + start, DType::f32, data.data(), operand.dtype, before);
+    convert(numbers.data(), DType::f32, data.data() + before * each, operand.dtype,
+            std::min(count, period) - before);
+    for (std::size_t at = period; at < count; at += period)
+        std::memcpy(data.data() + at * each, data.data(), std::min(count - at, period) * each);
     return data;
 }
 

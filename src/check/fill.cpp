@@ -47,18 +47,30 @@ std::vector<double> random_lengths(const CaseTensor& tensor, std::mt19937& rando
     return lengths;
 }
 
-double draw_value(const CaseTensor& tensor, std::mt19937& random) {
-    const std::string& fill = tensor.fill;
+std::vector<double> draw_values(const CaseTensor& tensor, std::mt19937& random) {
+    std::vector<double> values(static_cast<std::size_t>(tensor.shape.numel()));
     const auto classes = static_cast<std::uint64_t>(tensor.classes);
-    if (fill == "uniform") return tensor.min + (tensor.max - tensor.min) * draw_unit(random);
-    if (fill == "positive") return 0.1 + 1.9 * draw_unit(random);
-    if (fill == "equal") return 0.75;
-    if (fill == "labels") return static_cast<double>(random() % classes);
-    if (fill == "indices")
-        return static_cast<double>(random() % (2 * classes)) - static_cast<double>(classes);
-    require(fill == "normal", "a tensor cannot be filled with '", fill, "'");
-    const double value = draw_normal(random);
-    return is_integer(tensor.dtype) ? std::trunc(8 * value) : value;
+    const auto each = [&](auto&& draw) { std::generate(values.begin(), values.end(), draw); };
+    const std::string& fill = tensor.fill;
+    if (fill == "uniform")
+        each([&] { return tensor.min + (tensor.max - tensor.min) * draw_unit(random); });
+    else if (fill == "positive")
+        each([&] { return 0.1 + 1.9 * draw_unit(random); });
+    else if (fill == "equal")
+        each([] { return 0.75; });
+    else if (fill == "labels")
+        each([&] { return static_cast<double>(random() % classes); });
+    else if (fill == "indices")
+        each([&] {
+            return static_cast<double>(random() % (2 * classes)) - static_cast<double>(classes);
+        });
+    else if (fill == "normal" && is_integer(tensor.dtype))
+        each([&] { return std::trunc(8 * draw_normal(random)); });
+    else if (fill == "normal")
+        each([&] { return draw_normal(random); });
+    else
+        fail(ErrorKind::invalid_argument, "a tensor cannot be filled with '", fill, "'");
+    return values;
 }
 
 }  // namespace
@@ -115,8 +127,7 @@ HostArray filled(const CaseTensor& tensor, std::mt19937& random) {
     } else if (tensor.fill == "lengths") {
         array.data = random_lengths(tensor, random);
     } else {
-        array.data.resize(static_cast<std::size_t>(count));
-        for (double& value : array.data) value = draw_value(tensor, random);
+        array.data = draw_values(tensor, random);
     }
     round_to(array.dtype, array.data);
     return array;

@@ -10,45 +10,58 @@ namespace dlprim::conv2d {
 
 namespace {
 
-/// An element of the smaller image, a tap of the kernel and the element of the larger image that
-/// they meet, along one dimension.
+/// Elements of the smaller image, taps of the kernel and elements of the larger image that meet
+/// along one dimension, as parts of their offsets: `count` elements of the images that one tap
+/// brings together, from these on.
 struct Meeting {
-    std::int64_t small, tap, large;
+    std::int64_t small, tap, large, count = 1;
 };
 
-std::vector<Meeting> meetings(const Axis& a) {
+/// For each tap. `step` counts the elements that one step along the axis passes over.
+std::vector<Meeting> meetings(const Axis& a, const Meeting& step) {
     std::vector<Meeting> all;
-    for (std::int64_t at = 0; at < a.small; ++at)
-        for (std::int64_t tap = 0; tap < a.kernel; ++tap) {
-            const std::int64_t large = at * a.stride - a.pad + tap * a.dilate;
-            if (large >= 0 && large < a.large) all.push_back({at, tap, large});
-        }
+    for (std::int64_t tap = 0; tap < a.kernel; ++tap) {
+        const std::int64_t shift = tap * a.dilate - a.pad;
+        std::int64_t first = 0, last = a.small;
+        while (first < last && first * a.stride + shift < 0) ++first;
+        while (last > first && (last - 1) * a.stride + shift >= a.large) --last;
+        if (first < last)
+            all.push_back({first * step.small, tap * step.tap,
+                           (first * a.stride + shift) * step.large, last - first});
+    }
     return all;
 }
 
-/// Calls visit(element of the larger images, of the weight, of the smaller images) for each
-/// product.
+/// Calls visit(m) for all products: element m.large + i * stride of the larger images meets
+/// m.small + i of the smaller ones at element m.tap of the weight, i < m.count.
 template <typename Visit>
 void each_product(const Sizes& g, Visit&& visit) {
     const auto& [d, h, w] = g.axes;
-    const std::vector<Meeting> depth = meetings(d), rows = meetings(h), columns = meetings(w);
+    const Meeting row{w.small, w.kernel, w.large};
+    const Meeting plane{h.small * row.small, h.kernel * row.tap, h.large * row.large};
+    const std::vector<Meeting> depth = meetings(d, plane), rows = meetings(h, row),
+                               columns = meetings(w, {1, 1, 1});
     // The smaller images have the weight's first channels, the larger ones its second.
     const std::int64_t small = g.transposed ? g.in : g.out, large = g.transposed ? g.out : g.in;
     const std::int64_t share = large / g.groups;
-    const auto at = [](std::int64_t image, std::int64_t z, std::int64_t y, std::int64_t x,
-                       std::int64_t Axis::*size, const std::array<Axis, 3>& axes) {
-        return static_cast<std::size_t>(
-            ((image * axes[0].*size + z) * axes[1].*size + y) * axes[2].*size + x);
+    const auto visit_rows = [&](const Meeting& at, const Meeting& y) {
+        for (std::int64_t j = 0; j < y.count; ++j)
+            for (const Meeting& x : columns)
+                visit({at.small + y.small + j * row.small + x.small, at.tap + y.tap + x.tap,
+                       at.large + y.large + j * h.stride * row.large + x.large, x.count});
     };
     for (std::int64_t i = 0; i < g.batch * small * share; ++i) {
         const std::int64_t c = i % share, o = i / share % small, n = i / share / small;
         const std::int64_t channel = o / (small / g.groups) * share + c;
         for (const Meeting& z : depth)
-            for (const Meeting& y : rows)
-                for (const Meeting& x : columns)
-                    visit(at(n * large + channel, z.large, y.large, x.large, &Axis::large, g.axes),
-                          at(o * share + c, z.tap, y.tap, x.tap, &Axis::kernel, g.axes),
-                          at(n * small + o, z.small, y.small, x.small, &Axis::small, g.axes));
+            for (std::int64_t k = 0; k < z.count; ++k) {
+                const Meeting at{
+                    (n * small + o) * d.small * plane.small + z.small + k * plane.small,
+                    (o * share + c) * d.kernel * plane.tap + z.tap,
+                    (n * large + channel) * d.large * plane.large + z.large +
+                        k * d.stride * plane.large};
+                for (const Meeting& y : rows) visit_rows(at, y);
+            }
     }
 }
 
@@ -65,8 +78,13 @@ std::vector<double> linear(const Sizes& g, const std::vector<HostArray>& inputs)
     std::vector<double> y(static_cast<std::size_t>(shape.numel()), 0);
     if (g.bias)
         for (std::size_t i = 0; i < y.size(); ++i) y[i] = inputs[2].data[channel_of(i, shape)];
-    each_product(g, [&](std::size_t large, std::size_t at, std::size_t small) {
-        y[g.transposed ? large : small] += x[g.transposed ? small : large] * weight[at];
+    const std::int64_t stride = g.axes[2].stride;
+    each_product(g, [&](const Meeting& m) {
+        const double factor = weight[static_cast<std::size_t>(m.tap)];
+        const double* from = x.data() + (g.transposed ? m.small : m.large);
+        double* to = y.data() + (g.transposed ? m.large : m.small);
+        const std::int64_t read = g.transposed ? 1 : stride, write = g.transposed ? stride : 1;
+        for (std::int64_t i = 0; i < m.count; ++i) to[i * write] += from[i * read] * factor;
     });
     return y;
 }
@@ -94,10 +112,19 @@ void oracle_backward(OracleBackwardCall& call, bool transposed) {
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
         make_array(call.input_gradients, i, call.inputs[i].shape, call.inputs[i].dtype);
     std::vector<double>&dx = call.input_gradients[0].data, &dw = call.input_gradients[1].data;
-    each_product(g, [&](std::size_t large, std::size_t at, std::size_t small) {
-        const std::size_t from = transposed ? large : small, to = transposed ? small : large;
-        dx[to] += dy[from] * weight.data[at];
-        dw[at] += dy[from] * x.data[to];
+    const std::int64_t stride = g.axes[2].stride;
+    each_product(g, [&](const Meeting& m) {
+        const auto tap = static_cast<std::size_t>(m.tap);
+        const std::int64_t x_at = transposed ? m.small : m.large, x_step = transposed ? 1 : stride,
+                           dy_at = transposed ? m.large : m.small,
+                           dy_step = transposed ? stride : 1;
+        const double* from = dy.data() + dy_at;
+        double sum = 0;
+        for (std::int64_t i = 0; i < m.count; ++i) {
+            dx.data()[x_at + i * x_step] += from[i * dy_step] * weight.data[tap];
+            sum += from[i * dy_step] * x.data.data()[x_at + i * x_step];
+        }
+        dw[tap] += sum;
     });
     if (!g.bias) return;
     const Shape& shape = call.output_gradients[0].shape;

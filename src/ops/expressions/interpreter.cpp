@@ -86,22 +86,57 @@ bool is_comparison(std::string_view function) {
 
 }  // namespace
 
-double interpret(const pointwise::Expr& expr, const Operands& operands) {
-    using Kind = pointwise::Expr::Kind;
-    if (expr.kind == Kind::constant) return expr.value;
-    if (expr.kind == Kind::input) return operands.inputs[static_cast<std::size_t>(expr.number)];
-    if (expr.kind == Kind::scalar) return operands.scalars[static_cast<std::size_t>(expr.number)];
-    const bool rounds = !operands.wide && is_comparison(expr.function);
-    const auto argument = [&](std::size_t i) {
-        if (i >= expr.args.size()) return 0.0;
-        const double value = interpret(*expr.args[i], operands);
-        return rounds ? static_cast<double>(static_cast<float>(value)) : value;
-    };
-    if (expr.function == "select") return argument(argument(0) != 0 ? 1 : 2);
-    if (expr.function == "fma") return std::fma(argument(0), argument(1), argument(2));
+Interpreter::Interpreter(const pointwise::Expr& expr) : kind_(Kind::function) {
+    using Expr = pointwise::Expr::Kind;
+    if (expr.kind == Expr::constant) {
+        kind_ = Kind::constant;
+        value_ = expr.value;
+        return;
+    }
+    if (expr.kind == Expr::input || expr.kind == Expr::scalar) {
+        kind_ = expr.kind == Expr::input ? Kind::input : Kind::scalar;
+        number_ = static_cast<std::size_t>(expr.number);
+        return;
+    }
+    for (const auto& argument : expr.args) arguments_.emplace_back(*argument);
+    if (expr.function == "select" || expr.function == "fma") {
+        kind_ = expr.function == "fma" ? Kind::fma : Kind::select;
+        return;
+    }
+    if (is_comparison(expr.function)) kind_ = Kind::comparison;
     for (const NamedFunction& function : functions)
-        if (function.name == expr.function) return function.value(argument(0), argument(1));
-    fail(ErrorKind::unsupported, "the oracle of expressions has no function '", expr.function, "'");
+        if (function.name == expr.function) function_ = function.value;
+    if (!function_)
+        fail(ErrorKind::unsupported, "the oracle of expressions has no function '", expr.function,
+             "'");
+}
+
+double Interpreter::argument(std::size_t i, const Operands& operands) const {
+    if (i >= arguments_.size()) return 0;
+    const double value = arguments_[i](operands);
+    return kind_ == Kind::comparison && !operands.wide
+               ? static_cast<double>(static_cast<float>(value))
+               : value;
+}
+
+double Interpreter::operator()(const Operands& operands) const {
+    const auto x = [&](std::size_t i) { return argument(i, operands); };
+    switch (kind_) {
+        case Kind::constant:
+            return value_;
+        case Kind::input:
+            return operands.inputs[number_];
+        case Kind::scalar:
+            return operands.scalars[number_];
+        case Kind::select:
+            return x(x(0) != 0 ? 1 : 2);
+        case Kind::fma:
+            return std::fma(x(0), x(1), x(2));
+        case Kind::comparison:
+        case Kind::function:
+            break;
+    }
+    return function_(x(0), x(1));
 }
 
 }  // namespace dlprim::expressions

@@ -5,7 +5,9 @@
 
 #include "engine/pointwise/program.hpp"
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
 namespace dlprim::expressions {
 
@@ -16,7 +18,22 @@ struct Operands {
     bool wide = true;
 };
 
-/// Throws Error(unsupported) for functions that no row of the operators has.
-double interpret(const pointwise::Expr& expr, const Operands& operands);
+/// An expression whose functions have been found.
+class Interpreter {
+  public:
+    /// Throws Error(unsupported) for functions that no row of the operators has.
+    explicit Interpreter(const pointwise::Expr& expr);
+    double operator()(const Operands& operands) const;
+
+  private:
+    enum class Kind { constant, input, scalar, select, fma, comparison, function };
+    double argument(std::size_t i, const Operands& operands) const;
+
+    Kind kind_;
+    double value_ = 0;        ///< of a constant
+    std::size_t number_ = 0;  ///< of an input or a scalar
+    double (*function_)(double a, double b) = nullptr;
+    std::vector<Interpreter> arguments_;
+};
 
 }  // namespace dlprim::expressions

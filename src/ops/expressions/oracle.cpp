@@ -7,12 +7,11 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 namespace dlprim::expressions {
 
 namespace {
-
-using pointwise::ExprPtr;
 
 /// An operator's expression, and the function that its option `activation` applies to the result.
 class Evaluation {
@@ -31,7 +30,7 @@ class Evaluation {
             dims[1] = parts_[1][0];
             parts_[1] = Shape(dims);
         }
-        value_ = binding_.value();
+        value_ = interpreter(binding_.value());
         if (row.activated) activate_with(attrs.text("activation"));
     }
 
@@ -40,23 +39,23 @@ class Evaluation {
     void seek(const std::vector<std::int64_t>& index, double dy = 0) {
         for (std::size_t i = 0; i < parts_.size(); ++i) at_[i] = inputs_[i].data[offset(i, index)];
         double& y = at_[static_cast<std::size_t>(binding_.y())];
-        y = interpret(*value_, {at_, binding_.scalars(), wide_});
+        y = (*value_)({at_, binding_.scalars(), wide_});
         result_ = y;
         if (activation_) {
             double operands[] = {y, dy, 0};
             const Operands given{operands, activation_->scalars(), wide_};
-            result_ = operands[2] = interpret(*activated_, given);
-            dy = slope_ ? interpret(*slope_, given) : 0;
+            result_ = operands[2] = (*activated_)(given);
+            dy = slope_ ? (*slope_)(given) : 0;
         }
         at_[static_cast<std::size_t>(binding_.dy())] = dy;
     }
     double result() const { return result_; }
     /// The element's share of an operand's gradient.
-    double term(const ExprPtr& gradient) const {
-        return interpret(*gradient, {at_, binding_.scalars(), wide_});
+    double term(const Interpreter& gradient) const {
+        return gradient({at_, binding_.scalars(), wide_});
     }
-    ExprPtr gradient(std::size_t operand) const {
-        return binding_.gradient(static_cast<int>(operand));
+    std::optional<Interpreter> gradient(std::size_t operand) const {
+        return interpreter(binding_.gradient(static_cast<int>(operand)));
     }
     /// Where the operand's element is that belongs to a position.
     std::size_t offset(std::size_t operand, const std::vector<std::int64_t>& index) const {
@@ -64,6 +63,9 @@ class Evaluation {
     }
 
   private:
+    static std::optional<Interpreter> interpreter(const pointwise::ExprPtr& expr) {
+        return expr ? std::optional<Interpreter>(*expr) : std::nullopt;
+    }
     void activate_with(const std::string& name) {
         if (name == "identity") return;
         for (const Row& row : rows()) {
@@ -71,8 +73,8 @@ class Evaluation {
             const Attrs given = row.schema().complete(Attrs{{"activation", name}}, row.type);
             activation_ = std::make_unique<Binding>(row, row.resolved(given), 1);
         }
-        activated_ = activation_->value();
-        slope_ = activation_->gradient(0);
+        activated_ = interpreter(activation_->value());
+        slope_ = interpreter(activation_->gradient(0));
     }
 
     std::span<const HostArray> inputs_;
@@ -81,7 +83,7 @@ class Evaluation {
     Shape whole_;
     std::vector<double> at_;
     std::vector<Shape> parts_;
-    ExprPtr value_, activated_, slope_;
+    std::optional<Interpreter> value_, activated_, slope_;
     std::unique_ptr<Binding> activation_;
     double result_ = 0;
 };
@@ -109,11 +111,11 @@ void ExpressionOperator::oracle_backward(OracleBackwardCall& call) const {
         HostArray& dx = make_array(call.input_gradients, k, x.shape, x.dtype);
         const bool is_parameter = k >= row_.inputs.size();
         if (is_parameter) make_array(call.terms, k, x.shape, x.dtype);
-        const ExprPtr gradient = evaluation.gradient(k);
+        const std::optional<Interpreter> gradient = evaluation.gradient(k);
         if (!gradient) continue;
         for_each_position(evaluation.whole(), [&](const auto& index, std::size_t i) {
             evaluation.seek(index, dy.data[dy.data.size() == 1 ? 0 : i]);
-            const double term = evaluation.term(gradient);
+            const double term = evaluation.term(*gradient);
             dx.data[evaluation.offset(k, index)] += term;
             if (is_parameter) call.terms[k].data[evaluation.offset(k, index)] += std::abs(term);
         });
