@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import torch
+
 # How a program finds no OpenCL device.
 NO_DEVICE = {"OCL_ICD_VENDORS": "/nowhere", "OCL_ICD_FILENAMES": ""}
 
@@ -23,3 +25,11 @@ def run(code: str, *options: str, returns: int = 0, **variables: str | None) -> 
     )
     assert done.returncode == returns, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def busy(products: int) -> torch.Tensor:
+    """Enqueues work that lasts longer than the host takes to enqueue it, on slow devices not much longer."""
+    x = torch.eye(1024 if torch.ocl.get_device_properties().kind == "gpu" else 320, device="ocl")
+    for _ in range(products):
+        x = x @ x
+    return x

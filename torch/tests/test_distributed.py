@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from programs import busy
 from rank_values import SIZE, Tensor, mine, reduced, same_bits, values
 from ranks import NEEDS_GLOO, Ranks
 from torch import distributed
@@ -301,12 +302,12 @@ def test_shared_memory(tmp_path: Path, size: int) -> None:
 
 def beside_products() -> tuple[bool, Tensor]:
     """A rank's part of test_overlap: whether products that were enqueued after an operation were done before it was."""
-    x, matrix = mine(), torch.ones(1024, 1024, device="ocl")
+    x = mine()
+    busy(1)
     distributed.all_reduce(mine())
     torch.ocl.synchronize()
     work = distributed.all_reduce(x, async_op=True)
-    for _ in range(40):
-        torch.mm(matrix, matrix)
+    busy(40)
     done = torch.ocl.Event()
     done.record()
     work.wait()

@@ -7,6 +7,7 @@ import gc
 
 import pytest
 import torch
+from programs import busy
 
 MIB = 2**20
 
@@ -56,14 +57,6 @@ def test_blocks_are_used_again() -> None:
         assert after[what] == before[what], what
 
 
-def busy() -> torch.Tensor:
-    """Work that lasts longer than the host takes to enqueue a copy behind it."""
-    x = torch.eye(1024, device="ocl")
-    for _ in range(20):
-        x = x @ x
-    return x
-
-
 # PyTorch pins for CUDA alone where it has both devices, except in Tensor.pin_memory().
 PINS_FOR_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this PyTorch pins for CUDA")
 
@@ -93,8 +86,8 @@ def test_pinned_copies_do_not_wait() -> None:
     source = torch.arange(count, dtype=torch.float32).pin_memory()
     target = torch.empty(count, device="ocl")
     back = torch.zeros(count).pin_memory()
-    busy().cpu()
-    busy()
+    busy(20).cpu()
+    busy(20)
     target.copy_(source, non_blocking=True)
     back.copy_(target, non_blocking=True)
     assert not torch.ocl.current_stream().query()
@@ -118,7 +111,7 @@ def test_pinned_to_the_host() -> None:
 def test_pinned_copies_that_wait() -> None:
     """Without non_blocking the program may write to the memory at once; other types and gaps are copied as ever."""
     source = torch.ones(1 << 20).pin_memory()
-    busy()
+    busy(20)
     target = source.to("ocl")
     source.fill_(2)
     assert target.min().item() == target.max().item() == 1
