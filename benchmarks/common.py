@@ -29,9 +29,9 @@ def median_ms(batch, iterations, warmup):
     return statistics.median(times)
 
 
-def output_of(command, environment=None):
-    """What a command prints. One that fails throws, with the last line of its stderr."""
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+def output_of(command, environment=None, given=None):
+    """What a command prints that reads `given`. One that fails throws, with the last line of its stderr."""
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, input=given)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         raise RuntimeError(f"exit status {done.returncode}: {lines[-1] if lines else 'not a word'}")

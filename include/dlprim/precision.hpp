@@ -19,7 +19,7 @@ namespace dlprim {
 enum class Precision : std::uint8_t {
     fp32,  ///< float throughout
     /// Factors of products may be rounded to 11 significant bits, which is a relative error of up
-    /// to 2^-11. Tensors are stored as float.
+    /// to 2^-11, or to 2^-16 of the largest of 32 neighbours. Tensors are stored as float.
     tf32,
     /// Activations and their gradients may be stored as half, which has 11 significant bits from
     /// 6.1e-5 to 65504, and fewer below. Factors of products may be rounded to half. Training

@@ -21,6 +21,7 @@
 // EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
 //
 // Work-group: one work-item. Local memory: NV * K_BLOCK floats with several rows, else none.
+#include "matmul/blocks_put.clh"
 #include "matmul/vector_tile.clh"
 #include "matrix/blocks.clh"
 
@@ -69,16 +70,6 @@ INLINE vec folded(float16 x) {
     return half_of.lo + half_of.hi;
 }
 #endif
-
-INLINE void put(float v, long at, int column, int has_bias, global float* c, global const float* bias,
-                global const float* residual) {
-    if (has_bias) v += bias[column];
-#if HAS_RESIDUAL
-    const float r = residual[at];
-#endif
-    EPILOGUE(v, r)
-    c[at] = v;
-}
 
 /// Sums of one row of A with NV rows of W, of which `columns` exist, to `sums`. Products with the numbers of a group are
 /// summed before they are scaled, and its offset is a factor of the sum of its part of A.

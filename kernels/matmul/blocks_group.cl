@@ -11,17 +11,8 @@
 // and those of matrix/blocks.clh.
 //
 // Local memory: 256 * (SIDE + 1) bytes.
+#include "matmul/blocks_put.clh"
 #include "matrix/blocks.clh"
-
-INLINE void put(float v, long at, int column, int has_bias, global float* c, global const float* bias,
-                global const float* residual) {
-    if (has_bias) v += bias[column];
-#if HAS_RESIDUAL
-    const float r = residual[at];
-#endif
-    EPILOGUE(v, r)
-    c[at] = v;
-}
 
 #define GROUP (SIDE / 4 * (SIDE / 4))
 #define PITCH (SIDE + 1)

@@ -15,7 +15,8 @@ namespace dlprim::matmul {
 class MatMulEngine : public Engine {
   public:
     MatMulEngine(std::string op, std::string_view way)
-        : op_(std::move(op)), name_(cat(op_ == "MatMul" ? "matmul." : "inner_product.", way)) {}
+        : op_(std::move(op)),
+          name_(std::string(op_ == "MatMul" ? "matmul." : "inner_product.").append(way)) {}
     std::string_view name() const override { return name_; }
     std::string_view op() const override { return op_; }
     bool on_host() const override { return false; }
@@ -66,6 +67,7 @@ void add_gemv(EngineRegistry& engines, const std::string& op);
 /// For InnerProduct alone, with weights in blocks (blocks.hpp).
 void add_blocks_host(EngineRegistry& engines);
 void add_blocks(EngineRegistry& engines);
+void add_blocks_integers(EngineRegistry& engines);
 void add_blocks_few(EngineRegistry& engines);
 void add_blocks_group(EngineRegistry& engines);
 void add_blocks_reference(EngineRegistry& engines);

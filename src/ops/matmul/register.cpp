@@ -11,6 +11,7 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
     matmul::add_small(engines);
     matmul::add_blocks_host(engines);
     matmul::add_blocks(engines);
+    matmul::add_blocks_integers(engines);
     matmul::add_blocks_few(engines);
     matmul::add_blocks_group(engines);
     matmul::add_blocks_reference(engines);
