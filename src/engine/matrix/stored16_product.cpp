@@ -76,7 +76,6 @@ void add_stored16_product(KernelLaunch& launch, ContextImpl& context, const Prob
     call.scalar("blocks_at", weights.blocks_at);
     call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
     if (!split) bind_epilogue(call, problem);
-    call.check();
     launch.add(std::move(call));
 }
 
@@ -97,7 +96,6 @@ void add_stored16_sum(KernelLaunch& launch, ContextImpl& context, const Problem&
     call.scalar("has_bias", std::int32_t(bias >= 0));
     call.scalar("channels", static_cast<std::int32_t>(channels));
     bind_epilogue(call, problem);
-    call.check();
     launch.add(std::move(call));
 }
 

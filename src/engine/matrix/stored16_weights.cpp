@@ -46,7 +46,6 @@ void add_stored16_packing(KernelLaunch& launch, ContextImpl& context, const Weig
         call.scalar(parameter, static_cast<std::int32_t>(value));
     call.scalar("weight_out", source.weight_out).scalar("weight_in", source.weight_in);
     call.scalar("blocks_at", weights.blocks_at);
-    call.check();
     launch.add(std::move(call));
 }
 

@@ -29,9 +29,8 @@ double KernelEngine::estimate(const Traits& device, const Problem& problem, cons
 
 std::unique_ptr<Launch> KernelEngine::build(ContextImpl& context, const Problem& problem,
                                             const Tuning&) const {
-    auto launch = std::make_unique<KernelLaunch>();
     const std::int64_t count = problem.outputs[0].shape.numel();
-    if (count == 0) return launch;
+    if (count == 0) return std::make_unique<KernelLaunch>();
     const std::string text =
         cat(head(problem), "#define NEEDS_FP64 ", needs_fp64(problem) ? 1 : 0, "\n");
     KernelCall call(context.build({source_, text + kernel_source(source_), ""}), kernel_,
@@ -39,8 +38,7 @@ std::unique_ptr<Launch> KernelEngine::build(ContextImpl& context, const Problem&
     call.tensor("x", 0, size_of(problem.inputs[0].dtype));
     call.tensor("y", 1, size_of(problem.outputs[0].dtype));
     call.scalar("count", count);
-    launch->add(std::move(call));
-    return launch;
+    return std::make_unique<KernelLaunch>(std::move(call));
 }
 
 }  // namespace dlprim::cast

@@ -51,10 +51,7 @@ class Forward : public Base {
         call.scalar("count", count);
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
         call.refuses(context);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 
@@ -98,10 +95,7 @@ class Backward : public Base {
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
         call.scalar("count", problem.inputs[0].shape.numel()).scalar("block_rows", block_rows);
         call.scalar("padding", options.padding_idx).refuses(context);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 

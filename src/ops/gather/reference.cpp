@@ -31,8 +31,7 @@ class Reference : public Engine {
                                   const Tuning&) const override {
         const Operand &x = problem.inputs[0], &indices = problem.inputs[1];
         const Indexing indexing(problem.attrs, x.shape, indices.shape, indices.dtype);
-        auto launch = std::make_unique<KernelLaunch>();
-        if (indexing.values.empty()) return launch;
+        if (indexing.values.empty()) return std::make_unique<KernelLaunch>();
         const std::int64_t step = slot_step(context.traits(), indexing);
         const std::int64_t pieces = (indexing.slice + step - 1) / step;
         const std::int64_t count = indexing.parts * pieces;
@@ -45,9 +44,7 @@ class Reference : public Engine {
         call.tensor("x", 0, bytes).tensor("y", 2, bytes);
         call.scalar("count", count).scalar("slice", indexing.slice).scalar("pieces", pieces);
         set_indexing(call, context, indexing, 1, indices.dtype);
-        call.check();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
     std::vector<std::string> sources() const override { return {source}; }
 };

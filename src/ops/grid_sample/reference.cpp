@@ -18,14 +18,13 @@ class Reference : public Base {
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
-        auto launch = std::make_unique<KernelLaunch>();
         const Options o(problem.attrs);
         const Sizes s = sizes(problem);
         // A work-item of the images' gradient owns a plane.
         const std::int64_t count = part() == Part::forward ? problem.outputs[0].shape.numel()
                                    : part() == Part::data  ? s.n * s.c
                                                            : s.n * s.oh * s.ow;
-        if (count == 0) return launch;
+        if (count == 0) return std::make_unique<KernelLaunch>();
         const std::size_t bytes = size_of(problem.inputs[0].dtype);
         const std::string options =
             cat("-DMODE=", static_cast<int>(o.mode), " -DPADDING=", static_cast<int>(o.padding),
@@ -40,9 +39,7 @@ class Reference : public Base {
             {"channels", s.c}, {"h", s.h}, {"w", s.w}, {"oh", s.oh}, {"ow", s.ow}};
         for (const auto& [name, value] : all) call.scalar(name, static_cast<std::int32_t>(value));
         call.scalar("count", count);
-        call.check();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:

@@ -33,11 +33,10 @@ class Wide : public MatMulEngine {
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
-        auto launch = std::make_unique<KernelLaunch>();
         const Gemm g = gemm_of(problem);
         const DType dtype = problem.inputs[0].dtype;
         const std::int64_t count = tiles(g.m) * tiles(g.n) * g.batches;
-        if (count == 0) return launch;
+        if (count == 0) return std::make_unique<KernelLaunch>();
         const bool doubles = dtype == DType::f64;
         const std::string defines =
             cat("#define HAS_RESIDUAL ", g.residual >= 0 ? 1 : 0, "\n#define FACTOR(bits) ",
@@ -56,8 +55,7 @@ class Wide : public MatMulEngine {
             .scalar("alpha",
                     doubles ? std::bit_cast<std::int64_t>(alpha) : static_cast<std::int64_t>(alpha))
             .scalar("has_bias", std::int32_t{g.bias >= 0});
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 

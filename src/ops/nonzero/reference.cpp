@@ -39,9 +39,7 @@ class Reference : public Engine {
         call.scalar("elements", rows.elements).scalar("size", rows.size).scalar("fill", rows.fill);
         for (std::size_t d = 0; d < 8; ++d)
             call.scalar(cat('s', d), d < rank ? rows.sizes[d] : std::int64_t{1});
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
     std::vector<std::string> sources() const override { return {source}; }
 };

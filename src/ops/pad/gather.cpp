@@ -16,9 +16,8 @@ class PadGather : public GatherEngine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const pad::GatherGeometry g(problem);
-        auto launch = std::make_unique<KernelLaunch>();
         const std::int64_t count = g.outer * g.x[0] * g.x[1] * g.x[2];
-        if (count == 0) return launch;
+        if (count == 0) return std::make_unique<KernelLaunch>();
         ProgramSource source{"pad/gather.cl", kernel_source("pad/gather.cl"),
                              cat("-DMODE=", static_cast<int>(g.mode))};
         KernelCall call(context.build(source), "pad_gather", line_range(context.traits(), count));
@@ -28,9 +27,7 @@ class PadGather : public GatherEngine {
             call.scalar(cat("x", d), std::int64_t{g.x[d]})
                 .scalar(cat("y", d), std::int64_t{g.y[d]})
                 .scalar(cat("before", d), std::int64_t{g.before[d]});
-        call.check();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
     std::vector<std::string> sources() const override { return {"pad/gather.cl"}; }
 };

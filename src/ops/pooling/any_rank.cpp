@@ -21,9 +21,8 @@ class AnyRank : public AnyRankEngine {
         const Windows w(problem);
         const bool positions = has_positions(problem);
         const std::uint64_t bytes = size_of(problem.inputs[0].dtype);
-        auto launch = std::make_unique<KernelLaunch>();
         const std::int64_t count = problem.outputs[0].shape.numel();
-        if (count == 0) return launch;
+        if (count == 0) return std::make_unique<KernelLaunch>();
         const std::string source = sources()[0];
         const std::string options =
             cat("-DAVERAGE=", w.average ? 1 : 0, " -DADAPTIVE=", w.adaptive ? 1 : 0,
@@ -39,9 +38,7 @@ class AnyRank : public AnyRankEngine {
             .tensor("idx", positions ? at : at - 1, positions ? size_of(DType::i64) : bytes);
         call.scalar("count", count).scalar("divisor", static_cast<std::int32_t>(w.divisor));
         set_sizes(call, w);
-        call.check();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:

@@ -155,8 +155,7 @@ class OnImages : public ImageEngine {
                                   const Tuning& tuning) const override {
         const bool positions = has_positions(problem);
         const ImageKernels kernels(context.traits(), problem, backward(), positions);
-        auto launch = std::make_unique<KernelLaunch>();
-        if (kernels.empty()) return launch;
+        if (kernels.empty()) return std::make_unique<KernelLaunch>();
         KernelCall call = kernels.call(context, tuning.empty() ? 1 : tuning.at("group"));
         // Where there are no positions, their argument is another operand, which is not read.
         const int result = backward() && positions ? 2 : 1;
@@ -165,9 +164,7 @@ class OnImages : public ImageEngine {
         call.tensor(backward() ? "dy" : "x", 0, size_of(problem.inputs[0].dtype))
             .tensor(backward() ? "dx" : "y", result, size_of(problem.outputs[0].dtype))
             .tensor("idx", at, size_of(operand.dtype));
-        call.check();
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
     std::vector<std::string> sources() const override {
         if (backward()) return {"pooling/backward.cl", "pooling/backward_strip.cl"};

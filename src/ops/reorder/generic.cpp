@@ -75,7 +75,6 @@ KernelCall tiles_call(ContextImpl& context, const Problem& problem, const Tile& 
     KernelCall call(context.build(source_with(options)), "reorder_tiles", range);
     set_sides(call, problem, x, y);
     call.scalar("channel_tiles", static_cast<std::int32_t>(channel_tiles));
-    call.check();
     return call;
 }
 
@@ -94,7 +93,6 @@ KernelCall rows_call(ContextImpl& context, const Problem& problem) {
     call.scalar("segment", static_cast<std::int32_t>(segment));
     call.scalar("segments", static_cast<std::int32_t>(segments));
     call.scalar("blocks", static_cast<std::int32_t>(blocks));
-    call.check();
     return call;
 }
 

@@ -203,7 +203,6 @@ class Winograd : public ConvolutionEngine {
                                           const Tuning&, int) const override {
         const Plan plan = plan_of(context.traits(), problem, tile_size(problem));
         const DenseJob& job = plan.job;
-        auto launch = std::make_unique<KernelLaunch>();
         KernelCall call(
             context.build({pack_path, kernel_source(pack_path), define("SIZE", plan.size)}),
             "winograd_pack", rounded_range(context.traits(), plan.weights(), 64));
@@ -218,8 +217,7 @@ class Winograd : public ConvolutionEngine {
                     {"w_step", job.w_step}});
         call.scalar("weight_group", job.weight_group).scalar("weight_out", job.weight_out);
         call.scalar("weight_in", job.weight_in);
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 
   private:

@@ -19,11 +19,10 @@ class Reference : public DepthTapsEngine {
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
-        auto launch = std::make_unique<KernelLaunch>();
         const DepthTaps t(problem);
         const DType dtype = problem.inputs[0].dtype;
         const std::int64_t count = problem.outputs[0].shape.numel();
-        if (count == 0) return launch;
+        if (count == 0) return std::make_unique<KernelLaunch>();
         KernelCall call(context.build({source, kernel_source(source), element_options(dtype)}),
                         backward() ? "depth_taps_backward" : "depth_taps",
                         line_range(context.traits(), count));
@@ -37,8 +36,7 @@ class Reference : public DepthTapsEngine {
                     {"stride", t.stride},
                     {"pad", t.pad},
                     {"dilate", t.dilate}});
-        launch->add(std::move(call));
-        return launch;
+        return std::make_unique<KernelLaunch>(std::move(call));
     }
 };
 
