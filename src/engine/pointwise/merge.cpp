@@ -112,19 +112,4 @@ Program lift_scalars(const Program& program, std::vector<double>& scalars) {
     return result;
 }
 
-Program join_outputs(const Program& program, const Program& other) {
-    std::vector<int> numbers;
-    numbers.reserve(static_cast<std::size_t>(other.inputs));
-    for (int i = 0; i < other.inputs; ++i) numbers.push_back(program.inputs + i);
-    Program result = program;
-    result.inputs += other.inputs;
-    result.scalars += other.scalars;
-    for (Output out : other.outputs) {
-        out.value = substitute(out.value, renumbered(other.inputs, numbers),
-                               shifted_scalars(other.scalars, program.scalars));
-        result.outputs.push_back(std::move(out));
-    }
-    return result;
-}
-
 }  // namespace dlprim::pointwise

@@ -37,8 +37,4 @@ Program bind_scalars(const Program& program, const std::vector<double>& scalars)
 /// kernel then has no number that a node computes from its shapes, such as the factor of a mean.
 Program lift_scalars(const Program& program, std::vector<double>& scalars);
 
-/// Appends the outputs of `other` (over the same broadcast shape) to those of `program`. Inputs and
-/// scalars of `other` are numbered after those of `program`.
-Program join_outputs(const Program& program, const Program& other);
-
 }  // namespace dlprim::pointwise
