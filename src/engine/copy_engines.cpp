@@ -14,8 +14,9 @@ namespace {
 template <typename Copy>
 class CopyEngine : public Engine, public MovesElements {
   public:
-    explicit CopyEngine(const Movement<Copy>& movement) : movement_(movement) {}
-    std::string_view op() const override { return movement_.op; }
+    CopyEngine(const Movement<Copy>& movement, bool on_host)
+        : Engine(std::string(on_host ? movement.host : movement.copy), movement.op, on_host),
+          movement_(movement) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return copy_verdict(problem);
     }
@@ -39,9 +40,7 @@ class CopyEngine : public Engine, public MovesElements {
 template <typename Copy>
 class DeviceCopy : public CopyEngine<Copy> {
   public:
-    using CopyEngine<Copy>::CopyEngine;
-    std::string_view name() const override { return this->movement_.copy; }
-    bool on_host() const override { return false; }
+    explicit DeviceCopy(const Movement<Copy>& movement) : CopyEngine<Copy>(movement, false) {}
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         auto launch = std::make_unique<KernelLaunch>();
@@ -57,9 +56,7 @@ class DeviceCopy : public CopyEngine<Copy> {
 template <typename Copy>
 class HostCopy : public CopyEngine<Copy> {
   public:
-    using CopyEngine<Copy>::CopyEngine;
-    std::string_view name() const override { return this->movement_.host; }
-    bool on_host() const override { return true; }
+    explicit HostCopy(const Movement<Copy>& movement) : CopyEngine<Copy>(movement, true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         return std::make_unique<HostLaunch>(

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -66,14 +67,16 @@ struct TuneSpace {
 
 class Engine {
   public:
+    Engine(std::string name, std::string_view op, bool on_host)
+        : name_(std::move(name)), op_(op), on_host_(on_host) {}
     virtual ~Engine() = default;
 
     /// The operator's folder and the method: "conv2d.implicit_gemm".
-    virtual std::string_view name() const = 0;
+    std::string_view name() const { return name_; }
     /// The operator type of its problems: "Convolution2D".
-    virtual std::string_view op() const = 0;
+    std::string_view op() const { return op_; }
     /// Whether it runs on the host device (true) or on OpenCL devices (false).
-    virtual bool on_host() const = 0;
+    bool on_host() const { return on_host_; }
 
     /// Whether it supports the problem, judged by shapes, dtypes, attrs, epilogue and traits, but
     /// not by operand layouts. Must be cheap. No other code chooses or rules out an engine.
@@ -121,6 +124,10 @@ class Engine {
     /// The other library that computes, with its version; empty if it is this one. Database rows
     /// and checks are valid for one version.
     virtual std::string version() const { return {}; }
+
+  private:
+    const std::string name_, op_;
+    const bool on_host_;
 };
 
 /// The most tunings of a problem that an engine may have, over all layouts.

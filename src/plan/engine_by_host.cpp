@@ -82,10 +82,10 @@ class LaunchByHost : public Launch {
 
 class EngineByHost : public Engine {
   public:
-    explicit EngineByHost(const Engine& engine) : engine_(engine), host_(make_host_context()) {}
-    std::string_view name() const override { return engine_.name(); }
-    std::string_view op() const override { return engine_.op(); }
-    bool on_host() const override { return false; }
+    explicit EngineByHost(const Engine& engine)
+        : Engine(std::string(engine.name()), engine.op(), false),
+          engine_(engine),
+          host_(make_host_context()) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         const Problem plain = for_host(problem);
         if (Verdict verdict = engine_.is_applicable(host_->traits(), plain); !verdict)

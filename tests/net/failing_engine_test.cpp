@@ -32,10 +32,7 @@ class BrokenLaunch : public Launch {
 class Broken : public Engine {
   public:
     Broken(std::string name, std::string_view op, bool on_host, Failing Script::*failing)
-        : name_(std::move(name)), op_(op), on_host_(on_host), failing_(failing) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return on_host_; }
+        : Engine(std::move(name), op, on_host), failing_(failing) {}
     Verdict is_applicable(const Traits&, const Problem&) const override {
         return script.*failing_ == Failing::no ? Verdict::no("it is not under test")
                                                : Verdict::yes();
@@ -56,21 +53,18 @@ class Broken : public Engine {
                                   const Tuning&) const override {
         ++script.builds;
         if (script.*failing_ >= Failing::in_launch) return std::make_unique<BrokenLaunch>();
-        if (script.*failing_ == Failing::in_compile && !on_host_) {
+        if (script.*failing_ == Failing::in_compile && !on_host()) {
             auto launch = std::make_unique<KernelLaunch>();
             launch->add(
                 KernelCall(context.build({"broken.cl", "kernel void broken() { no_such(); }", ""}),
                            "broken", {}));
             return launch;
         }
-        if (!on_host_) context.build({"broken.cl", "kernel void broken() { no_such(); }", ""});
+        if (!on_host()) context.build({"broken.cl", "kernel void broken() { no_such(); }", ""});
         fail(ErrorKind::build, "the broken engine does not build");
     }
 
   private:
-    std::string name_;
-    std::string_view op_;
-    bool on_host_;
     Failing Script::*failing_;
 };
 

@@ -59,24 +59,19 @@ class ByHand : public Launch {
 /// program, whose checks are in the cache.
 class Scripted : public Engine {
   public:
-    explicit Scripted(Fault fault, std::string_view what)
-        : fault_(fault), name_(cat("test.", what, static_cast<int>(fault), '_', ::getpid())) {}
-    std::string_view name() const override { return name_; }
-    bool on_host() const override { return false; }
+    Scripted(Fault fault, std::string_view what, std::string_view op)
+        : Engine(cat("test.", what, static_cast<int>(fault), '_', ::getpid()), op, false),
+          fault_(fault) {}
     double estimate(const Traits&, const Problem&, const Tuning&) const override { return -1; }
 
   protected:
     Fault fault_;
-
-  private:
-    std::string name_;
 };
 
 /// Takes elements of a vector, and reads element 0 for indices that it does not understand.
 class TakeElements : public Scripted {
   public:
-    explicit TakeElements(Fault fault) : Scripted(fault, "take") {}
-    std::string_view op() const override { return "Gather"; }
+    explicit TakeElements(Fault fault) : Scripted(fault, "take", "Gather") {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         const bool applies = script.fault == fault_ && problem.inputs[0].shape.rank() == 1 &&
                              problem.inputs[0].dtype == DType::f32 &&
@@ -103,8 +98,7 @@ class TakeElements : public Scripted {
 /// The program "y0 = x0 + 1", which a compiler that assumes finite numbers gets wrong.
 class AddOne : public Scripted {
   public:
-    explicit AddOne(Fault fault) : Scripted(fault, "add") {}
-    std::string_view op() const override { return "Pointwise"; }
+    explicit AddOne(Fault fault) : Scripted(fault, "add", "Pointwise") {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         const bool applies = script.fault == fault_ &&
                              problem.attrs.text("code") == "y0 = x0 + 1" &&
@@ -141,8 +135,7 @@ class Twice : public Operator {
 
 class TwiceOnDevices : public Scripted {
   public:
-    TwiceOnDevices() : Scripted(Fault::everything, "twice") {}
-    std::string_view op() const override { return "TestTwice"; }
+    TwiceOnDevices() : Scripted(Fault::everything, "twice", "TestTwice") {}
     Verdict is_applicable(const Traits&, const Problem&) const override { return Verdict::yes(); }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
@@ -153,9 +146,7 @@ class TwiceOnDevices : public Scripted {
 
 class TwiceOnHost : public Engine {
   public:
-    std::string_view name() const override { return "test.twice_host"; }
-    std::string_view op() const override { return "TestTwice"; }
-    bool on_host() const override { return true; }
+    TwiceOnHost() : Engine("test.twice_host", "TestTwice", true) {}
     Verdict is_applicable(const Traits&, const Problem&) const override { return Verdict::yes(); }
     double estimate(const Traits&, const Problem&, const Tuning&) const override { return 1e-6; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,

@@ -44,10 +44,7 @@ class OnesLaunch : public Launch {
 /// An engine that promises to be the fastest by far, and is wrong.
 class Liar : public Engine {
   public:
-    Liar(std::string name, bool on_host) : name_(std::move(name)), on_host_(on_host) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return "InnerProduct"; }
-    bool on_host() const override { return on_host_; }
+    Liar(std::string name, bool on_host) : Engine(std::move(name), "InnerProduct", on_host) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return lies.apply && problem.outputs[0].dtype == DType::f32
                    ? Verdict::yes()
@@ -59,10 +56,6 @@ class Liar : public Engine {
         return std::make_unique<OnesLaunch>(
             static_cast<std::uint64_t>(problem.outputs[0].shape.numel()) * 4);
     }
-
-  private:
-    std::string name_;
-    bool on_host_;
 };
 
 /// Other names than in earlier runs of this program, which are in the cache.

@@ -35,10 +35,8 @@ class FaultyLaunch : public Launch {
 /// An engine of flips that applies only while it has a fault, and is chosen by nobody.
 class Faulty : public Engine {
   public:
-    explicit Faulty(bool on_host) : on_host_(on_host) {}
-    std::string_view name() const override { return on_host_ ? "flip.faulty_host" : "flip.faulty"; }
-    std::string_view op() const override { return "Flip"; }
-    bool on_host() const override { return on_host_; }
+    explicit Faulty(bool on_host)
+        : Engine(on_host ? "flip.faulty_host" : "flip.faulty", "Flip", on_host) {}
     Verdict is_applicable(const Traits&, const Problem&) const override {
         return fault == Fault::none ? Verdict::no("it is not under test") : Verdict::yes();
     }
@@ -49,9 +47,6 @@ class Faulty : public Engine {
         return std::make_unique<FaultyLaunch>(
             static_cast<std::uint64_t>(problem.outputs[0].shape.numel()) * 4);
     }
-
-  private:
-    bool on_host_;
 };
 
 }  // namespace

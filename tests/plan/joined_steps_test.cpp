@@ -50,10 +50,7 @@ void turned_pack(global const float* weight, ulong weight_offset, global float* 
 /// estimate, and needs two calls for a packing.
 class Packed : public Engine {
   public:
-    explicit Packed(std::string_view op) : name_(cat("packed.", op)), op_(op) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return false; }
+    explicit Packed(std::string_view op) : Engine(cat("packed.", op), op, false) {}
     Verdict is_applicable(const Traits&, const Problem&) const override {
         return play == Play::nothing ? Verdict::no("it is not under test") : Verdict::yes();
     }
@@ -62,14 +59,14 @@ class Packed : public Engine {
         auto choices = Engine::layouts(device, problem);
         const Shape& shape = problem.inputs[1].shape;
         choices[0].inputs[1] = Layout::packed(
-            cat(op_, shape.str()), static_cast<std::uint64_t>(shape.numel()) * sizeof(float));
+            cat(op(), shape.str()), static_cast<std::uint64_t>(shape.numel()) * sizeof(float));
         return choices;
     }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         Problem plain = problem;
         plain.inputs[1].layout = Layout::plain();
-        const Engine& right = *EngineRegistry::instance().of(op_, false).back();
+        const Engine& right = *EngineRegistry::instance().of(op(), false).back();
         return right.build(context, plain, right.default_tuning(context.traits(), plain));
     }
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
@@ -92,9 +89,6 @@ class Packed : public Engine {
         }
         return launch;
     }
-
-  private:
-    std::string name_, op_;
 };
 
 /// Registered before any device is opened, and therefore before the library registers its own

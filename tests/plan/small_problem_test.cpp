@@ -12,9 +12,7 @@ namespace {
 /// An engine of plain layouts that takes every problem.
 class AnyProblem : public Engine {
   public:
-    std::string_view name() const override { return "inner_product.any"; }
-    std::string_view op() const override { return "InnerProduct"; }
-    bool on_host() const override { return false; }
+    AnyProblem() : Engine("inner_product.any", "InnerProduct", false) {}
     Verdict is_applicable(const Traits&, const Problem&) const override { return Verdict::yes(); }
     double estimate(const Traits&, const Problem&, const Tuning&) const override { return 0; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem&, const Tuning&) const override {

@@ -202,9 +202,7 @@ void compare(const Context& device, Layer layer, Mode mode,
 /// An engine that takes operands as they lie and cannot be built.
 class Broken : public Engine {
   public:
-    std::string_view name() const override { return "attention.broken"; }
-    std::string_view op() const override { return "AttentionForward"; }
-    bool on_host() const override { return true; }
+    Broken() : Engine("attention.broken", "AttentionForward", true) {}
     Verdict is_applicable(const Traits&, const Problem&) const override {
         return builds < 0 ? Verdict::no("it is not under test") : Verdict::yes();
     }

@@ -73,14 +73,9 @@ class Play : public Launch {
 class Favourite : public Engine {
   public:
     Favourite(std::string_view op, bool on_host)
-        : name_("favourite." + std::string(op) + (on_host ? "_host" : "")),
-          op_(op),
-          on_host_(on_host) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return on_host_; }
+        : Engine("favourite." + std::string(op) + (on_host ? "_host" : ""), op, on_host) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        return script.op == op_ && problem.outputs.size() > script.output
+        return script.op == op() && problem.outputs.size() > script.output
                    ? Verdict::yes()
                    : Verdict::no("it is not under test");
     }
@@ -93,7 +88,7 @@ class Favourite : public Engine {
     Tuning default_tuning(const Traits&, const Problem&) const override { return {{"variant", 0}}; }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
-        const auto engines = EngineRegistry::instance().of(op_, on_host_);
+        const auto engines = EngineRegistry::instance().of(op(), on_host());
         const auto right =
             std::find_if(engines.rbegin(), engines.rend(), [&](const Engine* engine) {
                 return engine != this && engine->is_applicable(context.traits(), problem).ok;
@@ -101,10 +96,6 @@ class Favourite : public Engine {
         const Tuning tuning = (*right)->default_tuning(context.traits(), problem);
         return std::make_unique<Play>((*right)->build(context, problem, tuning), problem);
     }
-
-  private:
-    std::string name_, op_;
-    bool on_host_;
 };
 
 /// Registered before any device is opened, and therefore before the library registers its own

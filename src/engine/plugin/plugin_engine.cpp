@@ -66,7 +66,10 @@ dlprim_engine_device device_of(const ContextImpl& context) {
 }  // namespace
 
 PluginEngine::PluginEngine(const dlprim_engine& given, std::string library)
-    : given_(given), library_(std::move(library)) {
+    : Engine(given.name == nullptr ? "" : given.name, given.op == nullptr ? "" : given.op,
+             given.host != 0),
+      given_(given),
+      library_(std::move(library)) {
     if (given.name == nullptr || given.op == nullptr || given.applies == nullptr ||
         given.estimate == nullptr || given.build == nullptr || given.run == nullptr ||
         given.release == nullptr)

@@ -15,9 +15,6 @@ class PluginEngine : public Engine {
     /// `given` stays valid. Throws Error(unsupported) if it lacks a function or a name.
     PluginEngine(const dlprim_engine& given, std::string library);
 
-    std::string_view name() const override { return given_.name; }
-    std::string_view op() const override { return given_.op; }
-    bool on_host() const override { return given_.host != 0; }
     std::string version() const override { return library_; }
     bool computes_in(Precision precision) const override;
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;

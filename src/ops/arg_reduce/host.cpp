@@ -67,9 +67,7 @@ struct Search {
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "arg_reduce.host"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("arg_reduce.host", type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

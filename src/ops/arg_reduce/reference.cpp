@@ -30,9 +30,7 @@ std::int64_t parts_of(const Traits& device, const Options& options) {
 
 class Reference : public Engine {
   public:
-    std::string_view name() const override { return "arg_reduce.reference"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Reference() : Engine("arg_reduce.reference", type, false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         Verdict verdict = has_double(device, problem.inputs[0].dtype);
         return verdict ? check(problem) : verdict;

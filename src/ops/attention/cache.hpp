@@ -79,6 +79,7 @@ std::unique_ptr<Launch> cached_launch(ContextImpl& context, KernelCall call,
 /// What the engines of both operators derive from.
 class CacheEngine : public Engine, public ReachedBy {
   public:
+    using Engine::Engine;
     std::string_view reached_by() const override { return "networks of language models"; }
 };
 

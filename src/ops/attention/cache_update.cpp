@@ -24,9 +24,7 @@ std::int64_t heads_of_all(const CacheSizes& sizes) {
 
 class UpdateReference : public CacheEngine {
   public:
-    std::string_view name() const override { return "cache_update.reference"; }
-    std::string_view op() const override { return cache_update_type; }
-    bool on_host() const override { return false; }
+    UpdateReference() : CacheEngine("cache_update.reference", cache_update_type, false) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_cached(problem);
     }
@@ -127,9 +125,7 @@ void update_token(const CacheSizes& sizes, const HostCaches& of, int y, std::int
 
 class UpdateHost : public CacheEngine {
   public:
-    std::string_view name() const override { return "cache_update.host"; }
-    std::string_view op() const override { return cache_update_type; }
-    bool on_host() const override { return true; }
+    UpdateHost() : CacheEngine("cache_update.host", cache_update_type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_cached(problem);
     }

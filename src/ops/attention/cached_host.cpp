@@ -218,9 +218,7 @@ void join_parts(const CacheSizes& sizes, const CacheParts& parts, std::int64_t b
 
 class CachedHost : public CacheEngine {
   public:
-    std::string_view name() const override { return "attention.cached_host"; }
-    std::string_view op() const override { return cached_type; }
-    bool on_host() const override { return true; }
+    CachedHost() : CacheEngine("attention.cached_host", cached_type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_cached(problem);
     }

@@ -20,9 +20,7 @@ CacheParts rows_parts(const Traits& device, const CacheSizes& sizes) {
 
 class CachedRows : public CacheEngine {
   public:
-    std::string_view name() const override { return "attention.cached_rows"; }
-    std::string_view op() const override { return cached_type; }
-    bool on_host() const override { return false; }
+    CachedRows() : CacheEngine("attention.cached_rows", cached_type, false) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_cached(problem);
     }

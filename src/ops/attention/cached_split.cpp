@@ -37,9 +37,7 @@ std::int64_t split_bytes(const CacheSizes& sizes, std::int64_t block) {
 
 class CachedSplit : public CacheEngine {
   public:
-    std::string_view name() const override { return "attention.cached_split"; }
-    std::string_view op() const override { return cached_type; }
-    bool on_host() const override { return false; }
+    CachedSplit() : CacheEngine("attention.cached_split", cached_type, false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_cached(problem); !verdict) return verdict;
         const CacheSizes sizes = CacheSizes::of(problem);

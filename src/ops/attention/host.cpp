@@ -51,9 +51,7 @@ void compute_row(const Heads& heads, const HostHeads& of, const Operands& x, std
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "attention.host"; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("attention.host", forward_type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_heads(problem, std::numeric_limits<std::int32_t>::max(), false);
     }

@@ -75,9 +75,7 @@ void compute_head(const Heads& heads, const HostHeads& of, std::int64_t head, co
 
 class HostBackward : public Engine {
   public:
-    std::string_view name() const override { return "attention.host_backward"; }
-    std::string_view op() const override { return backward_type; }
-    bool on_host() const override { return true; }
+    HostBackward() : Engine("attention.host_backward", backward_type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_heads(problem, std::numeric_limits<std::int32_t>::max(), false);
     }

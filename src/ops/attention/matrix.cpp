@@ -22,8 +22,7 @@ std::int64_t keys_of(const Packed& packed) {
 
 class Matrix : public PackedEngine {
   public:
-    std::string_view name() const override { return "attention.matrix"; }
-    std::string_view op() const override { return forward_type; }
+    Matrix() : PackedEngine("attention.matrix", forward_type) {}
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Heads heads = heads_of(problem);

@@ -30,8 +30,7 @@ std::int64_t rows_of(const Traits& device, const Packed& packed) {
 
 class MatrixBackward : public PackedEngine {
   public:
-    std::string_view name() const override { return "attention.matrix_backward"; }
-    std::string_view op() const override { return backward_type; }
+    MatrixBackward() : PackedEngine("attention.matrix_backward", backward_type) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = PackedEngine::is_applicable(device, problem); !verdict)

@@ -41,9 +41,7 @@ std::optional<Tile> tile_of(const Traits& device, const Heads& heads) {
 
 class Online : public Engine {
   public:
-    std::string_view name() const override { return "attention.online"; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
+    Online() : Engine("attention.online", forward_type, false) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_heads(problem, online_features, false); !verdict)

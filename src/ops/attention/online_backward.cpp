@@ -54,9 +54,7 @@ KernelCall gradient_call(ContextImpl& context, const Problem& problem, const Hea
 
 class OnlineBackward : public Engine {
   public:
-    std::string_view name() const override { return "attention.online_backward"; }
-    std::string_view op() const override { return backward_type; }
-    bool on_host() const override { return false; }
+    OnlineBackward() : Engine("attention.online_backward", backward_type, false) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_heads(problem, gradient_features, false); !verdict)

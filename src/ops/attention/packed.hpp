@@ -43,7 +43,7 @@ Verdict check_local(const Traits& device, std::int64_t bytes);
 /// What attention's engines for matrix units have in common: operands as blocks in the workspace.
 class PackedEngine : public Engine {
   public:
-    bool on_host() const override { return false; }
+    PackedEngine(std::string name, std::string_view op) : Engine(std::move(name), op, false) {}
     bool computes_in(Precision) const override { return true; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {

@@ -53,9 +53,7 @@ struct WarpgroupTile {
 
 class Wgmma : public Engine {
   public:
-    std::string_view name() const override { return "attention.wgmma"; }
-    std::string_view op() const override { return forward_type; }
-    bool on_host() const override { return false; }
+    Wgmma() : Engine("attention.wgmma", forward_type, false) {}
     bool computes_in(Precision) const override { return true; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

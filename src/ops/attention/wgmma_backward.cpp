@@ -42,9 +42,7 @@ struct GradientTile {
 
 class WgmmaBackward : public Engine {
   public:
-    std::string_view name() const override { return "attention.wgmma_backward"; }
-    std::string_view op() const override { return backward_type; }
-    bool on_host() const override { return false; }
+    WgmmaBackward() : Engine("attention.wgmma_backward", backward_type, false) {}
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

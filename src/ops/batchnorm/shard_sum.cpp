@@ -142,12 +142,9 @@ class Meeting final : public Launch {
 /// The same on the host and on OpenCL devices.
 class ShardSumEngine final : public Engine, public ReachedBy {
   public:
-    explicit ShardSumEngine(bool on_host) : on_host_(on_host) {}
-    std::string_view name() const override {
-        return on_host_ ? "batchnorm.shard_sum_host" : "batchnorm.shard_sum";
-    }
-    std::string_view op() const override { return shard_sum_type; }
-    bool on_host() const override { return on_host_; }
+    explicit ShardSumEngine(bool on_host)
+        : Engine(on_host ? "batchnorm.shard_sum_host" : "batchnorm.shard_sum", shard_sum_type,
+                 on_host) {}
     std::string_view reached_by() const override { return "steps of teams"; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
@@ -165,9 +162,6 @@ class ShardSumEngine final : public Engine, public ReachedBy {
                                   const Tuning&) const override {
         return std::make_unique<Meeting>(context, problem);
     }
-
-  private:
-    const bool on_host_;
 };
 
 }  // namespace

@@ -37,8 +37,7 @@ std::string store(DType from, DType to) {
 
 class Convert : public KernelEngine {
   public:
-    Convert() : KernelEngine("cast/convert.cl", "cast_convert") {}
-    std::string_view name() const override { return "cast.convert"; }
+    Convert() : KernelEngine("cast.convert", "cast/convert.cl", "cast_convert") {}
 
   protected:
     Verdict accepts(const Problem& problem) const override {

@@ -23,9 +23,7 @@ Problem as_program(const Problem& problem) {
 
 class Generated final : public Engine {
   public:
-    std::string_view name() const override { return "cast.generated"; }
-    std::string_view op() const override { return "Cast"; }
-    bool on_host() const override { return false; }
+    Generated() : Engine("cast.generated", "Cast", false) {}
     bool addresses_strides() const override { return programs().addresses_strides(); }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

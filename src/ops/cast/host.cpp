@@ -10,9 +10,7 @@ namespace {
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "cast.host"; }
-    std::string_view op() const override { return "Cast"; }
-    bool on_host() const override { return true; }
+    Host() : Engine("cast.host", "Cast", true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         return Verdict::yes();

@@ -11,8 +11,6 @@ namespace dlprim::cast {
 
 class KernelEngine : public Engine {
   public:
-    std::string_view op() const override { return "Cast"; }
-    bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override;
@@ -21,8 +19,9 @@ class KernelEngine : public Engine {
     std::vector<std::string> sources() const override { return {source_}; }
 
   protected:
-    /// A file in kernels, and the name of its kernel.
-    KernelEngine(const char* source, const char* kernel) : source_(source), kernel_(kernel) {}
+    /// `source`: a file in kernels; `kernel`: the name of its kernel.
+    KernelEngine(std::string name, const char* source, const char* kernel)
+        : Engine(std::move(name), "Cast", false), source_(source), kernel_(kernel) {}
     /// Whether it converts these types.
     virtual Verdict accepts(const Problem& problem) const = 0;
     /// Defines in front of the source, but for NEEDS_FP64. The option parsers of some drivers do

@@ -50,8 +50,7 @@ std::string defines(const char* side, DType dtype) {
 
 class Narrow : public KernelEngine {
   public:
-    Narrow() : KernelEngine("cast/narrow.cl", "cast_narrow") {}
-    std::string_view name() const override { return "cast.narrow"; }
+    Narrow() : KernelEngine("cast.narrow", "cast/narrow.cl", "cast_narrow") {}
 
   protected:
     Verdict accepts(const Problem& problem) const override {

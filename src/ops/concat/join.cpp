@@ -75,9 +75,7 @@ void add_join(KernelLaunch& launch, ContextImpl& context, const Problem& problem
 
 class ConcatJoin : public Engine {
   public:
-    std::string_view name() const override { return "concat.join"; }
-    std::string_view op() const override { return "Concat"; }
-    bool on_host() const override { return false; }
+    ConcatJoin() : Engine("concat.join", "Concat", false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.wide_vectors)
             return Verdict::no("it is made for GPUs; CPUs copy rows one input at a time");

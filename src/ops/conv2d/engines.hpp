@@ -16,25 +16,15 @@ namespace dlprim::conv2d {
 class ConvolutionEngine : public Engine {
   public:
     ConvolutionEngine(std::string_view op, std::string_view way, bool host = false)
-        : backward_(op == backward_data_type),
-          op_(op),
-          name_(cat(op == forward_type ? "conv2d."
-                    : backward_        ? "conv2d_backward_data."
-                                       : "conv2d_backward_filter.",
-                    way)),
-          host_(host) {}
-
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return host_; }
+        : Engine(cat(op == forward_type         ? "conv2d."
+                     : op == backward_data_type ? "conv2d_backward_data."
+                                                : "conv2d_backward_filter.",
+                     way),
+                 op, host),
+          backward_(op == backward_data_type) {}
 
   protected:
     const bool backward_;  ///< whether its problems are data gradients
-
-  private:
-    const std::string_view op_;
-    const std::string name_;
-    const bool host_;
 };
 
 void add_host_engines(EngineRegistry& registry);              ///< host/host.cpp

@@ -36,12 +36,9 @@ Problem as_convolution(const Problem& problem) {
 class InnerProductPlanes : public Engine {
   public:
     explicit InnerProductPlanes(MatrixUnit unit)
-        : name_(cat("inner_product.", name_of(unit), "_planes")),
+        : Engine(cat("inner_product.", name_of(unit), "_planes"), "InnerProduct", false),
           convolution_(cat("conv2d.", name_of(unit), "_planes")) {}
 
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return "InnerProduct"; }
-    bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return planes().sources(); }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -79,7 +76,7 @@ class InnerProductPlanes : public Engine {
   private:
     const Engine& planes() const { return *EngineRegistry::instance().find(convolution_); }
 
-    std::string name_, convolution_;
+    std::string convolution_;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr const char* blocks_source = "embedding/blocks.cl";
 
 class InBlocks : public Engine {
   public:
-    std::string_view op() const override { return forward_type; }
+    InBlocks(std::string name, bool on_host) : Engine(std::move(name), forward_type, on_host) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (problem.attrs.text("blocks").empty())
             return Verdict::no("it reads tables in blocks, and this one is not");
@@ -35,8 +35,7 @@ class InBlocks : public Engine {
 
 class Blocks : public InBlocks {
   public:
-    std::string_view name() const override { return "embedding.blocks"; }
-    bool on_host() const override { return false; }
+    Blocks() : InBlocks("embedding.blocks", false) {}
     std::vector<std::string> sources() const override { return {blocks_source}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -62,8 +61,7 @@ class Blocks : public InBlocks {
 
 class HostBlocks : public InBlocks {
   public:
-    std::string_view name() const override { return "embedding.host_blocks"; }
-    bool on_host() const override { return true; }
+    HostBlocks() : InBlocks("embedding.host_blocks", true) {}
 
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {

@@ -23,9 +23,7 @@ std::int64_t items_of(const Traits& device) {
 
 class Grouped : public Engine {
   public:
-    std::string_view name() const override { return "embedding_backward.grouped"; }
-    std::string_view op() const override { return backward_type; }
-    bool on_host() const override { return false; }
+    Grouped() : Engine("embedding_backward.grouped", backward_type, false) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.wide_vectors)

@@ -35,12 +35,10 @@ void add_rows(const Options& options, const std::byte* indices, DType dtype, std
 
 class Host : public Engine {
   public:
-    explicit Host(bool is_backward) : is_backward_(is_backward) {}
-    std::string_view name() const override {
-        return is_backward_ ? "embedding_backward.host" : "embedding.host";
-    }
-    std::string_view op() const override { return is_backward_ ? backward_type : forward_type; }
-    bool on_host() const override { return true; }
+    explicit Host(bool is_backward)
+        : Engine(is_backward ? "embedding_backward.host" : "embedding.host",
+                 is_backward ? backward_type : forward_type, true),
+          is_backward_(is_backward) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return check(device, problem);
     }

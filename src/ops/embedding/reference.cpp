@@ -23,7 +23,7 @@ std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem) {
 
 class Base : public Engine {
   public:
-    bool on_host() const override { return false; }
+    Base(std::string name, std::string_view op) : Engine(std::move(name), op, false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return check(device, problem);
     }
@@ -32,8 +32,7 @@ class Base : public Engine {
 
 class Forward : public Base {
   public:
-    std::string_view name() const override { return "embedding.reference"; }
-    std::string_view op() const override { return forward_type; }
+    Forward() : Base("embedding.reference", forward_type) {}
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const double bytes = 2.0 * static_cast<double>(size_of(problem.outputs[0].dtype)) *
                              static_cast<double>(problem.outputs[0].shape.numel());
@@ -57,8 +56,7 @@ class Forward : public Base {
 
 class Backward : public Base {
   public:
-    std::string_view name() const override { return "embedding_backward.reference"; }
-    std::string_view op() const override { return backward_type; }
+    Backward() : Base("embedding_backward.reference", backward_type) {}
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const double elements = static_cast<double>(problem.outputs[0].shape.numel() +
                                                     2 * problem.inputs[1].shape.numel());

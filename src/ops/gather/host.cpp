@@ -30,9 +30,7 @@ void copy_slices(const HostSlots& slots, std::int64_t begin, std::int64_t end, s
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "gather.host"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("gather.host", type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

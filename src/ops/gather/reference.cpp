@@ -16,9 +16,7 @@ constexpr const char* source = "gather/reference.cl";
 
 class Reference : public Engine {
   public:
-    std::string_view name() const override { return "gather.reference"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Reference() : Engine("gather.reference", type, false) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

@@ -17,18 +17,16 @@ class Base : public Engine {
   public:
     enum class Part : std::uint8_t { forward, data, grid };
 
-    Base(const std::string& way, Part part)
-        : part_(part),
-          name_((part == Part::forward ? "grid_sample."
-                 : part == Part::data  ? "grid_sample_backward_data."
-                                       : "grid_sample_backward_grid.") +
-                way) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override {
-        return part_ == Part::forward ? forward_type
-               : part_ == Part::data  ? backward_data_type
-                                      : backward_grid_type;
-    }
+    Base(Part part, bool on_host)
+        : Engine(std::string(part == Part::forward ? "grid_sample."
+                             : part == Part::data  ? "grid_sample_backward_data."
+                                                   : "grid_sample_backward_grid.") +
+                     (on_host ? "host" : "reference"),
+                 part == Part::forward ? forward_type
+                 : part == Part::data  ? backward_data_type
+                                       : backward_grid_type,
+                 on_host),
+          part_(part) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         const DType dtype = problem.inputs[0].dtype;
@@ -50,7 +48,6 @@ class Base : public Engine {
 
   private:
     Part part_;
-    std::string name_;
 };
 
 }  // namespace dlprim::grid_sample

@@ -173,8 +173,7 @@ class Work {
 
 class Host : public Base {
   public:
-    explicit Host(Part part) : Base("host", part) {}
-    bool on_host() const override { return true; }
+    explicit Host(Part part) : Base(part, true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         if (problem.inputs[0].dtype == DType::f64) return launch<double>(problem);

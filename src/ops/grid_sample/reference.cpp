@@ -12,8 +12,7 @@ constexpr const char* source = "grid_sample/reference.cl";
 
 class Reference : public Base {
   public:
-    explicit Reference(Part part) : Base("reference", part) {}
-    bool on_host() const override { return false; }
+    explicit Reference(Part part) : Base(part, false) {}
     std::vector<std::string> sources() const override { return {source}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

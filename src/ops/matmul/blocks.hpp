@@ -13,7 +13,8 @@ namespace dlprim::matmul {
 
 class BlockEngine : public MatMulEngine {
   public:
-    explicit BlockEngine(std::string_view way) : MatMulEngine("InnerProduct", way) {}
+    explicit BlockEngine(std::string_view way, bool on_host = false)
+        : MatMulEngine("InnerProduct", way, on_host) {}
     /// Yes if the weight is in blocks, all else is float, and the epilogue adds one tensor at most.
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (problem.attrs.text("blocks").empty())

@@ -38,8 +38,7 @@ void multiply_few(HostPool& pool, const Gemm& g, const GgufType& type, const flo
 
 class BlocksHost : public BlockEngine {
   public:
-    BlocksHost() : BlockEngine("host_blocks") {}
-    bool on_host() const override { return true; }
+    BlocksHost() : BlockEngine("host_blocks", true) {}
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, gemm_of(problem).flops(), 0.5);

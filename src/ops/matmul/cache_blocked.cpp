@@ -29,7 +29,7 @@ struct Cut {
 
 class CacheBlocked : public MatMulEngine {
   public:
-    explicit CacheBlocked(std::string op) : MatMulEngine(std::move(op), "cache_blocked") {}
+    explicit CacheBlocked(const std::string& op) : MatMulEngine(op, "cache_blocked") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_wide_vectors(device); !verdict) return verdict;

@@ -13,7 +13,7 @@ namespace {
 
 class Dot : public MatMulEngine {
   public:
-    explicit Dot(std::string op) : MatMulEngine(std::move(op), "dot") {}
+    explicit Dot(const std::string& op) : MatMulEngine(op, "dot") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_wide_vectors(device); !verdict) return verdict;

@@ -14,19 +14,13 @@ namespace dlprim::matmul {
 
 class MatMulEngine : public Engine {
   public:
-    MatMulEngine(std::string op, std::string_view way)
-        : op_(std::move(op)),
-          name_(std::string(op_ == "MatMul" ? "matmul." : "inner_product.").append(way)) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return op_; }
-    bool on_host() const override { return false; }
+    MatMulEngine(std::string_view op, std::string_view way, bool on_host = false)
+        : Engine(std::string(op == "MatMul" ? "matmul." : "inner_product.").append(way), op,
+                 on_host) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         (void)device;
         return check_gemm(problem);
     }
-
-  private:
-    std::string op_, name_;
 };
 
 /// How a kernel's tiles cover C. With split-K, K is divided into `splits` parts of k_part.

@@ -16,7 +16,7 @@ constexpr std::int64_t most_rows = 16;
 
 class Gemv : public MatMulEngine {
   public:
-    explicit Gemv(std::string op) : MatMulEngine(std::move(op), "gemv") {}
+    explicit Gemv(const std::string& op) : MatMulEngine(op, "gemv") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         // Compilers for CPUs take minutes for its unrolled work-group, and CPUs have matmul.dot.

@@ -52,9 +52,8 @@ void finish(const Activations& stages, const Gemm& g, const float* bias, const f
 
 class Host : public MatMulEngine {
   public:
-    explicit Host(std::string op, std::string_view way = "host")
-        : MatMulEngine(std::move(op), way) {}
-    bool on_host() const override { return true; }
+    explicit Host(const std::string& op, std::string_view way = "host")
+        : MatMulEngine(op, way, true) {}
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, gemm_of(problem).flops(), 0.6);
@@ -112,7 +111,7 @@ class Host : public MatMulEngine {
 /// once.
 class HostIntegers : public Host, public ReachedBy {
   public:
-    explicit HostIntegers(std::string op) : Host(std::move(op), "host_integers") {}
+    explicit HostIntegers(const std::string& op) : Host(op, "host_integers") {}
 
     std::string_view reached_by() const override { return reached_by_marks; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -84,8 +84,7 @@ std::unique_ptr<Launch> launch_of(const Problem& problem) {
 
 class HostWide : public MatMulEngine {
   public:
-    explicit HostWide(std::string op) : MatMulEngine(std::move(op), "host_wide") {}
-    bool on_host() const override { return true; }
+    explicit HostWide(const std::string& op) : MatMulEngine(op, "host_wide", true) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return check_wide(device, problem);
     }

@@ -93,8 +93,8 @@ double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem,
 
 class PlanesEngine : public MatMulEngine {
   public:
-    PlanesEngine(std::string op, MatrixUnit unit)
-        : MatMulEngine(std::move(op), cat(name_of(unit), "_matrix_planes")), unit_(unit) {}
+    PlanesEngine(const std::string& op, MatrixUnit unit)
+        : MatMulEngine(op, cat(name_of(unit), "_matrix_planes")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict) return verdict;

@@ -12,7 +12,7 @@ namespace {
 
 class Reference : public MatMulEngine {
   public:
-    explicit Reference(std::string op) : MatMulEngine(std::move(op), "reference") {}
+    explicit Reference(const std::string& op) : MatMulEngine(op, "reference") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         // Of all engines' reasons users see this one's.

@@ -48,8 +48,8 @@ double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem,
 
 class SplitEngine : public MatMulEngine {
   public:
-    SplitEngine(std::string op, MatrixUnit unit)
-        : MatMulEngine(std::move(op), cat(name_of(unit), "_split")), unit_(unit) {}
+    SplitEngine(const std::string& op, MatrixUnit unit)
+        : MatMulEngine(op, cat(name_of(unit), "_split")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict) return verdict;

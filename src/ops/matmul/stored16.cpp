@@ -49,8 +49,8 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, c
 
 class Stored16Engine : public MatMulEngine {
   public:
-    Stored16Engine(std::string op, MatrixUnit unit)
-        : MatMulEngine(std::move(op), cat(name_of(unit), "_direct")), unit_(unit) {}
+    Stored16Engine(const std::string& op, MatrixUnit unit)
+        : MatMulEngine(op, cat(name_of(unit), "_direct")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs.at(0).dtype;

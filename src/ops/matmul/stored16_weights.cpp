@@ -35,8 +35,8 @@ Stored16Weights packed(const Gemm& g) {
 
 class Stored16WeightsEngine : public MatMulEngine {
   public:
-    Stored16WeightsEngine(std::string op, MatrixUnit unit)
-        : MatMulEngine(std::move(op), cat(name_of(unit), "_half")), unit_(unit) {}
+    Stored16WeightsEngine(const std::string& op, MatrixUnit unit)
+        : MatMulEngine(op, cat(name_of(unit), "_half")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs.at(0).dtype;

@@ -46,7 +46,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g,
 
 class Subgroup : public MatMulEngine {
   public:
-    explicit Subgroup(std::string op) : MatMulEngine(std::move(op), "subgroup") {}
+    explicit Subgroup(const std::string& op) : MatMulEngine(op, "subgroup") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = subgroup_verdict(device); !verdict) return verdict;

@@ -78,7 +78,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, c
 
 class Tiled : public MatMulEngine {
   public:
-    explicit Tiled(std::string op) : MatMulEngine(std::move(op), "tiled") {}
+    explicit Tiled(const std::string& op) : MatMulEngine(op, "tiled") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!fits(device, tiles.back()))

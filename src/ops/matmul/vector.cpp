@@ -34,7 +34,7 @@ std::int64_t copies_of_b(const Gemm& g) {
 
 class Vector : public MatMulEngine {
   public:
-    explicit Vector(std::string op) : MatMulEngine(std::move(op), "vector") {}
+    explicit Vector(const std::string& op) : MatMulEngine(op, "vector") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_wide_vectors(device); !verdict) return verdict;

@@ -21,7 +21,7 @@ std::int64_t tiles(std::int64_t size) {
 
 class Wide : public MatMulEngine {
   public:
-    explicit Wide(std::string op) : MatMulEngine(std::move(op), "wide") {}
+    explicit Wide(const std::string& op) : MatMulEngine(op, "wide") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return check_wide(device, problem);

@@ -20,9 +20,7 @@ void write_row(const Rows& rows, std::int64_t place, std::int64_t* row) {
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "nonzero.host"; }
-    std::string_view op() const override { return rows_type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("nonzero.host", rows_type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

@@ -17,9 +17,7 @@ constexpr const char* source = "nonzero/reference.cl";
 
 class Reference : public Engine {
   public:
-    std::string_view name() const override { return "nonzero.reference"; }
-    std::string_view op() const override { return rows_type; }
-    bool on_host() const override { return false; }
+    Reference() : Engine("nonzero.reference", rows_type, false) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

@@ -11,8 +11,7 @@ namespace {
 
 class PadGather : public GatherEngine {
   public:
-    std::string_view name() const override { return "pad.gather"; }
-    bool on_host() const override { return false; }
+    PadGather() : GatherEngine("pad.gather", false) {}
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const pad::GatherGeometry g(problem);

@@ -34,7 +34,8 @@ struct GatherGeometry {
 
 class GatherEngine : public Engine {
   public:
-    std::string_view op() const override { return "PadBackward"; }
+    GatherEngine(std::string name, bool on_host)
+        : Engine(std::move(name), "PadBackward", on_host) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
             return Verdict::no(cat("it supports float tensors only, not ",

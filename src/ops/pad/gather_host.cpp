@@ -9,8 +9,7 @@ namespace {
 
 class PadGatherHost : public GatherEngine {
   public:
-    std::string_view name() const override { return "pad.gather_host"; }
-    bool on_host() const override { return true; }
+    PadGatherHost() : GatherEngine("pad.gather_host", true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         return std::make_unique<HostLaunch>(

@@ -30,8 +30,7 @@ Traits cut_for(const Traits& device, const Tuning& tuning) {
 
 class GeneratedEngine final : public PointwiseEngine {
   public:
-    std::string_view name() const override { return "pointwise.generated"; }
-    bool on_host() const override { return false; }
+    GeneratedEngine() : PointwiseEngine("pointwise.generated", false) {}
 
     Tuning default_tuning(const Traits& device, const Problem&) const override {
         if (device.wide_vectors) return {{"vector", 1}};

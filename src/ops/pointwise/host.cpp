@@ -33,8 +33,7 @@ class HostProgram final : public Launch {
 
 class Host final : public PointwiseEngine {
   public:
-    std::string_view name() const override { return "pointwise.host"; }
-    bool on_host() const override { return true; }
+    Host() : PointwiseEngine("pointwise.host", true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         std::vector<HostJob> jobs;

@@ -36,7 +36,8 @@ class PointwiseOperator : public DeclaredOperator<ops::Pointwise>, public Define
 /// What the two engines share: applicability, layouts, cost.
 class PointwiseEngine : public Engine {
   public:
-    std::string_view op() const override { return "Pointwise"; }
+    PointwiseEngine(std::string name, bool on_host)
+        : Engine(std::move(name), "Pointwise", on_host) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override;
     bool addresses_strides() const override { return true; }

@@ -11,9 +11,7 @@ namespace {
 
 class Generated final : public Engine {
   public:
-    std::string_view name() const override { return "pointwise_rows.generated"; }
-    std::string_view op() const override { return Options::type; }
-    bool on_host() const override { return false; }
+    Generated() : Engine("pointwise_rows.generated", Options::type, false) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.host) return Verdict::no("it runs on OpenCL devices only");

@@ -79,9 +79,7 @@ Steps steps_of(const Problem& problem) {
 
 class Host final : public Engine, public ReachedBy {
   public:
-    std::string_view name() const override { return "pointwise_rows.host"; }
-    std::string_view op() const override { return Options::type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("pointwise_rows.host", Options::type, true) {}
     std::string_view reached_by() const override { return "checks of rows on other devices"; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!device.host) return Verdict::no("it runs on the host device only");

@@ -16,12 +16,8 @@ void add_any_rank_host_engines(EngineRegistry& engines);  ///< any_rank_host.cpp
 class PoolingEngine : public Engine {
   public:
     PoolingEngine(std::string_view name, bool backward, bool on_host)
-        : name_(name), backward_(backward), on_host_(on_host) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override {
-        return backward_ ? backward_type : std::string_view(ops::Pooling::type);
-    }
-    bool on_host() const override { return on_host_; }
+        : Engine(std::string(name), backward ? backward_type : ops::Pooling::type, on_host),
+          backward_(backward) {}
 
   protected:
     bool backward() const { return backward_; }
@@ -31,8 +27,7 @@ class PoolingEngine : public Engine {
     }
 
   private:
-    std::string_view name_;
-    bool backward_, on_host_;
+    bool backward_;
 };
 
 /// Of plain windows: all operands have the same layout, plain, channels_last or, on CPUs, blocks of

@@ -98,9 +98,7 @@ KernelCall rows_call(ContextImpl& context, const Problem& problem) {
 
 class Generic : public Engine {
   public:
-    std::string_view name() const override { return "reorder.generic"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Generic() : Engine("reorder.generic", type, false) {}
     std::vector<std::string> sources() const override { return {"reorder/generic.cl"}; }
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {

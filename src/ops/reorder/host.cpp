@@ -31,9 +31,7 @@ void move(HostPool& pool, const Side& x, const Side& y, const Shape& shape, std:
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "reorder.host"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("reorder.host", type, true) {}
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return applicable(problem);

@@ -22,12 +22,8 @@ StridedCopy copy_of(const Problem& problem) {
 
 class Strided : public Engine {
   public:
-    explicit Strided(bool host) : host_(host) {}
-    std::string_view name() const override {
-        return host_ ? "reorder.strided_host" : "reorder.strided";
-    }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return host_; }
+    explicit Strided(bool host)
+        : Engine(host ? "reorder.strided_host" : "reorder.strided", type, host) {}
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         const Layout &from = problem.inputs[0].layout, &to = problem.outputs[0].layout;
@@ -51,7 +47,7 @@ class Strided : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const StridedCopy copy = copy_of(problem);
-        if (host_)
+        if (on_host())
             return std::make_unique<HostLaunch>(
                 [copy](HostPool& pool, std::span<const BufferRef> operands) {
                     host_copy(pool, copy, operands[0].host(), operands[1].host());
@@ -62,12 +58,9 @@ class Strided : public Engine {
     }
 
     std::vector<std::string> sources() const override {
-        if (host_) return {};
+        if (on_host()) return {};
         return {strided_copy_source};
     }
-
-  private:
-    bool host_;
 };
 
 }  // namespace

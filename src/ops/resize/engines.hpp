@@ -22,10 +22,11 @@ struct View {
 /// computed as the operator is, by the axes' transposed matrices, so that it is deterministic.
 class Base : public Engine {
   public:
-    Base(const std::string& way, bool backward)
-        : backward_(backward), name_((backward ? "resize_backward." : "resize.") + way) {}
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_ ? backward_type : forward_type; }
+    Base(bool backward, bool on_host)
+        : Engine(std::string(backward ? "resize_backward." : "resize.") +
+                     (on_host ? "host" : "reference"),
+                 backward ? backward_type : forward_type, on_host),
+          backward_(backward) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override;
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
@@ -38,7 +39,6 @@ class Base : public Engine {
 
   private:
     bool backward_;
-    std::string name_;
 };
 
 }  // namespace dlprim::resize

@@ -148,8 +148,7 @@ void mix_rows(const Axes& axes, const std::vector<HostSumOf<T>>& weights, std::i
 
 class Host : public Base {
   public:
-    explicit Host(bool is_backward) : Base("host", is_backward) {}
-    bool on_host() const override { return true; }
+    explicit Host(bool is_backward) : Base(is_backward, true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         return with_float_type(problem.inputs[0].dtype, [&]<typename T>(T) {

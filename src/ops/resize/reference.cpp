@@ -38,8 +38,7 @@ std::shared_ptr<Buffer> upload(ContextImpl& context, const std::vector<T>& table
 
 class Reference : public Base {
   public:
-    explicit Reference(bool is_backward) : Base("reference", is_backward) {}
-    bool on_host() const override { return false; }
+    explicit Reference(bool is_backward) : Base(is_backward, false) {}
     std::vector<std::string> sources() const override { return {source}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

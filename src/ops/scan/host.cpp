@@ -132,9 +132,7 @@ void extreme_line(const Options& options, DType dtype, std::int64_t line, const 
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "scan.host"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("scan.host", type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

@@ -127,9 +127,7 @@ struct Calls {
 
 class Reference : public Engine {
   public:
-    std::string_view name() const override { return "scan.reference"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Reference() : Engine("scan.reference", type, false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         Verdict verdict = has_double(device, problem.inputs[0].dtype);
         return verdict ? check(problem) : verdict;

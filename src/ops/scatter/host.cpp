@@ -129,9 +129,7 @@ struct Job {
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "scatter.host"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("scatter.host", type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

@@ -53,9 +53,7 @@ std::int64_t pieces_of(ContextImpl& context, const Indexing& indexing) {
 
 class Reference : public Engine {
   public:
-    std::string_view name() const override { return "scatter.reference"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Reference() : Engine("scatter.reference", type, false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         Verdict verdict = has_double(device, problem.outputs[0].dtype);
         return verdict ? check(problem) : verdict;

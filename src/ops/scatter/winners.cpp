@@ -17,9 +17,7 @@ constexpr const char* source = "scatter/winners.cl";
 
 class Winners : public Engine {
   public:
-    std::string_view name() const override { return "scatter.winners"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Winners() : Engine("scatter.winners", type, false) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (reduction_of(problem.attrs) != Reduction::none)
             return Verdict::no("it supports the reduction none only, which replaces elements");

@@ -66,9 +66,7 @@ Select select_of(std::size_t bytes) {
 
 class Host : public Engine {
   public:
-    std::string_view name() const override { return "topk.host"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return true; }
+    Host() : Engine("topk.host", type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

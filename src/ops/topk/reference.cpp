@@ -25,9 +25,7 @@ MergeSort sort_of(const Problem& problem, const Lines& lines) {
 
 class Reference : public Engine {
   public:
-    std::string_view name() const override { return "topk.reference"; }
-    std::string_view op() const override { return type; }
-    bool on_host() const override { return false; }
+    Reference() : Engine("topk.reference", type, false) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check(problem);
     }

@@ -66,9 +66,7 @@ void fold(HostPool& pool, const Windows& windows, const T* columns, T* images) {
 
 class Host : public Base {
   public:
-    using Base::Base;
-    std::string_view name() const override { return folds() ? "fold.host" : "unfold.host"; }
-    bool on_host() const override { return true; }
+    explicit Host(std::string_view op) : Base(op, true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         if (problem.inputs[0].dtype == DType::f64) return launch<double>(problem);

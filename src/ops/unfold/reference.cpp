@@ -14,11 +14,7 @@ constexpr const char* source = "unfold/reference.cl";
 
 class Reference : public Base {
   public:
-    using Base::Base;
-    std::string_view name() const override {
-        return folds() ? "fold.reference" : "unfold.reference";
-    }
-    bool on_host() const override { return false; }
+    explicit Reference(std::string_view op) : Base(op, false) {}
     std::vector<std::string> sources() const override { return {source}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

@@ -45,22 +45,21 @@ void fold_oracle(const Windows& windows, const HostArray& columns, HostArray& im
 /// What the engines of both operators share.
 class Base : public Engine {
   public:
-    explicit Base(std::string_view op) : op_(op) {}
-    std::string_view op() const override { return op_; }
+    Base(std::string_view op, bool on_host)
+        : Engine(
+              std::string(op == fold_type ? "fold." : "unfold.") + (on_host ? "host" : "reference"),
+              op, on_host) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, 0, 1, 0.3);
     }
 
   protected:
-    bool folds() const { return op_ == fold_type; }
+    bool folds() const { return op() == fold_type; }
     Windows windows(const Problem& problem) const {
         const Shape& x = problem.inputs[0].shape;
         return folds() ? windows_of_columns(problem.attrs, x) : windows_of_images(problem.attrs, x);
     }
-
-  private:
-    std::string_view op_;
 };
 
 // Each function registers the engines of one file.

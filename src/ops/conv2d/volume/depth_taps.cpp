@@ -69,8 +69,11 @@ DepthTaps::DepthTaps(const Problem& problem)
                 (problem.op == taps_type ? problem.inputs : problem.outputs)[0].shape,
                 (problem.op == taps_type ? problem.outputs : problem.inputs)[0].shape[1]) {}
 
-DepthTapsEngine::DepthTapsEngine(const std::string& way, bool backward)
-    : backward_(backward), name_((backward ? "depth_taps_backward." : "depth_taps.") + way) {}
+DepthTapsEngine::DepthTapsEngine(bool backward, bool on_host)
+    : Engine(std::string(backward ? "depth_taps_backward." : "depth_taps.") +
+                 (on_host ? "host" : "reference"),
+             backward ? taps_backward_type : taps_type, on_host),
+      backward_(backward) {}
 
 Verdict DepthTapsEngine::is_applicable(const Traits& device, const Problem& problem) const {
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");

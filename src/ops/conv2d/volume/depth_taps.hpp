@@ -24,9 +24,7 @@ struct DepthTaps {
 /// What the engines of both files share: an engine for each of the two types.
 class DepthTapsEngine : public Engine {
   public:
-    DepthTapsEngine(const std::string& way, bool backward);
-    std::string_view name() const override { return name_; }
-    std::string_view op() const override { return backward_ ? taps_backward_type : taps_type; }
+    DepthTapsEngine(bool backward, bool on_host);
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, 0, 1, 0.5);
@@ -37,7 +35,6 @@ class DepthTapsEngine : public Engine {
 
   private:
     bool backward_;
-    std::string name_;
 };
 
 }  // namespace dlprim::conv2d

@@ -45,8 +45,7 @@ void sum(const DepthTaps& t, std::int64_t index, const T* y, std::vector<HostSum
 
 class Host : public DepthTapsEngine {
   public:
-    explicit Host(bool is_backward) : DepthTapsEngine("host", is_backward) {}
-    bool on_host() const override { return true; }
+    explicit Host(bool is_backward) : DepthTapsEngine(is_backward, true) {}
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         const DepthTaps taps(problem);

@@ -13,8 +13,7 @@ constexpr const char* source = "conv2d/depth_taps_reference.cl";
 
 class Reference : public DepthTapsEngine {
   public:
-    explicit Reference(bool is_backward) : DepthTapsEngine("reference", is_backward) {}
-    bool on_host() const override { return false; }
+    explicit Reference(bool is_backward) : DepthTapsEngine(is_backward, false) {}
     std::vector<std::string> sources() const override { return {source}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
