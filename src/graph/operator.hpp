@@ -11,6 +11,7 @@
 
 #include <dlprim/error.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -102,9 +103,9 @@ class Operator {
     /// Whether this type is made by passes only (...Backward...) and cannot be named in JSON.
     virtual bool internal() const { return false; }
 
-    /// Number of input tensors, without parameters.
+    /// Number of input tensors, without parameters: by default one, or as many as are needed.
     virtual int min_inputs() const { return 1; }
-    virtual int max_inputs() const { return 1; }
+    virtual int max_inputs() const { return std::max(1, min_inputs()); }
     virtual int outputs(const Attrs&) const { return 1; }
 
     /// The operator's parameters, in the order of the weights file (weight, bias), from the shapes
@@ -131,9 +132,9 @@ class Operator {
     /// less time than the nodes that it consists of (WholePays in passes/passes.hpp).
     virtual bool may_stay_whole() const { return false; }
 
-    /// Adds the nodes that compute the gradients of the inputs. By default there are none, and
-    /// asking for one is an error that names the operator.
-    virtual bool differentiable() const { return false; }
+    /// Adds the nodes that compute the gradients of the inputs. It is called where a gradient flows
+    /// back into at least one output, and at least one input needs one. By default there are none,
+    /// and asking for one is an error that names the operator.
     virtual void gradient(GradientContext& context) const;
 
     /// Runs after differentiation. An operator without an engine of its own replaces itself by

@@ -16,7 +16,6 @@ class ViewOperator : public Operator {
     FloatTypes float_types(const Attrs&) const final { return FloatTypes::all; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const final;
-    bool differentiable() const final { return true; }
     /// The output's gradient under the input's shape.
     void gradient(GradientContext& context) const final;
     void oracle(OracleCall& call) const final;

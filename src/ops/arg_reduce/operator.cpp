@@ -24,12 +24,10 @@ class ArgReduce : public DeclaredOperator<ops::ArgReduce> {
         return made;
     }
 
-    bool differentiable() const override { return true; }
     /// The gradient goes to the element that was taken: a Scatter along the dimension.
     void gradient(GradientContext& context) const override {
         const Node& node = context.node;
         const ValueId dy = context.output_gradients[0];
-        if (!node.attrs.boolean("values") || dy == no_value || !context.wanted[0]) return;
         Graph& graph = context.graph;
         const Shape x = graph.shape(node.inputs[0]);
         if (x.empty()) {

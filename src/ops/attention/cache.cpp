@@ -126,7 +126,6 @@ class Update : public InternalOperator<UpdateOptions, IndexedOperator> {
 class Cached : public InternalOperator<CachedOptions, IndexedOperator> {
   public:
     int min_inputs() const override { return 4; }
-    int max_inputs() const override { return 4; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     IndexInput index_input(const Attrs&, std::span<const TensorSpec> inputs) const override {
         return {3, {inputs[1].shape[0], inputs[1].shape[2]}, false};

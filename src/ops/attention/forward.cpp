@@ -77,7 +77,6 @@ class Forward : public InternalOperator<ForwardOptions, IndexedOperator> {
         return true;
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
 };
 
@@ -91,7 +90,6 @@ ValueId summed(GradientContext& context, const std::string& name, ValueId gradie
 
 void Forward::gradient(GradientContext& context) const {
     const Node& node = context.node;
-    context.input_gradients.assign(node.inputs.size(), no_value);
     const ValueId dy = context.output_gradients[0];
     if (dy == no_value) return;
     Graph& graph = context.graph;

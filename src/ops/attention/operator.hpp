@@ -16,7 +16,6 @@ class Operator : public DeclaredOperator<ops::Attention, IndexedOperator> {
                                   std::span<const TensorSpec> inputs) const override;
     IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
-    bool differentiable() const override { return true; }
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                  std::span<const TensorSpec> outputs) const override;
     void oracle(OracleCall& call) const override;

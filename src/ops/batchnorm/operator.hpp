@@ -22,7 +22,6 @@ class BatchNorm : public DeclaredOperator<ops::BatchNorm> {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     std::optional<double> channel_norm_eps(const Attrs& attrs) const override {
         if (attrs.boolean("return_statistics")) return std::nullopt;
@@ -63,7 +62,6 @@ class BatchNormTraining : public InternalOperator<TrainingOptions> {
     int outputs(const Attrs&) const override { return 7; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
 };

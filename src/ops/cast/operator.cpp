@@ -39,7 +39,6 @@ class Cast : public DeclaredOperator<ops::Cast>, public DefinesEdges {
                 size_of(to), "; reinterpret needs types of the same size");
         return {{inputs[0].shape, to}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         Graph& graph = context.graph;
         const ValueId dy = context.output_gradients[0];

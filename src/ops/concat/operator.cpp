@@ -46,10 +46,8 @@ class Concat : public DeclaredOperator<ops::Concat>, public DefinesEdges {
         return {{first.with(dim, size), inputs[0].dtype}};
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value) return;
         Graph& graph = context.graph;
         const int dim = dimension(context.node.attrs, graph.shape(dy).rank());
         std::int64_t begin = 0;

@@ -198,7 +198,6 @@ class Convolution : public DeclaredOperator<Options> {
         return is_transposed ? Options::type : forward_type;
     }
     bool is_linear_layer() const override { return !is_transposed; }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         linear_gradients(context, Part::output);
         const Node& node = context.node;

@@ -75,7 +75,6 @@ template <typename Options, Part made>
 class Gradient : public InternalOperator<Options> {
   public:
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
@@ -89,7 +88,6 @@ class Gradient : public InternalOperator<Options> {
         return {{result, inputs[0].dtype}};
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override { linear_gradients(context, made); }
 
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
@@ -108,8 +106,6 @@ void linear_gradients(GradientContext& context, Part made) {
     const Node& node = context.node;
     Graph& graph = context.graph;
     const ValueId g = context.output_gradients[0];
-    context.input_gradients.assign(node.inputs.size(), no_value);
-    if (g == no_value) return;
     for (std::size_t i = 0; i < 2; ++i) {
         if (!context.wanted[i]) continue;
         const Part wanted = maker_of(made).inputs[i];

@@ -54,7 +54,6 @@ class Forward : public DeclaredOperator<ops::Embedding> {
         return {0, attrs.integer("num_embeddings")};
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
         if (dy == no_value || !context.wanted[1]) return;
@@ -104,7 +103,6 @@ class Forward : public DeclaredOperator<ops::Embedding> {
 class Backward : public InternalOperator<BackwardOptions> {
   public:
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Options options = Options::read(attrs);

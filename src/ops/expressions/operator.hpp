@@ -14,14 +14,12 @@ class ExpressionOperator final : public Operator {
     const Schema& schema() const override { return row_.schema(); }
     FloatTypes float_types(const Attrs&) const override { return row_.float_types; }
     int min_inputs() const override { return static_cast<int>(row_.inputs.size()); }
-    int max_inputs() const override { return min_inputs(); }
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     /// Resolves the options, and makes a node of an activation that is applied to the result.
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
-    bool differentiable() const override { return row_.differentiable; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     std::optional<EpilogueStage> as_epilogue(const Attrs& attrs) const override {

@@ -47,10 +47,8 @@ class Flip : public DeclaredOperator<ops::Flip>, public DefinesEdges {
         reversed(attrs, inputs[0].shape);
         return {inputs[0]};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         context.input_gradients[0] =
             context.graph.add1("Flip", node.name + "/backward", {dy}, node.attrs);

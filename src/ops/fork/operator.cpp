@@ -19,7 +19,6 @@ class Fork : public InternalOperator<ForkOptions> {
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         return {inputs[0], inputs[0]};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId a = context.output_gradients[0], b = context.output_gradients[1];
         if (!context.wanted[0]) return;

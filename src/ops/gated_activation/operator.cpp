@@ -92,10 +92,8 @@ class GatedActivation final : public DeclaredOperator<ops::GatedActivation> {
 
     /// Element i of [2, half] gets dy times, from the gate, its own derivative, and from the other
     /// half that half's factor: a product over j, the second 2 of [2, 2, half].
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         Graph& graph = context.graph;
         const Node& node = context.node;
         const std::string at = node.name + "/backward";

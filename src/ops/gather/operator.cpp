@@ -17,7 +17,6 @@ class Gather : public DeclaredOperator<ops::Gather, IndexedOperator>, public Def
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     bool defines_edges(const Attrs&) const override { return true; }
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Indexing indexing(attrs, inputs[0].shape, inputs[1].shape, inputs[1].dtype);
@@ -28,10 +27,8 @@ class Gather : public DeclaredOperator<ops::Gather, IndexedOperator>, public Def
         return {1, indexing.sizes, indexing.from_end};
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         Attrs attrs = indexing_attrs(node.attrs);
         attrs.set("reduction", std::string("add"));

@@ -20,7 +20,6 @@ struct BackwardGridOptions : ops::GridSample {
 class Forward : public DeclaredOperator<ops::GridSample> {
   public:
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
@@ -35,10 +34,8 @@ class Forward : public DeclaredOperator<ops::GridSample> {
                 name_of(grid.dtype));
         return {{Shape{x.shape[0], x.shape[1], grid.shape[1], grid.shape[2]}, x.dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value) return;
         Graph& graph = context.graph;
         const Node& node = context.node;
         const ValueId x = node.inputs[0], grid = node.inputs[1];
@@ -62,7 +59,6 @@ class Forward : public DeclaredOperator<ops::GridSample> {
 class BackwardData : public InternalOperator<BackwardDataOptions> {
   public:
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
@@ -73,7 +69,6 @@ class BackwardData : public InternalOperator<BackwardDataOptions> {
 class BackwardGrid : public InternalOperator<BackwardGridOptions> {
   public:
     int min_inputs() const override { return 3; }
-    int max_inputs() const override { return 3; }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         return {inputs[2]};
     }

@@ -112,7 +112,6 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
         return true;
     }
     bool is_linear_layer() const override { return true; }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         Graph& graph = context.graph;
         const Node& node = context.node;
@@ -120,8 +119,6 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
         const ValueId x = node.inputs[0], weight = node.inputs[1], dy = context.output_gradients[0];
         const Shape x_shape = graph.shape(x), weight_shape = graph.shape(weight);
         const std::string& name = node.name;
-        context.input_gradients.assign(node.inputs.size(), no_value);
-        if (dy == no_value) return;
         if (context.wanted[0]) {
             const ValueId w = options.blocks.empty() ? weight : unpacked(graph, node, options);
             const ValueId dx = graph.add1("MatMul", name + "/backward_data", {dy, w});

@@ -15,7 +15,6 @@ class LinearCrossEntropy final : public DeclaredOperator<ops::LinearCrossEntropy
   public:
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,
                                              std::span<const TensorSpec>) const override {
         return {1, attrs.integer("outputs")};

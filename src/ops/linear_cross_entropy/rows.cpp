@@ -108,7 +108,6 @@ class Chunks {
 class Rows final : public InternalOperator<RowsOptions> {
   public:
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     int outputs(const Attrs&) const override { return 2; }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,
@@ -148,7 +147,6 @@ class Rows final : public InternalOperator<RowsOptions> {
         return true;
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
         if (dy == no_value) return;

@@ -112,8 +112,6 @@ void Operator::gradient(GradientContext& context) const {
                tb = options.transpose_b && b_shape.rank() > 1;
     const double alpha = options.alpha;
     const std::string& name = node.name;
-    context.input_gradients.assign(node.inputs.size(), no_value);
-    if (context.output_gradients[0] == no_value) return;
 
     const ValueId dy =
         graph.reshape(name + "/gradient_matrix", context.output_gradients[0], s.full);

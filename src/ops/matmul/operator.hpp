@@ -15,7 +15,6 @@ class Operator : public DeclaredOperator<ops::MatMul> {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                  std::span<const TensorSpec> outputs) const override;

@@ -27,7 +27,6 @@ bool is_row(const Shape& c, const Shape& product) {
 class MatMulAdd : public DeclaredOperator<ops::MatMulAdd> {
   public:
     int min_inputs() const override { return 3; }
-    int max_inputs() const override { return 3; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
@@ -75,8 +74,6 @@ class MatMulAdd : public DeclaredOperator<ops::MatMulAdd> {
         }
         return true;
     }
-
-    bool differentiable() const override { return true; }
 
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                  std::span<const TensorSpec> outputs) const override {

@@ -20,7 +20,6 @@ class NLLLoss : public DeclaredOperator<ops::NLLLoss> {
                                              std::span<const TensorSpec> inputs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     void oracle(OracleCall& call) const override;

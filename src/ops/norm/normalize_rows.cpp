@@ -27,7 +27,6 @@ struct NormalizeRowsOptions {
 class NormalizeRows final : public InternalOperator<NormalizeRowsOptions> {
   public:
     int outputs(const Attrs& attrs) const override { return attrs.boolean("return_mean") ? 3 : 2; }
-    bool differentiable() const override { return true; }
 
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {

@@ -66,10 +66,8 @@ class Pad : public DeclaredOperator<ops::Pad> {
         const Shape& x = inputs[0].shape;
         return {{Options(attrs, x).output_shape(x), inputs[0].dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         const std::string name = node.name + "/backward";
         const Shape& x = context.graph.shape(node.inputs[0]);

@@ -21,7 +21,6 @@ class PointwiseOperator : public DeclaredOperator<ops::Pointwise>, public Define
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         pointwise_gradient(read_options(context.node.attrs), context);
     }

@@ -136,7 +136,6 @@ bool Pooling::expand(Graph& graph, const Node& node, std::vector<ValueId>& outpu
 
 void Pooling::gradient(GradientContext& context) const {
     const ValueId dy = context.output_gradients[0];
-    if (dy == no_value || !context.wanted[0]) return;
     Graph& graph = context.graph;
     const Node& node = context.node;
     Attrs attrs = node.attrs;

@@ -15,7 +15,6 @@ class Pooling : public DeclaredOperator<ops::Pooling> {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     void oracle(OracleCall& call) const override;

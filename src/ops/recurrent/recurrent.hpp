@@ -45,7 +45,6 @@ class Recurrent : public Operator {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
-    bool differentiable() const override { return true; }
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                  std::span<const TensorSpec> outputs) const override;
     void oracle(OracleCall& call) const override;

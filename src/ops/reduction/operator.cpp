@@ -21,7 +21,6 @@ class Reduction : public DeclaredOperator<ops::Reduction> {
                 ", a float type is needed");
         return {{Options(attrs, inputs[0].shape).output, inputs[0].dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         Graph& graph = context.graph;
         const Node& node = context.node;

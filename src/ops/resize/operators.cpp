@@ -24,10 +24,8 @@ class Forward : public DeclaredOperator<ops::Resize> {
                 name_of(inputs[0].dtype));
         return {{Options(attrs).output_shape(inputs[0].shape), inputs[0].dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         Attrs attrs = context.node.attrs;
         attrs.set("sizes", context.graph.shape(context.node.inputs[0]).to_vector());
         context.input_gradients[0] =

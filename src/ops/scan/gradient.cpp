@@ -91,7 +91,6 @@ ValueId logsumexp_gradient(Nodes& nodes) {
 }  // namespace
 
 void add_gradient(GradientContext& context) {
-    if (context.output_gradients[0] == no_value || !context.wanted[0]) return;
     const Node& node = context.node;
     const bool exclusive = node.attrs.boolean("exclusive");
     Nodes nodes(context);

@@ -31,7 +31,6 @@ class Scan : public DeclaredOperator<ops::Scan> {
         return made;
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override { add_gradient(context); }
 
     void oracle(OracleCall& call) const override { scan::oracle(call); }

@@ -45,10 +45,8 @@ class Scatter : public DeclaredOperator<ops::Scatter, IndexedOperator>, public D
         return {static_cast<int>(at), indexing.sizes, indexing.from_end};
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value) return;
         const Node& node = context.node;
         const Reduction reduction = reduction_of(node.attrs);
         const bool keeps = node.attrs.boolean("include_self") || reduction == Reduction::none;

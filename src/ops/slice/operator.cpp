@@ -38,10 +38,8 @@ class Slice : public DeclaredOperator<ops::Slice>, public DefinesEdges {
         return options.dim == 0 && options.begin == 0;
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Shape& x = context.graph.shape(context.node.inputs[0]);
         const Options options(context.node.attrs, x);
         context.input_gradients[0] = dy;

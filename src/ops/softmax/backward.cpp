@@ -13,7 +13,6 @@ class SoftmaxBackward final : public Softmax {
     std::string_view type() const override { return ops::SoftmaxBackward::type; }
     const Schema& schema() const override { return schema_of<ops::SoftmaxBackward>(); }
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         require(inputs[0].shape == inputs[1].shape, "dy has shape ", inputs[0].shape,

@@ -14,7 +14,6 @@ class Softmax : public DeclaredOperator<ops::Softmax> {
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     void oracle(OracleCall& call) const override;

@@ -55,7 +55,6 @@ class SoftmaxWithLoss : public DeclaredOperator<ops::SoftmaxWithLoss> {
   public:
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
     std::pair<int, std::int64_t> label_input(const Attrs&,
                                              std::span<const TensorSpec> inputs) const override {
         return {1, inputs[0].shape[1]};

@@ -37,7 +37,6 @@ class Split : public DeclaredOperator<ops::Split> {
         return std::vector<TensorSpec>(static_cast<std::size_t>(options.parts), piece);
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         if (!context.wanted[0]) return;
         Graph& graph = context.graph;

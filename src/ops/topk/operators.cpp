@@ -26,10 +26,8 @@ class TopK : public DeclaredOperator<ops::TopK> {
         return {{lines.result, inputs[0].dtype}, {lines.result, DType::i64}};
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         const Shape& x = context.graph.shape(node.inputs[0]);
         if (x.rank() == 0) {

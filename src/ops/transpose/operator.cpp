@@ -98,10 +98,8 @@ class Transpose : public DeclaredOperator<ops::Transpose>, public DefinesEdges {
         return true;
     }
 
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Ints dims =
             permutation(context.node.attrs, context.graph.shape(context.node.inputs[0]));
         Ints inverse(dims.size());

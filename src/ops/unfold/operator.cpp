@@ -43,10 +43,8 @@ class Unfold : public DeclaredOperator<ops::Unfold> {
         require_float(inputs[0]);
         return {{windows_of_images(attrs, inputs[0].shape).columns(), inputs[0].dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         const Shape& images = context.graph.shape(node.inputs[0]);
         Attrs attrs = node.attrs;
@@ -72,10 +70,8 @@ class Fold : public DeclaredOperator<ops::Fold> {
         require_float(inputs[0]);
         return {{windows_of_columns(attrs, inputs[0].shape).images(), inputs[0].dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         Attrs attrs;
         for (const char* name : {"kernel", "stride", "pad", "dilate"})

@@ -38,10 +38,8 @@ class Taps : public InternalOperator<TapsOptions<backward>> {
                      : Shape{from[0], size, from[1], attrs.integer("kernel"), from[3], from[4]};
         return {{to, inputs[0].dtype}};
     }
-    bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
         const Shape& from = context.graph.shape(context.node.inputs[0]);
         Attrs attrs = context.node.attrs;
         attrs.set("size", from[backward ? 1 : 2]);
