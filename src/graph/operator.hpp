@@ -4,7 +4,7 @@
 //
 // One operator lives in one folder src/ops/<op>/ of which one file defines
 //   void register_<op>(OperatorRegistry& operators, EngineRegistry& engines);
-// and which is named in the list of src/ops/operators.cmake.
+// in the namespace dlprim::<op>, and which is named in the list of src/ops/operators.cmake.
 #pragma once
 
 #include "graph/graph.hpp"

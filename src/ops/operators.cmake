@@ -1,6 +1,6 @@
 # The operators of the library: one folder under src/ops each, of which one file defines
-# void register_<name>(OperatorRegistry& operators, EngineRegistry& engines). Adding an operator is adding its
-# folder and its line here.
+# void register_<name>(OperatorRegistry& operators, EngineRegistry& engines) in the namespace dlprim::<name>. Adding an
+# operator is adding its folder and its line here.
 set(DLPRIM_OPERATORS
     pointwise
     pointwise_rows
@@ -16,7 +16,7 @@ set(DLPRIM_OPERATORS
     nonzero
     attention
     rotary_embedding
-    split
+    split_op
     fork
     recurrent
     conv2d

@@ -63,14 +63,10 @@ class ArgReduce : public DeclaredOperator<ops::ArgReduce> {
 
 }  // namespace
 
-}  // namespace dlprim::arg_reduce
-
-namespace dlprim {
-
 void register_arg_reduce(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<arg_reduce::ArgReduce>());
-    arg_reduce::add_host_engine(engines);
-    arg_reduce::add_reference_engine(engines);
+    operators.add(std::make_unique<ArgReduce>());
+    add_host_engine(engines);
+    add_reference_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::arg_reduce

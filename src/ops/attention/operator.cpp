@@ -199,28 +199,24 @@ double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
            2.0 * static_cast<double>(outputs[0].shape.numel()) * static_cast<double>(scores[-1]);
 }
 
-}  // namespace dlprim::attention
-
-namespace dlprim {
-
 void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<attention::Operator>());
-    operators.add(attention::make_forward());
-    operators.add(attention::make_backward());
-    operators.add(attention::make_cache_update());
-    operators.add(attention::make_cached());
-    attention::add_wgmma(engines);
-    attention::add_matrix(engines);
-    attention::add_wgmma_backward(engines);
-    attention::add_matrix_backward(engines);
-    attention::add_online(engines);
-    attention::add_online_backward(engines);
-    attention::add_host(engines);
-    attention::add_host_backward(engines);
-    attention::add_cache_update(engines);
-    attention::add_cached_split(engines);
-    attention::add_cached_rows(engines);
-    attention::add_cached_host(engines);
+    operators.add(std::make_unique<Operator>());
+    operators.add(make_forward());
+    operators.add(make_backward());
+    operators.add(make_cache_update());
+    operators.add(make_cached());
+    add_wgmma(engines);
+    add_matrix(engines);
+    add_wgmma_backward(engines);
+    add_matrix_backward(engines);
+    add_online(engines);
+    add_online_backward(engines);
+    add_host(engines);
+    add_host_backward(engines);
+    add_cache_update(engines);
+    add_cached_split(engines);
+    add_cached_rows(engines);
+    add_cached_host(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::attention

@@ -2,14 +2,14 @@
 // Registers BatchNorm and what it becomes in training.
 #include "ops/batchnorm/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::batchnorm {
 
 void register_batchnorm(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(batchnorm::make_operator());
-    operators.add(batchnorm::make_training());
-    operators.add(batchnorm::make_backward());
-    operators.add(batchnorm::make_shard_sum());
-    batchnorm::add_shard_sum_engines(engines);
+    operators.add(make_operator());
+    operators.add(make_training());
+    operators.add(make_backward());
+    operators.add(make_shard_sum());
+    add_shard_sum_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::batchnorm

@@ -72,16 +72,12 @@ class Cast : public DeclaredOperator<ops::Cast>, public DefinesEdges {
 
 }  // namespace
 
-}  // namespace dlprim::cast
-
-namespace dlprim {
-
 void register_cast(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<cast::Cast>());
-    cast::add_generated_engine(engines);
-    cast::add_convert_engine(engines);
-    cast::add_narrow_engine(engines);
-    cast::add_host_engine(engines);
+    operators.add(std::make_unique<Cast>());
+    add_generated_engine(engines);
+    add_convert_engine(engines);
+    add_narrow_engine(engines);
+    add_host_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::cast

@@ -92,14 +92,10 @@ class Concat : public DeclaredOperator<ops::Concat>, public DefinesEdges {
 
 }  // namespace
 
-}  // namespace dlprim::concat
-
-namespace dlprim {
-
 void register_concat(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<concat::Concat>());
-    concat::add_join_engine(engines);
-    add_copy_engines(engines, concat::movement);
+    operators.add(std::make_unique<Concat>());
+    add_join_engine(engines);
+    add_copy_engines(engines, movement);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::concat

@@ -102,12 +102,8 @@ class Constant : public DeclaredOperator<ConstantOptions> {
 
 }  // namespace
 
-}  // namespace dlprim::constant
-
-namespace dlprim {
-
 void register_constant(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<constant::Constant>());
+    operators.add(std::make_unique<Constant>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::constant

@@ -5,39 +5,39 @@
 #include "ops/conv2d/host/host_double.hpp"
 #include "ops/conv2d/operators.hpp"
 
-namespace dlprim {
+namespace dlprim::conv2d {
 
 void register_conv2d(OperatorRegistry& operators, EngineRegistry& engines) {
-    for (const bool transposed : {false, true}) operators.add(conv2d::make_convolution(transposed));
-    operators.add(conv2d::make_backward_data());
-    operators.add(conv2d::make_backward_filter());
-    for (const bool backward : {false, true}) operators.add(conv2d::make_depth_taps(backward));
-    conv2d::add_depth_taps_host_engines(engines);
-    conv2d::add_depth_taps_reference_engines(engines);
-    conv2d::add_host_engines(engines);
-    conv2d::add_host_double_engines(engines);
-    conv2d::add_blocked_depthwise_engines(engines);
-    conv2d::add_blocked_first_engine(engines);
-    conv2d::add_blocked_winograd_engines(engines);
-    conv2d::add_blocked_engines(engines);
-    conv2d::add_blocked_winograd_filter_engine(engines);
-    conv2d::add_blocked_filter_engines(engines);
-    conv2d::add_depthwise_engines(engines);
-    conv2d::add_window_engine(engines);
-    conv2d::add_narrow_engine(engines);
-    conv2d::add_depthwise_last_engines(engines);
-    conv2d::add_stored16_first_engines(engines);
-    conv2d::add_stored16_engines(engines);
-    conv2d::add_stored16_filter_engine(engines);
-    conv2d::add_planes_engines(engines);
-    conv2d::add_inner_product_engine(engines);
-    conv2d::add_split_engines(engines);
-    conv2d::add_split_filter_engine(engines);
-    conv2d::add_planes_filter_engine(engines);
-    conv2d::add_winograd_engines(engines);
-    conv2d::add_implicit_gemm_engines(engines);
-    conv2d::add_implicit_gemm_filter_engine(engines);
-    conv2d::add_reference_engines(engines);
+    for (const bool transposed : {false, true}) operators.add(make_convolution(transposed));
+    operators.add(make_backward_data());
+    operators.add(make_backward_filter());
+    for (const bool backward : {false, true}) operators.add(make_depth_taps(backward));
+    add_depth_taps_host_engines(engines);
+    add_depth_taps_reference_engines(engines);
+    add_host_engines(engines);
+    add_host_double_engines(engines);
+    add_blocked_depthwise_engines(engines);
+    add_blocked_first_engine(engines);
+    add_blocked_winograd_engines(engines);
+    add_blocked_engines(engines);
+    add_blocked_winograd_filter_engine(engines);
+    add_blocked_filter_engines(engines);
+    add_depthwise_engines(engines);
+    add_window_engine(engines);
+    add_narrow_engine(engines);
+    add_depthwise_last_engines(engines);
+    add_stored16_first_engines(engines);
+    add_stored16_engines(engines);
+    add_stored16_filter_engine(engines);
+    add_planes_engines(engines);
+    add_inner_product_engine(engines);
+    add_split_engines(engines);
+    add_split_filter_engine(engines);
+    add_planes_filter_engine(engines);
+    add_winograd_engines(engines);
+    add_implicit_gemm_engines(engines);
+    add_implicit_gemm_filter_engine(engines);
+    add_reference_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::conv2d

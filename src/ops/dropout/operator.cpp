@@ -72,12 +72,8 @@ class Dropout : public DeclaredOperator<ops::Dropout> {
 
 }  // namespace
 
-}  // namespace dlprim::dropout
-
-namespace dlprim {
-
 void register_dropout(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<dropout::Dropout>());
+    operators.add(std::make_unique<Dropout>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::dropout

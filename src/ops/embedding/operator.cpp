@@ -134,17 +134,13 @@ Verdict check(const Traits& device, const Problem& problem) {
     return has_double(device, table);
 }
 
-}  // namespace dlprim::embedding
-
-namespace dlprim {
-
 void register_embedding(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<embedding::Forward>());
-    operators.add(std::make_unique<embedding::Backward>());
-    embedding::add_host_engines(engines);
-    embedding::add_grouped_engine(engines);
-    embedding::add_block_engines(engines);
-    embedding::add_reference_engines(engines);
+    operators.add(std::make_unique<Forward>());
+    operators.add(std::make_unique<Backward>());
+    add_host_engines(engines);
+    add_grouped_engine(engines);
+    add_block_engines(engines);
+    add_reference_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::embedding

@@ -2,11 +2,10 @@
 // Registers the operators that are an expression.
 #include "ops/expressions/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::expressions {
 
 void register_expressions(OperatorRegistry& operators, EngineRegistry&) {
-    for (const expressions::Row& row : expressions::rows())
-        operators.add(std::make_unique<expressions::ExpressionOperator>(row));
+    for (const Row& row : rows()) operators.add(std::make_unique<ExpressionOperator>(row));
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::expressions

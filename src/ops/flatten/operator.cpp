@@ -18,12 +18,8 @@ class Flatten : public DeclaredOperator<ops::Flatten, ViewOperator> {
 
 }  // namespace
 
-}  // namespace dlprim::flatten
-
-namespace dlprim {
-
 void register_flatten(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<flatten::Flatten>());
+    operators.add(std::make_unique<Flatten>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::flatten

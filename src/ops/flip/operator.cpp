@@ -79,13 +79,9 @@ std::vector<StridedCopy> copies(const Problem& problem) {
     return {copy};
 }
 
-}  // namespace dlprim::flip
-
-namespace dlprim {
-
 void register_flip(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<flip::Flip>());
-    add_copy_engines(engines, flip::movement);
+    operators.add(std::make_unique<Flip>());
+    add_copy_engines(engines, movement);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::flip

@@ -36,12 +36,8 @@ class Fork : public InternalOperator<ForkOptions> {
 
 }  // namespace
 
-}  // namespace dlprim::fork
-
-namespace dlprim {
-
 void register_fork(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<fork::Fork>());
+    operators.add(std::make_unique<Fork>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::fork

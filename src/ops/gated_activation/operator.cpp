@@ -137,12 +137,8 @@ class GatedActivation final : public DeclaredOperator<ops::GatedActivation> {
 
 }  // namespace
 
-}  // namespace dlprim::gated_activation
-
-namespace dlprim {
-
 void register_gated_activation(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<gated_activation::GatedActivation>());
+    operators.add(std::make_unique<GatedActivation>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::gated_activation

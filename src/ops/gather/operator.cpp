@@ -43,14 +43,10 @@ class Gather : public DeclaredOperator<ops::Gather, IndexedOperator>, public Def
 
 }  // namespace
 
-}  // namespace dlprim::gather
-
-namespace dlprim {
-
 void register_gather(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<gather::Gather>());
-    gather::add_host_engine(engines);
-    gather::add_reference_engine(engines);
+    operators.add(std::make_unique<Gather>());
+    add_host_engine(engines);
+    add_reference_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::gather

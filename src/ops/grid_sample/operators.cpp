@@ -81,16 +81,12 @@ Options::Options(const Attrs& attrs)
       padding(chosen<Padding, &ops::GridSample::padding_mode>(attrs)),
       align_corners(attrs.boolean("align_corners")) {}
 
-}  // namespace dlprim::grid_sample
-
-namespace dlprim {
-
 void register_grid_sample(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<grid_sample::Forward>());
-    operators.add(std::make_unique<grid_sample::BackwardData>());
-    operators.add(std::make_unique<grid_sample::BackwardGrid>());
-    grid_sample::add_host_engines(engines);
-    grid_sample::add_reference_engines(engines);
+    operators.add(std::make_unique<Forward>());
+    operators.add(std::make_unique<BackwardData>());
+    operators.add(std::make_unique<BackwardGrid>());
+    add_host_engines(engines);
+    add_reference_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::grid_sample

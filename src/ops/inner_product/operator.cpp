@@ -189,12 +189,8 @@ class Operator : public DeclaredOperator<ops::InnerProduct> {
 
 }  // namespace
 
-}  // namespace dlprim::inner_product
-
-namespace dlprim {
-
 void register_inner_product(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<inner_product::Operator>());
+    operators.add(std::make_unique<Operator>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::inner_product

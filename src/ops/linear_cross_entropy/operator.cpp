@@ -86,13 +86,9 @@ class LinearCrossEntropy final : public DeclaredOperator<ops::LinearCrossEntropy
 
 }  // namespace
 
-}  // namespace dlprim::linear_cross_entropy
-
-namespace dlprim {
-
 void register_linear_cross_entropy(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<linear_cross_entropy::LinearCrossEntropy>());
-    operators.add(linear_cross_entropy::make_rows());
+    operators.add(std::make_unique<LinearCrossEntropy>());
+    operators.add(make_rows());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::linear_cross_entropy

@@ -110,12 +110,8 @@ class MatMulAdd : public DeclaredOperator<ops::MatMulAdd> {
 
 }  // namespace
 
-}  // namespace dlprim::matmul_add
-
-namespace dlprim {
-
 void register_matmul_add(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<matmul_add::MatMulAdd>());
+    operators.add(std::make_unique<MatMulAdd>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::matmul_add

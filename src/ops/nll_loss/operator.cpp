@@ -75,13 +75,9 @@ bool NLLLoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
-}  // namespace dlprim::nll_loss
-
-namespace dlprim {
-
 void register_nll_loss(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<nll_loss::NLLLoss>());
-    operators.add(nll_loss::make_backward());
+    operators.add(std::make_unique<NLLLoss>());
+    operators.add(make_backward());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::nll_loss

@@ -118,15 +118,11 @@ Rows::Rows(const Attrs& attrs, const Shape& counts)
       fill(attrs.integer("fill")),
       sizes(attrs.ints("shape")) {}
 
-}  // namespace dlprim::nonzero
-
-namespace dlprim {
-
 void register_nonzero(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<nonzero::Nonzero>());
-    operators.add(std::make_unique<nonzero::NonzeroRows>());
-    nonzero::add_host_engine(engines);
-    nonzero::add_reference_engine(engines);
+    operators.add(std::make_unique<Nonzero>());
+    operators.add(std::make_unique<NonzeroRows>());
+    add_host_engine(engines);
+    add_reference_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::nonzero

@@ -161,12 +161,7 @@ class NormBackward final : public DeclaredOperator<Options> {
 
 }  // namespace
 
-}  // namespace dlprim::norm
-
-namespace dlprim {
-
 void register_norm(OperatorRegistry& operators, EngineRegistry&) {
-    using namespace norm;
     operators.add(std::make_unique<Norm<ops::LayerNorm, layer_rows>>());
     operators.add(std::make_unique<NormBackward<ops::LayerNormBackward, layer_rows>>());
     operators.add(std::make_unique<Norm<ops::RMSNorm, rms_rows>>());
@@ -176,4 +171,4 @@ void register_norm(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(make_normalize_rows());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::norm

@@ -108,16 +108,12 @@ class Pad : public DeclaredOperator<ops::Pad> {
 
 }  // namespace
 
-}  // namespace dlprim::pad
-
-namespace dlprim {
-
 void register_pad(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<pad::Pad>());
-    operators.add(std::make_unique<pad::PadBackward>());
-    add_copy_engines(engines, pad::movement);
-    pad::add_gather_engine(engines);
-    pad::add_gather_host_engine(engines);
+    operators.add(std::make_unique<Pad>());
+    operators.add(std::make_unique<PadBackward>());
+    add_copy_engines(engines, movement);
+    add_gather_engine(engines);
+    add_gather_host_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pad

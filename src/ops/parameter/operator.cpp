@@ -38,12 +38,8 @@ class Parameter : public DeclaredOperator<ops::Parameter> {
 
 }  // namespace
 
-}  // namespace dlprim::parameter
-
-namespace dlprim {
-
 void register_parameter(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<parameter::Parameter>());
+    operators.add(std::make_unique<Parameter>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::parameter

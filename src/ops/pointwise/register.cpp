@@ -3,12 +3,12 @@
 #include "ops/pointwise/engines.hpp"
 #include "ops/pointwise/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::pointwise {
 
 void register_pointwise(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(pointwise::make_operator());
-    pointwise::add_generated_engine(engines);
-    pointwise::add_host_engine(engines);
+    operators.add(make_operator());
+    add_generated_engine(engines);
+    add_host_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pointwise

@@ -50,14 +50,10 @@ Shape whole_shape(std::span<const TensorSpec> inputs) {
     return pointwise::broadcast_shape(shapes, {});
 }
 
-}  // namespace dlprim::pointwise_rows
-
-namespace dlprim {
-
 void register_pointwise_rows(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<pointwise_rows::PointwiseRows>());
-    pointwise_rows::add_generated_engine(engines);
-    pointwise_rows::add_host_engine(engines);
+    operators.add(std::make_unique<PointwiseRows>());
+    add_generated_engine(engines);
+    add_host_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pointwise_rows

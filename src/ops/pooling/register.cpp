@@ -3,17 +3,17 @@
 #include "ops/pooling/engines.hpp"
 #include "ops/pooling/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::pooling {
 
 void register_pooling(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<pooling::Pooling>());
-    operators.add(std::make_unique<pooling::PoolingBackward>());
+    operators.add(std::make_unique<Pooling>());
+    operators.add(std::make_unique<PoolingBackward>());
     for (const char* name : {"Pooling2DBackward", "PoolingNDBackward", "AdaptivePoolingBackward"})
-        operators.add(TypeAlias{name, pooling::backward_type});
-    pooling::add_image_engines(engines);
-    pooling::add_host_engines(engines);
-    pooling::add_any_rank_host_engines(engines);
-    pooling::add_any_rank_engines(engines);
+        operators.add(TypeAlias{name, backward_type});
+    add_image_engines(engines);
+    add_host_engines(engines);
+    add_any_rank_host_engines(engines);
+    add_any_rank_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pooling

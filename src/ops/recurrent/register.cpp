@@ -2,11 +2,11 @@
 // Registers LSTM and GRU.
 #include "ops/recurrent/recurrent.hpp"
 
-namespace dlprim {
+namespace dlprim::recurrent {
 
 void register_recurrent(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(recurrent::make_lstm());
-    operators.add(recurrent::make_gru());
+    operators.add(make_lstm());
+    operators.add(make_gru());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::recurrent

@@ -113,12 +113,8 @@ class Reduction : public DeclaredOperator<ops::Reduction> {
 
 }  // namespace
 
-}  // namespace dlprim::reduction
-
-namespace dlprim {
-
 void register_reduction(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<reduction::Reduction>());
+    operators.add(std::make_unique<Reduction>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::reduction

@@ -46,15 +46,11 @@ class Reorder : public InternalOperator<ReorderOptions> {
 
 }  // namespace
 
-}  // namespace dlprim::reorder
-
-namespace dlprim {
-
 void register_reorder(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<reorder::Reorder>());
-    reorder::add_host_engine(engines);
-    reorder::add_generic_engine(engines);
-    reorder::add_strided_engines(engines);
+    operators.add(std::make_unique<Reorder>());
+    add_host_engine(engines);
+    add_generic_engine(engines);
+    add_strided_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::reorder

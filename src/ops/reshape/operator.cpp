@@ -56,12 +56,8 @@ Shape Reshape::view(const Attrs& attrs, const Shape& input) const {
 
 }  // namespace
 
-}  // namespace dlprim::reshape
-
-namespace dlprim {
-
 void register_reshape(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<reshape::Reshape>());
+    operators.add(std::make_unique<Reshape>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::reshape

@@ -47,15 +47,11 @@ class Backward : public InternalOperator<BackwardOptions> {
 
 }  // namespace
 
-}  // namespace dlprim::resize
-
-namespace dlprim {
-
 void register_resize(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<resize::Forward>());
-    operators.add(std::make_unique<resize::Backward>());
-    resize::add_host_engines(engines);
-    resize::add_reference_engines(engines);
+    operators.add(std::make_unique<Forward>());
+    operators.add(std::make_unique<Backward>());
+    add_host_engines(engines);
+    add_reference_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::resize

@@ -191,12 +191,8 @@ class RotaryEmbedding final : public DeclaredOperator<ops::RotaryEmbedding, Inde
 
 }  // namespace
 
-}  // namespace dlprim::rotary_embedding
-
-namespace dlprim {
-
 void register_rotary_embedding(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<rotary_embedding::RotaryEmbedding>());
+    operators.add(std::make_unique<RotaryEmbedding>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::rotary_embedding

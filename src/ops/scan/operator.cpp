@@ -39,14 +39,10 @@ class Scan : public DeclaredOperator<ops::Scan> {
 
 }  // namespace
 
-}  // namespace dlprim::scan
-
-namespace dlprim {
-
 void register_scan(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<scan::Scan>());
-    scan::add_host_engine(engines);
-    scan::add_reference_engine(engines);
+    operators.add(std::make_unique<Scan>());
+    add_host_engine(engines);
+    add_reference_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::scan

@@ -151,15 +151,11 @@ class Scatter : public DeclaredOperator<ops::Scatter, IndexedOperator>, public D
 
 }  // namespace
 
-}  // namespace dlprim::scatter
-
-namespace dlprim {
-
 void register_scatter(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<scatter::Scatter>());
-    scatter::add_host_engine(engines);
-    scatter::add_winners_engine(engines);
-    scatter::add_reference_engine(engines);
+    operators.add(std::make_unique<Scatter>());
+    add_host_engine(engines);
+    add_winners_engine(engines);
+    add_reference_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::scatter

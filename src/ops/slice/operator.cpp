@@ -68,13 +68,9 @@ class Slice : public DeclaredOperator<ops::Slice>, public DefinesEdges {
 
 }  // namespace
 
-}  // namespace dlprim::slice
-
-namespace dlprim {
-
 void register_slice(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<slice::Slice>());
-    add_copy_engines(engines, slice::movement);
+    operators.add(std::make_unique<Slice>());
+    add_copy_engines(engines, movement);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::slice

@@ -56,13 +56,9 @@ bool Softmax::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
-}  // namespace dlprim::softmax
-
-namespace dlprim {
-
 void register_softmax(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<softmax::Softmax>());
-    operators.add(softmax::make_backward());
+    operators.add(std::make_unique<Softmax>());
+    operators.add(make_backward());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::softmax

@@ -113,12 +113,8 @@ class SoftmaxWithLoss : public DeclaredOperator<ops::SoftmaxWithLoss> {
 
 }  // namespace
 
-}  // namespace dlprim::softmax_with_loss
-
-namespace dlprim {
-
 void register_softmax_with_loss(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<softmax_with_loss::SoftmaxWithLoss>());
+    operators.add(std::make_unique<SoftmaxWithLoss>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::softmax_with_loss

@@ -34,12 +34,8 @@ Shape Squeeze::view(const Attrs& attrs, const Shape& input) const {
 
 }  // namespace
 
-}  // namespace dlprim::squeeze
-
-namespace dlprim {
-
 void register_squeeze(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<squeeze::Squeeze>());
+    operators.add(std::make_unique<Squeeze>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::squeeze

@@ -83,15 +83,11 @@ class Sort : public DeclaredOperator<ops::Sort> {
 
 }  // namespace
 
-}  // namespace dlprim::topk
-
-namespace dlprim {
-
 void register_topk(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<topk::TopK>());
-    operators.add(std::make_unique<topk::Sort>());
-    topk::add_host_engine(engines);
-    topk::add_reference_engine(engines);
+    operators.add(std::make_unique<TopK>());
+    operators.add(std::make_unique<Sort>());
+    add_host_engine(engines);
+    add_reference_engine(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::topk

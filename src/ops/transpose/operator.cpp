@@ -130,13 +130,9 @@ class Transpose : public DeclaredOperator<ops::Transpose>, public DefinesEdges {
 
 }  // namespace
 
-}  // namespace dlprim::transpose
-
-namespace dlprim {
-
 void register_transpose(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<transpose::Transpose>());
-    add_copy_engines(engines, transpose::movement);
+    operators.add(std::make_unique<Transpose>());
+    add_copy_engines(engines, movement);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::transpose

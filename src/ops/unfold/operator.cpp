@@ -119,15 +119,11 @@ Verdict Base::is_applicable(const Traits& device, const Problem& problem) const 
     return one_float_type(device, problem, 1, 1);
 }
 
-}  // namespace dlprim::unfold
-
-namespace dlprim {
-
 void register_unfold(OperatorRegistry& operators, EngineRegistry& engines) {
-    operators.add(std::make_unique<unfold::Unfold>());
-    operators.add(std::make_unique<unfold::Fold>());
-    unfold::add_host_engines(engines);
-    unfold::add_reference_engines(engines);
+    operators.add(std::make_unique<Unfold>());
+    operators.add(std::make_unique<Fold>());
+    add_host_engines(engines);
+    add_reference_engines(engines);
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::unfold

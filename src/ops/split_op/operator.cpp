@@ -115,12 +115,8 @@ class Split : public DeclaredOperator<ops::Split> {
 
 }  // namespace
 
-}  // namespace dlprim::split_op
-
-namespace dlprim {
-
-void register_split(OperatorRegistry& operators, EngineRegistry&) {
-    operators.add(std::make_unique<split_op::Split>());
+void register_split_op(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(std::make_unique<Split>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::split_op
