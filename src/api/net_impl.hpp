@@ -105,7 +105,6 @@ class NetImpl : public NetCore, private ParamSupply {
     /// Returns the current plan. If there is none, makes it, and may drop another for it
     /// (NetOptions::max_plans).
     Built& built();
-    bool is_built() const { return current_ != nullptr; }
     /// Drops all plans and makes one that contains the solver's update.
     void attach_solver(const SolverOptions& solver);
     /// Adds a remark where the solver has a momentum that its kind does not use.
