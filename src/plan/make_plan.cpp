@@ -26,7 +26,6 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <span>
 
@@ -166,8 +165,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     fit.whole_pays = [&](const Graph& g, const Node& node) { return whole.pays(g, node); };
     fit.fused_node_pays = [&](const Graph& g, const Node& node) { return fused.pays(g, node); };
     if (!device.is_host())
-        fit.joined_rows_run = [&](const Graph& g, const Node& node) {
-            return std::isfinite(least_seconds(device, g, node, {}));
+        fit.joined_seconds = [&](const Graph& g, const Node& node) {
+            return least_seconds(device, g, node, {});
         };
     if (stores_narrow(device.traits()))
         fit.least_seconds = [&](const Graph& g, const Node& node) {

@@ -57,6 +57,12 @@ void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 /// The nodes for that depend on parameters alone, so the planner runs them once.
 void fold_batch_norms(Graph& graph);
 
+/// For inference: lets products of few rows compute the RMSNorm before them, and the gate behind
+/// them, where `seconds` says that they take less time so. It estimates a node, and is infinite if
+/// no engine supports it.
+void join_norms(Graph& graph, const Traits& device,
+                const std::function<double(const Graph&, const Node&)>& seconds);
+
 /// Marks products of floats both of whose factors hold bytes, or differences of bytes, so that
 /// engines may multiply integers (small_integers_attr).
 void mark_small_integers(Graph& graph);

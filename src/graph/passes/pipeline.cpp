@@ -5,6 +5,7 @@
 #include "graph/operator.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dlprim {
 
@@ -47,6 +48,8 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     expand_composites(graph, options.whole_pays);  // those that gradients consist of
     if (options.fuse) fold_batch_norms(graph);
     if (options.fuse && options.device.host) mark_small_integers(graph);  // no other has engines
+    if (options.fuse && options.joined_seconds)
+        join_norms(graph, options.device, options.joined_seconds);
     if (options.fuse) fuse_epilogues(graph, options.fused_node_pays);
     if (options.fuse) join_views(graph);
     lower(graph);
@@ -59,8 +62,10 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     }
     if (options.least_seconds)
         lower_precision(graph, options.least_narrow, options.narrow_cost, options.least_seconds);
-    if (options.fuse && options.joined_rows_run)
-        join_rows(graph, options.device, options.joined_rows_run);
+    if (options.fuse && options.joined_seconds)
+        join_rows(graph, options.device, [&](const Graph& g, const Node& node) {
+            return std::isfinite(options.joined_seconds(g, node));
+        });
 }
 
 }  // namespace dlprim

@@ -51,8 +51,9 @@ struct FitOptions {
     WholePays whole_pays;  ///< empty: all composites are expanded
     /// Whether some engine supports the node with its epilogue, and that is not slower.
     std::function<bool(const Graph&, const Node&)> fused_node_pays;
-    /// Whether some engine supports a node that join_rows has made. Empty: none.
-    std::function<bool(const Graph&, const Node&)> joined_rows_run;
+    /// The estimate for nodes that join_norms and join_rows have made: infinite if no engine
+    /// supports them. Empty: no nodes are joined.
+    std::function<double(const Graph&, const Node&)> joined_seconds;
     /// The estimate for absorb_casts and lower_precision. Empty: values keep their types.
     std::function<double(const Graph&, const Node&)> least_seconds;
     std::int64_t least_narrow = 0;  ///< lower_precision's `least`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // BlockEngine: the base of engines for InnerProduct whose weight is stored in GGUF's blocks (option
-// `blocks`). A MatMul with the option becomes such an InnerProduct.
+// `blocks`), and for NormedProduct. A MatMul with the option becomes such an InnerProduct.
 #pragma once
 
 #include "engine/block_defines.hpp"
@@ -8,19 +8,22 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace dlprim::matmul {
 
 class BlockEngine : public MatMulEngine {
   public:
-    explicit BlockEngine(std::string_view way, bool on_host = false)
-        : MatMulEngine("InnerProduct", way, on_host) {}
+    explicit BlockEngine(std::string_view way, std::string_view op = "InnerProduct",
+                         bool on_host = false)
+        : MatMulEngine(op, way, on_host) {}
     /// Yes if the weight is in blocks, all else is float, and the epilogue adds one tensor at most.
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (problem.attrs.text("blocks").empty())
             return Verdict::no("it reads weights in blocks, and this one is not");
         Problem of_floats = problem;
-        of_floats.inputs[1].dtype = DType::f32;
+        for (Operand& input : of_floats.inputs)
+            if (input.dtype == DType::u8) input.dtype = DType::f32;
         return MatMulEngine::is_applicable(device, of_floats);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MatMulEngine: the base of engines for both MatMul and InnerProduct. Each class is registered
-// under both types, as "matmul.<way>" and "inner_product.<way>".
+// MatMulEngine: the base of engines for MatMul, InnerProduct and NormedProduct. Most classes are
+// registered under the first two types, as "matmul.<way>" and "inner_product.<way>".
 #pragma once
 
 #include "base/text.hpp"
@@ -15,8 +15,11 @@ namespace dlprim::matmul {
 class MatMulEngine : public Engine {
   public:
     MatMulEngine(std::string_view op, std::string_view way, bool on_host = false)
-        : Engine(std::string(op == "MatMul" ? "matmul." : "inner_product.").append(way), op,
-                 on_host) {}
+        : Engine(std::string(op == "MatMul"         ? "matmul."
+                             : op == "InnerProduct" ? "inner_product."
+                                                    : "normed_product.")
+                     .append(way),
+                 op, on_host) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         (void)device;
         return check_gemm(problem);
@@ -58,7 +61,7 @@ void add_stored16_weights(EngineRegistry& engines, const std::string& op);
 void add_planes(EngineRegistry& engines, const std::string& op);
 void add_split(EngineRegistry& engines, const std::string& op);
 void add_gemv(EngineRegistry& engines, const std::string& op);
-/// For InnerProduct alone, with weights in blocks (blocks.hpp).
+/// For InnerProduct with weights in blocks (blocks.hpp), and two of them for NormedProduct.
 void add_blocks_host(EngineRegistry& engines);
 void add_blocks(EngineRegistry& engines);
 void add_blocks_integers(EngineRegistry& engines);

@@ -104,7 +104,7 @@ Gemm gemm_of(const Problem& problem) {
     const Shape& a = problem.inputs.at(0).shape;
     const Shape& b = problem.inputs.at(1).shape;
     bool bias = problem.attrs.boolean("bias");
-    if (problem.op == "InnerProduct") {
+    if (problem.op != "MatMul") {
         g.m = a[0];
         g.k = a.product(1, a.rank());
         g.n = b[0];

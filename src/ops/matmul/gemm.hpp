@@ -61,7 +61,7 @@ struct Gemm {
     double c_elements() const { return static_cast<double>(m * n * batches); }
 };
 
-/// Reads a problem of op "MatMul" or "InnerProduct".
+/// Reads a problem of op "MatMul", "InnerProduct" or "NormedProduct".
 Gemm gemm_of(const Problem& problem);
 
 /// Returns yes if the problem is float32, has at most one add in its epilogue, and has dimensions

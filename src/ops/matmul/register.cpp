@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Registers MatMul, and the engines of matrix products for MatMul and InnerProduct.
+// Registers MatMul and NormedProduct, and the engines of matrix products for these and
+// InnerProduct.
 #include "ops/matmul/engine.hpp"
+#include "ops/matmul/normed.hpp"
 #include "ops/matmul/operator.hpp"
 #include "ops/matmul/wide.hpp"
 
@@ -8,6 +10,7 @@ namespace dlprim::matmul {
 
 void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(make_operator());
+    operators.add(make_normed());
     add_small(engines);
     add_blocks_host(engines);
     add_blocks(engines);
