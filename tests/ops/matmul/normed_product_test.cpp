@@ -145,6 +145,16 @@ TEST_CASE("Two products of few normalised rows meet as a gate") {
     for (const char* blocks : {"f16", "q4_0"}) check_normed(blocks, 2, 11, 1056, "silu", false);
 }
 
+TEST_CASE("Blocks that begin at any byte are read byte by byte") {
+    std::mt19937 random(5);
+    for (const char* blocks :
+         {"f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k"}) {
+        INFO(blocks);
+        check("InnerProduct", {{"outputs", std::int64_t{9}}, {"bias", false}, {"blocks", blocks}},
+              {normals({1, 512}, random), weights(blocks, 9, 512, random)});
+    }
+}
+
 TEST_CASE("A norm whose readers are products of few rows is computed with them") {
     const Context host("cpu");
     using Types = std::vector<std::string>;
