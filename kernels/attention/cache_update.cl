@@ -6,20 +6,11 @@
 //
 // Define       meaning                                                  example
 // LANES        work-items                                               64
-// INTERLEAVED  1: pairs of features are neighbours; 0: of two halves    0
+// INTERLEAVED  of attention/turned.clh                                  0
 // C_STORED     type of the caches (common/storage.clh)                  0
 #include "common/inline.clh"
 #include "common/storage.clh"
-
-// Feature d of a head, turned by the angles whose cosines and sines are given.
-INLINE float turned_feature(global const float* head, int d, int turned, global const float* cosines, global const float* sines) {
-    if (d >= turned) return head[d];
-    const int half_way = turned / 2;
-    const int second = INTERLEAVED ? d & 1 : d >= half_way, pair = INTERLEAVED ? d >> 1 : d - (second ? half_way : 0);
-    const int other = INTERLEAVED ? d ^ 1 : (second ? d - half_way : d + half_way);
-    const float across = head[other] * sines[pair];
-    return second ? mad(head[d], cosines[pair], across) : mad(head[d], cosines[pair], -across);
-}
+#include "attention/turned.clh"
 
 kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_cache_update(
     global const float* q, ulong q_offset, global const float* k, ulong k_offset, global const float* v, ulong v_offset,

@@ -17,8 +17,8 @@ namespace {
 
 using Step = Architecture::Step;
 
-constexpr std::string_view cache_update = "CacheUpdate", cached_attention = "CachedAttention";
-constexpr std::array internal_types{cache_update, cached_attention};
+constexpr std::string_view cached_step = "CachedStep";
+constexpr std::array internal_types{cached_step};
 
 class Builder {
   public:
@@ -268,7 +268,7 @@ void Builder::add_attention(const Step& step) {
                k = unturned_.find(current(step.inputs.at(1)));
     const bool turns = q != unturned_.end() && k != unturned_.end() && q->second.tables.empty() &&
                        k->second.tables.empty() && q->second.options == k->second.options;
-    Names update{turns ? q->second.from : read(step.inputs[0]),
+    Names inputs{turns ? q->second.from : read(step.inputs[0]),
                  turns ? k->second.from : read(step.inputs[1]),
                  read(step.inputs.at(2)),
                  keys,
@@ -276,18 +276,15 @@ void Builder::add_attention(const Step& step) {
                  "places"};
     Attrs how;
     if (turns) {
-        update.insert(update.end(), {cat(cosines, ".all"), cat(sines, ".all")});
+        inputs.insert(inputs.end(), {cat(cosines, ".all"), cat(sines, ".all")});
         if (const Attr* interleaved = q->second.options.find("interleaved"))
             how.set("interleaved", *interleaved);
     }
-    add(std::string(cache_update), std::move(update), own("queries"), how);
-    Attrs options = options_of(step);
-    Attrs seen;
+    const Attrs options = options_of(step);
     for (const auto& [name, as] :
          {std::pair("scale", "scale"), {"window", "window"}, {"soft_cap", "softcap"}})
-        if (options.has(name)) seen.set(as, *options.find(name));
-    add(std::string(cached_attention), {own("queries"), keys, values, "places"}, own("heads"),
-        std::move(seen));
+        if (options.has(name)) how.set(as, *options.find(name));
+    add(std::string(cached_step), std::move(inputs), own("heads"), std::move(how));
     add("Reshape", {own("heads")}, define(step.output),
         {{"dims", Ints{step_.batch * step_.count, -1}}});
 }

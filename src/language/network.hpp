@@ -3,7 +3,7 @@
 // values.
 //
 // What is remembered belongs to the caller, in caches of which the step's tokens name one for each
-// sequence that it reads, and which it writes the new keys and values into (CacheUpdate,
+// sequence that it reads, and which it writes the new keys and values into (CachedStep,
 // ops/attention/cache.hpp). How much of them counts is data, so that nothing is planned or compiled
 // while text is made:
 //

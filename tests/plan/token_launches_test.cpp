@@ -88,17 +88,17 @@ std::vector<NodeReport> steps_of(std::int64_t layers, const std::string& blocks,
 
 }  // namespace
 
-TEST_CASE("A token of a language model takes six launches in a layer") {
+TEST_CASE("A token of a language model takes five launches in a layer") {
     for (const char* blocks : {"f16", "q8_0", "q4_0"})
         for (const std::int64_t rows : {1, 4}) {
             INFO(blocks << ", " << rows << " rows");
             std::map<std::string, int> types;
             for (const NodeReport& node : steps_of(2, blocks, rows))
                 if (!node.engine.empty()) ++types[node.type];
-            // In a layer: queries, keys and values; the cache; attention; its output; the gate with
-            // what it lets through; what comes of that. And words, the newest token, logits.
-            CHECK(types["CacheUpdate"] == 2);
-            CHECK(types["CachedAttention"] == 2);
+            // In a layer: queries, keys and values; attention, which writes its caches; its output;
+            // the gate with what it lets through; what comes of that. And words, the newest token,
+            // logits.
+            CHECK(types["CachedStep"] == 2);
             CHECK(types["Embedding"] == 1);
             CHECK(types["Gather"] == 1);
             CHECK(types["InnerProduct"] + types["NormedProduct"] == 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CacheUpdate and CachedAttention as operators, and what their engines share.
+// CacheUpdate, CachedAttention and CachedStep as operators, and what their engines share.
 #include "ops/attention/cache.hpp"
 
 #include "base/integers.hpp"
@@ -105,6 +105,36 @@ CacheSizes cached_sizes(const Attrs& attrs, const Inputs& inputs) {
     return sizes;
 }
 
+struct StepOptions : CachedOptions {
+    static constexpr std::string_view type = cached_step_type;
+    bool interleaved = false;
+    static constexpr auto fields() {
+        return std::tuple_cat(CachedOptions::fields(),
+                              ops::option_table(ops::option<&StepOptions::interleaved>(
+                                  "whether pairs of features are neighbours; else of halves")));
+    }
+};
+
+Attrs update_attrs(const Attrs& step) {
+    return {{"interleaved", step.boolean("interleaved")}};
+}
+Attrs cached_attrs(const Attrs& step) {
+    return {{"scale", step.number("scale")},
+            {"softcap", step.number("softcap")},
+            {"window", step.integer("window")}};
+}
+
+template <typename Inputs>
+CacheSizes step_sizes(const Attrs& attrs, const Inputs& inputs) {
+    CacheSizes sizes = update_sizes(attrs, inputs);
+    const Inputs of_attention{inputs[0], inputs[3], inputs[4], inputs[5]};
+    const CacheSizes cached = cached_sizes(attrs, of_attention);
+    sizes.scale = cached.scale;
+    sizes.softcap = cached.softcap;
+    sizes.window = cached.window;
+    return sizes;
+}
+
 class Update : public InternalOperator<UpdateOptions, IndexedOperator> {
   public:
     int min_inputs() const override { return 6; }
@@ -148,11 +178,72 @@ class Cached : public InternalOperator<CachedOptions, IndexedOperator> {
     }
 };
 
+class CachedStep : public InternalOperator<StepOptions, IndexedOperator> {
+  public:
+    int min_inputs() const override { return 6; }
+    int max_inputs() const override { return 8; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    IndexInput index_input(const Attrs&, std::span<const TensorSpec> inputs) const override {
+        return {5, {inputs[3].shape[0], inputs[3].shape[2]}, false};
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const std::vector<TensorSpec> all(inputs.begin(), inputs.end());
+        return {{all[0].shape.with(3, step_sizes(attrs, all).features), DType::f32}};
+    }
+    bool may_stay_whole() const override { return true; }
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        const ValueId queries = graph.add1(cache_update_type, node.name + "/update", node.inputs,
+                                           update_attrs(node.attrs));
+        outputs = {graph.add1(cached_type, node.name,
+                              {queries, node.inputs[3], node.inputs[4], node.inputs[5]},
+                              cached_attrs(node.attrs))};
+        return true;
+    }
+    double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
+                 std::span<const TensorSpec> outputs) const override {
+        const std::vector<TensorSpec> of_attention{inputs[0], inputs[3], inputs[4], inputs[5]};
+        return Cached().flops(cached_attrs(attrs), of_attention, outputs);
+    }
+    void oracle(OracleCall& call) const override {
+        update_oracle(step_sizes(call.attrs, call.inputs), call);
+        const std::vector<HostArray>& in = call.inputs;
+        OracleCall cached{
+            call.attrs, false, {call.outputs[0], in[3], in[4], in[5]}, call.outputs, {}};
+        cached_oracle(step_sizes(call.attrs, call.inputs), cached);
+        call.outputs = cached.outputs;
+    }
+};
+
 }  // namespace
 
 CacheSizes CacheSizes::of(const Problem& problem) {
-    return problem.op == cached_type ? cached_sizes(problem.attrs, problem.inputs)
-                                     : update_sizes(problem.attrs, problem.inputs);
+    if (problem.op == cached_type) return cached_sizes(problem.attrs, problem.inputs);
+    return problem.op == cached_step_type ? step_sizes(problem.attrs, problem.inputs)
+                                          : update_sizes(problem.attrs, problem.inputs);
+}
+
+CacheOperands::CacheOperands(const Problem& problem) : y(static_cast<int>(problem.inputs.size())) {
+    if (problem.op != cached_step_type) return;
+    keys = 3;
+    values = 4;
+    places = 5;
+}
+
+Problem update_problem(const Problem& step) {
+    Problem update = step;
+    update.op = cache_update_type;
+    update.attrs = update_attrs(step.attrs);
+    update.outputs[0].shape = step.inputs[0].shape;
+    return update;
+}
+
+Problem cached_problem(const Problem& step) {
+    Problem cached = step;
+    cached.op = cached_type;
+    cached.attrs = cached_attrs(step.attrs);
+    cached.inputs = {step.inputs[0], step.inputs[3], step.inputs[4], step.inputs[5]};
+    return cached;
 }
 
 CacheParts::CacheParts(const CacheSizes& sizes, std::int64_t most_rows, std::int64_t tile,
@@ -179,14 +270,16 @@ std::string cached_options(const CacheSizes& sizes, const CacheParts& parts) {
                storage_options({{'A', sizes.stored}}));
 }
 
-KernelCall& bind_cached(KernelCall& call, const CacheSizes& sizes, const CacheParts& parts) {
+std::unique_ptr<Launch> cached_launch(ContextImpl& context, KernelCall call, const Problem& problem,
+                                      const CacheParts& parts) {
+    const CacheSizes sizes = CacheSizes::of(problem);
+    const CacheOperands at(problem);
     call.tensor("q", 0)
-        .tensor("keys", 1, size_of(sizes.stored))
-        .tensor("values", 2, size_of(sizes.stored))
-        .tensor("places", 3)
-        .tensor("y", 4)
-        .tensor("made", parts.parts > 1 ? 5 : 4);
-    return call
+        .tensor("keys", at.keys, size_of(sizes.stored))
+        .tensor("values", at.values, size_of(sizes.stored))
+        .tensor("places", at.places)
+        .tensor("y", at.y)
+        .tensor("made", parts.parts > 1 ? at.y + 1 : at.y)
         .sizes({{"length", sizes.length},
                 {"heads", sizes.heads},
                 {"key_heads", sizes.key_heads},
@@ -196,23 +289,16 @@ KernelCall& bind_cached(KernelCall& call, const CacheSizes& sizes, const CachePa
                 {"blocks", parts.blocks}})
         .scalar("scale", static_cast<float>(sizes.scale * log2_e))
         .scalar("softcap", static_cast<float>(sizes.softcap * log2_e));
-}
-
-KernelCall join_call(ContextImpl& context, const CacheSizes& sizes, const CacheParts& parts) {
+    auto launch = std::make_unique<KernelLaunch>();
+    launch->add(std::move(call));
+    if (parts.parts == 1) return launch;
     const std::int64_t lanes = context.traits().wide_vectors ? 1 : 64;
-    KernelCall call(context.build({join_path, kernel_source(join_path), define("LANES", lanes)}),
+    KernelCall join(context.build({join_path, kernel_source(join_path), define("LANES", lanes)}),
                     "attention_cached_join",
                     group_range(sizes.batch * sizes.length * sizes.heads, lanes));
-    call.tensor("made", 5).tensor("y", 4);
-    call.size("parts", parts.parts).size("features", sizes.features);
-    return call;
-}
-
-std::unique_ptr<Launch> cached_launch(ContextImpl& context, KernelCall call,
-                                      const CacheSizes& sizes, const CacheParts& parts) {
-    auto launch = std::make_unique<KernelLaunch>();
-    launch->add(std::move(bind_cached(call, sizes, parts)));
-    if (parts.parts > 1) launch->add(join_call(context, sizes, parts));
+    join.tensor("made", at.y + 1).tensor("y", at.y);
+    join.size("parts", parts.parts).size("features", sizes.features);
+    launch->add(std::move(join));
     return launch;
 }
 
@@ -243,6 +329,10 @@ std::unique_ptr<dlprim::Operator> make_cache_update() {
 
 std::unique_ptr<dlprim::Operator> make_cached() {
     return std::make_unique<Cached>();
+}
+
+std::unique_ptr<dlprim::Operator> make_cached_step() {
+    return std::make_unique<CachedStep>();
 }
 
 }  // namespace dlprim::attention

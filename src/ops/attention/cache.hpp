@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention over caches of keys and values, in which a decoder remembers what it has read. How much
-// of a cache counts is data, so that one plan serves all tokens of a text. Two operators that only
+// of a cache counts is data, so that one plan serves all tokens of a text. Operators that only
 // networks of language models have:
 //
 //   CacheUpdate      inputs  q [B, L, H, D], k [B, L, G, D] and v [B, L, G, E] of L new tokens of B
@@ -12,6 +12,10 @@
 //   CachedAttention  inputs  q [B, L, H, D], both caches and places
 //                    output  [B, L, H, E]
 //                    Each query sees the positions up to its own.
+//
+//   CachedStep       the inputs of CacheUpdate, the options of both, and the output of
+//                    CachedAttention: one after the other. It is a composite, which on GPUs has an
+//                    engine of its own for one new token of each sequence.
 //
 // Row b of `places` is the number of the cache that sequence b has, and the position of its first
 // new token. Sequences have caches of their own; or two rows of the batch are the same in all
@@ -33,8 +37,9 @@ namespace dlprim::attention {
 
 inline constexpr const char* cache_update_type = "CacheUpdate";
 inline constexpr const char* cached_type = "CachedAttention";
+inline constexpr const char* cached_step_type = "CachedStep";
 
-/// The sizes of both operators.
+/// The sizes of all three.
 struct CacheSizes {
     std::int64_t batch = 0, length = 0, heads = 0, key_heads = 0, depth = 0, features = 0;
     std::int64_t caches = 0, capacity = 0;
@@ -47,6 +52,16 @@ struct CacheSizes {
     static CacheSizes of(const Problem& problem);
     std::int64_t group() const { return heads / key_heads; }
 };
+
+/// Operand numbers of CachedAttention, or of CachedStep, whose queries are number 0, too. The
+/// workspace comes behind y.
+struct CacheOperands {
+    int keys = 1, values = 2, places = 3, y = 4;
+    explicit CacheOperands(const Problem& problem);
+};
+/// The two problems of a CachedStep. The result of the first takes the place of the queries.
+Problem update_problem(const Problem& step);
+Problem cached_problem(const Problem& step);
 
 /// Rows of queries that share a head of keys and values, in blocks that are computed together, and
 /// how many parts the positions are divided into (Dao et al., "Flash-Decoding", 2023). Part p of a
@@ -66,15 +81,12 @@ struct CacheParts {
     std::uint64_t workspace_bytes(const CacheSizes& sizes) const;
 };
 
-/// Compiler options and arguments of kernels/attention/cached.clh, for operands 0 to 3, the result
-/// 4 and the workspace 5.
+/// Compiler options of kernels/attention/cached.clh.
 std::string cached_options(const CacheSizes& sizes, const CacheParts& parts);
-KernelCall& bind_cached(KernelCall& call, const CacheSizes& sizes, const CacheParts& parts);
-/// The launch that combines the results of the parts, in their order.
-KernelCall join_call(ContextImpl& context, const CacheSizes& sizes, const CacheParts& parts);
-/// The attention kernel's launch, and join_call() if there are several parts.
-std::unique_ptr<Launch> cached_launch(ContextImpl& context, KernelCall call,
-                                      const CacheSizes& sizes, const CacheParts& parts);
+/// The attention kernel's launch, whose arguments are bound, and if there are several parts the one
+/// that combines their results, in their order.
+std::unique_ptr<Launch> cached_launch(ContextImpl& context, KernelCall call, const Problem& problem,
+                                      const CacheParts& parts);
 
 /// What the engines of both operators derive from.
 class CacheEngine : public Engine, public ReachedBy {
@@ -94,6 +106,7 @@ void cached_oracle(const CacheSizes& sizes, OracleCall& call);
 
 std::unique_ptr<dlprim::Operator> make_cache_update();
 std::unique_ptr<dlprim::Operator> make_cached();
+std::unique_ptr<dlprim::Operator> make_cached_step();
 
 void add_cache_update(EngineRegistry& engines);
 void add_cached_host(EngineRegistry& engines);

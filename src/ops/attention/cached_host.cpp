@@ -261,10 +261,74 @@ class CachedHost : public CacheEngine {
     }
 };
 
+/// One launch after the other, with the turned queries between them at the workspace's beginning.
+class StepLaunch : public Launch {
+  public:
+    StepLaunch(std::unique_ptr<Launch> update, std::unique_ptr<Launch> attend, std::size_t inputs,
+               std::uint64_t query_bytes)
+        : update_(std::move(update)),
+          attend_(std::move(attend)),
+          inputs_(inputs),
+          query_bytes_(query_bytes) {}
+    void enqueue(Queue& queue, std::span<const BufferRef> operands) override {
+        const BufferRef& made = operands[inputs_ + 1];
+        std::vector<BufferRef> of_update(operands.begin(),
+                                         operands.begin() + static_cast<std::ptrdiff_t>(inputs_));
+        of_update.push_back(made);
+        update_->enqueue(queue, of_update);
+        BufferRef rest = made;
+        rest.byte_offset += query_bytes_;
+        const BufferRef of_attention[] = {made,        operands[3],       operands[4],
+                                          operands[5], operands[inputs_], rest};
+        attend_->enqueue(queue, of_attention);
+    }
+
+  private:
+    std::unique_ptr<Launch> update_, attend_;
+    std::size_t inputs_;
+    std::uint64_t query_bytes_;
+};
+
+/// Engines of devices are compared with it. On the host itself a CachedStep is expanded.
+class StepHost : public CacheEngine {
+  public:
+    std::string_view name() const override { return "attention.step_host"; }
+    std::string_view op() const override { return cached_step_type; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return check_cached(problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return cached_seconds(device, cached_problem(problem), 0.3) + device.launch_us * 1e-6;
+    }
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        return query_bytes(problem) + attend().workspace_bytes(device, cached_problem(problem), {});
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Engine& update = *EngineRegistry::instance().find("cache_update.host");
+        return std::make_unique<StepLaunch>(update.build(context, update_problem(problem), {}),
+                                            attend().build(context, cached_problem(problem), {}),
+                                            problem.inputs.size(), query_bytes(problem));
+    }
+
+  private:
+    static const Engine& attend() {
+        return *EngineRegistry::instance().find("attention.cached_host");
+    }
+    static std::uint64_t query_bytes(const Problem& problem) {
+        constexpr std::uint64_t line = 64;
+        const auto bytes = static_cast<std::uint64_t>(problem.inputs[0].shape.numel()) * 4;
+        return (bytes + line - 1) / line * line;
+    }
+};
+
 }  // namespace
 
 void add_cached_host(EngineRegistry& engines) {
     engines.add(std::make_unique<CachedHost>());
+    engines.add(std::make_unique<StepHost>());
 }
 
 }  // namespace dlprim::attention

@@ -42,7 +42,7 @@ class CachedRows : public CacheEngine {
         KernelCall call(
             context.build({rows_source, kernel_source(rows_source), cached_options(sizes, parts)}),
             "attention_cached_rows", group_range(parts.groups(sizes), 1));
-        return cached_launch(context, std::move(call), sizes, parts);
+        return cached_launch(context, std::move(call), problem, parts);
     }
 };
 

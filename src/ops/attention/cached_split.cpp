@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // attention.cached_split: attention of few queries over long caches on GPUs
-// (kernels/attention/cached_split.cl).
+// (kernels/attention/cached_split.cl), and attention.cached_step, which also writes the new token's
+// key and value.
 #include "base/text.hpp"
 #include "engine/kernel_options.hpp"
 #include "ops/attention/cache.hpp"
@@ -37,10 +38,12 @@ std::int64_t split_bytes(const CacheSizes& sizes, std::int64_t block) {
 
 class CachedSplit : public CacheEngine {
   public:
-    CachedSplit() : CacheEngine("attention.cached_split", cached_type, false) {}
+    CachedSplit(const char* name, const char* op) : CacheEngine(name, op, false) {}
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = check_cached(problem); !verdict) return verdict;
         const CacheSizes sizes = CacheSizes::of(problem);
+        if (is_step() && sizes.length > 1)
+            return Verdict::no(cat("it supports one new token of a sequence, not ", sizes.length));
         if (std::max(sizes.depth, sizes.features) > split_features)
             return Verdict::no(cat("it supports up to ", split_features,
                                    " features of a head, not ",
@@ -60,7 +63,9 @@ class CachedSplit : public CacheEngine {
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         // A CPU runs such work-groups one item after the other.
-        return cached_seconds(device, problem, device.wide_vectors ? 0.005 : 0.1);
+        // Of the tables little is read.
+        return cached_seconds(device, is_step() ? cached_problem(problem) : problem,
+                              device.wide_vectors ? 0.005 : 0.1);
     }
     std::vector<std::string> sources() const override {
         return {split_source, "attention/cached_join.cl"};
@@ -71,16 +76,27 @@ class CachedSplit : public CacheEngine {
         const CacheParts parts = split_parts(context.traits(), sizes);
         KernelCall call(
             context.build({split_source, kernel_source(split_source),
-                           cat(cached_options(sizes, parts), define("ITEMS", split_items))}),
+                           cat(cached_options(sizes, parts), define("ITEMS", split_items),
+                               define("STEP", is_step() ? 1 : 0),
+                               define("INTERLEAVED", sizes.interleaved ? 1 : 0))}),
             "attention_cached_split", group_range(parts.groups(sizes), split_items));
-        return cached_launch(context, std::move(call), sizes, parts);
+        // The kernel does not read what is bound in the place of others.
+        const bool turns = is_step() && sizes.turned > 0;
+        call.tensor("k", is_step() ? 1 : 0).tensor("v", is_step() ? 2 : 0);
+        call.tensor("cosines", turns ? 6 : 0).tensor("sines", turns ? 7 : 0);
+        call.size("turned", sizes.turned).size("table_rows", sizes.table_rows);
+        return cached_launch(context, std::move(call), problem, parts);
     }
+
+  private:
+    bool is_step() const { return op() == cached_step_type; }
 };
 
 }  // namespace
 
 void add_cached_split(EngineRegistry& engines) {
-    engines.add(std::make_unique<CachedSplit>());
+    engines.add(std::make_unique<CachedSplit>("attention.cached_split", cached_type));
+    engines.add(std::make_unique<CachedSplit>("attention.cached_step", cached_step_type));
 }
 
 }  // namespace dlprim::attention

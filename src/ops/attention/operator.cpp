@@ -205,6 +205,7 @@ void register_attention(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(make_backward());
     operators.add(make_cache_update());
     operators.add(make_cached());
+    operators.add(make_cached_step());
     add_wgmma(engines);
     add_matrix(engines);
     add_wgmma_backward(engines);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compares every engine of CacheUpdate and CachedAttention with the oracle, on every device: single
-// queries and pieces of prompts, at the beginning, in the middle and at the end of caches, of one
-// sequence and of several in any order.
+// Compares every engine of CacheUpdate, CachedAttention and CachedStep with the oracle, on every
+// device: single queries and pieces of prompts, at the beginning, in the middle and at the end of
+// caches, of one sequence and of several in any order.
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -117,5 +117,28 @@ TEST_CASE("New queries are turned by their positions") {
                 for (int table = 0; table < 2; ++table)
                     inputs.push_back(normals({40, turned / 2}, random));
             check("CacheUpdate", {{"interleaved", interleaved}}, inputs);
+        }
+}
+
+TEST_CASE("A step of single tokens writes them into the caches, and sees them") {
+    std::mt19937 random(6);
+    // The place of the new token is also that of a tile's or part's first and last position.
+    for (const int start : {0, 1, 31, 32, 199})
+        for (const DType stored : {DType::f32, DType::f16}) {
+            INFO("position " << start << ", caches of " << name_of(stored));
+            const bool plain = start == 1;
+            const Sizes s{1, 12, 2, plain ? 10 : 64, plain ? 7 : 64, 3, 200, {{2, start}, {0, 70}}};
+            std::vector<HostArray> inputs{
+                normals({2, 1, s.heads, s.depth}, random),
+                normals({2, 1, s.key_heads, s.depth}, random),
+                normals({2, 1, s.key_heads, s.features}, random),
+                normals({3, s.key_heads, s.capacity, s.depth}, random, stored),
+                normals({3, s.key_heads, s.capacity, s.features}, random, stored),
+                places_of(s)};
+            for (int table = 0; table < (start == 32 ? 0 : 2); ++table)
+                inputs.push_back(normals({200, plain ? 3 : 32}, random));
+            Attrs options{{"interleaved", start == 31}};
+            if (start == 199) options.set("window", std::int64_t{40}).set("softcap", 2.0);
+            check("CachedStep", options, inputs);
         }
 }
