@@ -7,12 +7,11 @@
 //                            sequences, caches of keys [C, G, S, D] and of values [C, G, S, E],
 //                            places int32 [B, 2], and perhaps cosines and sines [P, R / 2]
 //                    output  q, of which the first R features are turned by the tokens' positions
-//                    Writes k, turned likewise, and v into the caches. This is the one operator
-//                    that changes inputs: whatever reads the caches must depend on its output.
+//                    Writes k, turned likewise, and v into the caches. It and CachedStep change
+//                    inputs: whatever reads the caches must depend on their output.
 //   CachedAttention  inputs  q [B, L, H, D], both caches and places
 //                    output  [B, L, H, E]
 //                    Each query sees the positions up to its own.
-//
 //   CachedStep       the inputs of CacheUpdate, the options of both, and the output of
 //                    CachedAttention: one after the other. It is a composite, which on GPUs has an
 //                    engine of its own for one new token of each sequence.
