@@ -126,26 +126,27 @@ class NormJoiner {
                     products};
     }
 
-    /// The node in which two products without bias meet as a gate, and its activation.
+    /// The node in which two products without bias meet as a gate, and its activation; -1 if there
+    /// is none.
     std::pair<NodeId, std::string> gate_behind(const Norm& norm) {
-        const std::pair<NodeId, std::string> none{-1, {}};
-        if (norm.products.size() != 2) return none;
+        if (norm.products.size() != 2) return {-1, {}};
         const ValueId a = node(norm.products[0]).outputs[0], b = node(norm.products[1]).outputs[0];
         for (const NodeId product : norm.products) {
             const Node& each = node(product);
             const std::vector<NodeId>& readers = readers_[at(each.outputs[0])];
             if (each.attrs.boolean("bias") || seen_.count(each.outputs[0]) > 0 ||
                 readers.size() != 1 || readers[0] != readers_[at(a)][0])
-                return none;
+                return {-1, {}};
         }
         const NodeId meeting = readers_[at(a)][0];
         const std::set<ValueId> read(node(meeting).inputs.begin(), node(meeting).inputs.end());
         const bool alike =
             graph_.spec(a) == graph_.spec(b) && node(norm.products[0]).attrs.text("blocks") ==
                                                     node(norm.products[1]).attrs.text("blocks");
-        if (!alike || read != std::set<ValueId>{a, b}) return none;
+        if (!alike || read != std::set<ValueId>{a, b}) return {-1, {}};
         std::string gate = gate_of(node(meeting));
-        return gate.empty() ? none : std::pair(meeting, std::move(gate));
+        if (gate.empty()) return {-1, {}};
+        return {meeting, std::move(gate)};
     }
 
     /// Adds a NormedProduct that makes what `made_by` makes.
