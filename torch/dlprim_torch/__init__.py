@@ -9,6 +9,7 @@ device cannot be used, torch.ocl.is_available() is False and torch.ocl.why() say
 from __future__ import annotations
 
 import atexit
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
@@ -45,4 +46,15 @@ import torch as _torch  # noqa: E402, F401  # last, since it may call _load()
 
 _load()
 
-from ._export import export  # noqa: E402  # behind torch, which it needs
+if TYPE_CHECKING:
+    from ._export import export
+
+
+def __getattr__(name: str) -> Any:
+    """Imports `export` when it is first asked for. It needs sympy, for which `import torch`, which loads this, need not wait."""
+    if name != "export":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._export import export
+
+    globals()[name] = export
+    return export

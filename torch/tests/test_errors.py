@@ -139,6 +139,13 @@ def test_interrupt() -> None:
     assert (out, err, process.returncode) == ("stopped 4.0\n", "", 0)
 
 
+def test_import_torch_does_not_import_sympy() -> None:
+    """PyTorch itself imports it when torch.compile or an optimizer is first used, and the package when it exports."""
+    program = "import sys, torch; print('dlprim_torch' in sys.modules, 'sympy' in sys.modules)"
+    assert run(program) == "True False\n"
+    assert run("import torch, dlprim_torch; print(dlprim_torch.export.__name__)") == "export\n"
+
+
 def test_workers_that_leave_the_device_alone() -> None:
     """Worker processes of a DataLoader, forked after the device was used."""
     torch.ones(2, device="ocl") + 1
