@@ -36,12 +36,12 @@ void check_initialization(std::string_view method) {
             "there is no initialisation '", method, "'; there are default, he and xavier");
 }
 
-std::vector<float> initial_values(const Value& parameter, std::string_view method,
-                                  std::uint64_t seed, HostPool& pool) {
+void initial_values(const Value& parameter, std::string_view method, std::uint64_t seed,
+                    HostPool& pool, std::span<float> values) {
     const Init init = chosen_init(parameter, method);
     const std::int64_t count = parameter.spec.shape.numel();
-    std::vector<float> values(static_cast<std::size_t>(count), static_cast<float>(init.a));
-    if (init.kind == Init::Kind::constant) return values;
+    if (init.kind == Init::Kind::constant)
+        return std::fill(values.begin(), values.end(), static_cast<float>(init.a));
     const std::uint64_t name = hash64(parameter.name);
     const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed),
                                            static_cast<std::uint32_t>(seed >> 32)};
@@ -69,7 +69,6 @@ std::vector<float> initial_values(const Value& parameter, std::string_view metho
         }
     });
     std::fill_n(values.begin() + init.zero, init.zeros, 0.0f);
-    return values;
 }
 
 }  // namespace dlprim

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `export` when it is first asked for. It needs sympy, for which `import torch`, which loads this, need not wait."""
+    """Imports `export` when it is first asked for: it needs sympy, and `import torch` loads this."""
     if name != "export":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ._export import export

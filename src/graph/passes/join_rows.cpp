@@ -119,7 +119,7 @@ class RowJoiner {
             if (!first) continue;
             group_.emplace(id, std::move(*first));
             grow();
-            if (group_.size() > 1 && join()) return group_.begin()->first;
+            if (group_.size() > 1 && !is_of_images() && join()) return group_.begin()->first;
         }
         return std::nullopt;
     }
@@ -304,16 +304,22 @@ class RowJoiner {
         std::optional<RowNode> member = on_rows(id);
         if (!member) return false;
         // What the group reads of it would be computed in each pass.
-        if (!member->reduces && is_read_by_group(id) && !is_cheap(*member->program)) return false;
+        if (!member->reduces && makes_for_group(id) && !is_cheap(*member->program)) return false;
         group_.emplace(id, std::move(*member));
         if (is_convex() && is_small()) return true;
         group_.erase(id);
         return false;
     }
 
-    bool is_read_by_group(NodeId id) const {
+    bool makes_for_group(NodeId id) const {
+        const std::vector<ValueId>& made = node(id).outputs;
+        return std::any_of(made.begin(), made.end(),
+                           [&](ValueId out) { return is_read_by_group(out); });
+    }
+
+    bool is_read_by_group(ValueId value) const {
         std::set<NodeId> readers;
-        for (const ValueId out : node(id).outputs) add_readers(out, readers);
+        add_readers(value, readers);
         return std::any_of(readers.begin(), readers.end(),
                            [&](NodeId reader) { return group_.contains(reader); });
     }
@@ -393,6 +399,22 @@ class RowJoiner {
                reductions <= most_reductions && results <= most_stages && scalars <= 16 &&
                std::any_of(all.begin(), all.end(),
                            [](const Read& read) { return read.extent == Extent::full; });
+    }
+
+    /// Whether the group only reduces what it makes of a convolution's result on a CPU. There
+    /// channels lie together, and rows would have to be brought together for one read less.
+    bool is_of_images() const {
+        if (!device_.wide_vectors || device_.host) return false;
+        for (const auto& [id, member] : group_)
+            for (std::size_t k = 0; k < node(id).outputs.size(); ++k)
+                if (member.program->outputs[k].kind != Output::Kind::elementwise &&
+                    is_read_by_group(node(id).outputs[k]))
+                    return false;
+        const std::vector<Read> all = reads();
+        return std::any_of(all.begin(), all.end(), [&](const Read& read) {
+            const NodeId maker = graph_.value(read.value).producer;
+            return maker >= 0 && node(maker).op->type().starts_with("Convolution");
+        });
     }
 
     /// Whether something outside of the group reads the value.

@@ -8,8 +8,13 @@
 //   swap       a reader recomputes an input, which others still need, from tensors that it reads
 //   anyway
 //
+// Programs of processors take a tenth of a second to compile. So in training a node that is unlike
+// all others is not dissolved into readers that are like others, unless that saves much time: each
+// of these readers would need a program that nothing else uses.
+//
 // The rules work together. The gradient of a ReLU that follows a BatchNorm dissolves into the two
 // passes of the BatchNorm's gradient. Those then read the ReLU's result, and swap it for x.
+#include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/job.hpp"
 #include "graph/operator.hpp"
@@ -36,13 +41,45 @@ bool is_leaf(Op op) {
     return op == Op::constant || op == Op::input || op == Op::scalar || op == Op::size;
 }
 
+/// Counts nodes by the text of their programs.
+class ProgramCounts {
+  public:
+    void add(const std::string& text) { ++counts_[text]; }
+    int of(const std::string& text) const {
+        const auto found = counts_.find(text);
+        return found == counts_.end() ? 0 : found->second;
+    }
+    /// How many more distinct texts there are once nodes of the texts `gone` have those of `come`.
+    int more(const std::vector<std::string>& gone, const std::vector<std::string>& come) const {
+        std::map<std::string, int> after;
+        for (const auto* texts : {&gone, &come})
+            for (const std::string& text : *texts) after[text] = of(text);
+        for (const std::string& text : gone) --after[text];
+        for (const std::string& text : come) ++after[text];
+        int more = 0;
+        for (const auto& [text, count] : after) more += (count > 0) - (of(text) > 0);
+        return more;
+    }
+    void replace(const std::vector<std::string>& gone, const std::vector<std::string>& come) {
+        for (const std::string& text : gone) --counts_[text];
+        for (const std::string& text : come) ++counts_[text];
+    }
+
+  private:
+    std::map<std::string, int> counts_;
+};
+
 class Recomputer {
   public:
     Recomputer(Graph& graph, const Traits& device)
-        : graph_(graph), device_(device), nodes_(graph) {}
+        : graph_(graph),
+          device_(device),
+          nodes_(graph),
+          counts_programs_(device.wide_vectors && !device.host && !graph.gradients.empty()) {}
 
     bool run() {
         bool any = false;
+        if (counts_programs_) count_programs();
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
             any = dissolve(static_cast<NodeId>(i)) || any;
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
@@ -85,6 +122,47 @@ class Recomputer {
         return std::all_of(tape.code.begin(), tape.code.end(), [](const Instruction& in) {
             return is_leaf(in.op) || operations(in.op) > 0;
         });
+    }
+
+    /// What the program of a draft is made from, but for axes, which seldom show in its text.
+    std::string text_of(NodeId id, const PointwiseDraft& draft) const {
+        const Shape whole = nodes_.shape_of(node(id));
+        std::vector<double> scalars;
+        std::string text;
+        for (const pointwise::Output& output : draft.program.outputs)
+            text += cat(static_cast<int>(output.kind), ' ',
+                        pointwise::print(pointwise::lift_scalars(output.value, scalars)), ';');
+        for (const ValueId input : draft.inputs) text += nodes_.is_big(input, whole) ? 'b' : 's';
+        return text;
+    }
+
+    /// What a node is dissolved into: its text and its readers'.
+    std::string kind_of(NodeId id) const {
+        std::string kind = text_of(id, nodes_.draft_of(id));
+        for (const NodeId reader : nodes_.readers(node(id).outputs[0]))
+            if (reader != PointwiseNodes::outside && nodes_.is_free(reader))
+                kind += cat('\n', text_of(reader, nodes_.draft_of(reader)));
+        return kind;
+    }
+
+    void count_programs() {
+        kinds_.resize(graph_.nodes.size());
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+            const auto id = static_cast<NodeId>(i);
+            if (!nodes_.is_free(id)) continue;
+            programs_.add(text_of(id, nodes_.draft_of(id)));
+            kinds_[i] = kind_of(id);
+            of_kind_.add(kinds_[i]);
+            all_seconds_ += seconds(id, nodes_.draft_of(id));
+        }
+    }
+
+    /// Whether dissolving a node, which saves some seconds, is not worth the programs.
+    bool needs_programs(NodeId id, double saved, const std::vector<std::string>& gone,
+                        const std::vector<std::string>& come) const {
+        return counts_programs_ && saved < least_share * all_seconds_ &&
+               of_kind_.of(kinds_[static_cast<std::size_t>(id)]) == 1 &&
+               programs_.more(gone, come) > 0;
     }
 
     /// Estimated seconds of node `id` with this draft.
@@ -176,6 +254,8 @@ class Recomputer {
         if (!is_cheap(id, value)) return false;
         double before = seconds(id, nodes_.draft_of(id)), after = 0;
         std::vector<Reader> changed;
+        std::vector<std::string> gone, come;  // texts, where they are counted
+        if (counts_programs_) gone.push_back(text_of(id, nodes_.draft_of(id)));
         std::map<ValueId, NodeId> wanted;
         for (NodeId reader : readers) {
             const PointwiseDraft& old = nodes_.draft_of(reader);
@@ -185,19 +265,32 @@ class Recomputer {
             swap_inputs(changed.back());
             before += seconds(reader, old);
             after += seconds(reader, changed.back().draft);
+            if (counts_programs_) {
+                gone.push_back(text_of(reader, old));
+                come.push_back(text_of(reader, changed.back().draft));
+            }
             // Readers are visited in order, so the entry that remains is the last reader of an
             // input.
             for (ValueId input : changed.back().draft.inputs) wanted[input] = reader;
         }
         if (after >= before || nodes_.keeps_more(id, wanted)) return false;
+        if (needs_programs(id, before - after, gone, come)) return false;
+        programs_.replace(gone, come);
         for (Reader& reader : changed) nodes_.change(reader.id, std::move(reader.draft), id);
         nodes_.remove(id);
         return true;
     }
 
+    /// The share of all Pointwise nodes' time that a program must save if one node alone uses it.
+    static constexpr double least_share = 0.01;
+
     Graph& graph_;
     const Traits& device_;
     PointwiseNodes nodes_;
+    bool counts_programs_;
+    ProgramCounts programs_, of_kind_;
+    std::vector<std::string> kinds_;  ///< by NodeId, as they were when the pass began
+    double all_seconds_ = 0;
 };
 
 }  // namespace

@@ -118,7 +118,12 @@ KernelCall ImageKernels::element_call(ContextImpl& context, std::int64_t group) 
     const std::int64_t lanes = view_.inner / vector;
     const std::int64_t height = backward_ ? h.in : h.out, width = backward_ ? w.in : w.out;
     const std::int64_t count = view_.outer * height * (rows_ ? 1 : width * lanes);
-    const char* const file = backward_ ? "pooling/backward.cl" : "pooling/generic.cl";
+    // A training step needs both kernels. Maxima without positions have no gradient here.
+    const bool both =
+        rows_ && problem_.phase == Phase::training && (windows_.average || has_positions_);
+    const char* const file = both        ? "pooling/training.cl"
+                             : backward_ ? "pooling/backward.cl"
+                                         : "pooling/generic.cl";
     // Sizes are constants, except for rows: these take so long that divisions do not matter, and
     // CPUs compile slowly.
     const ProgramSource source{file, kernel_source(file),

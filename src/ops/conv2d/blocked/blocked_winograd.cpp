@@ -196,8 +196,9 @@ class BlockedWinograd : public ConvolutionEngine {
         const DenseJob job = job_of(problem);
         const Plan plan = plan_of(device, job, size_of(problem));
         const bool bias = !backward_ && has_bias(problem);
-        const auto program = conv_program(context, "blocked_winograd.cl", options_of(device, plan),
-                                          problem.epilogue);
+        const auto program = conv_program(
+            context, has_packing(problem) ? "blocked_winograd_training.cl" : "blocked_winograd.cl",
+            options_of(device, plan), problem.epilogue);
         KernelCall call(program, "winograd", single_items(plan.items));
         const int y = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor("w", 1).tensor("bias", bias ? 2 : 0);
@@ -230,10 +231,13 @@ class BlockedWinograd : public ConvolutionEngine {
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                           const Tuning&, int) const override {
         const DenseJob job = job_of(problem);
-        const Plan plan = plan_of(context.traits(), job, size_of(problem));
+        const Traits& device = context.traits();
+        const Plan plan = plan_of(device, job, size_of(problem));
         const auto program =
-            conv_program(context, "blocked_winograd_pack.cl",
-                         define("V", context.traits().vector_width) + size_options(plan.size));
+            has_packing(problem)
+                ? conv_program(context, "blocked_winograd_training.cl", options_of(device, plan))
+                : conv_program(context, "blocked_winograd_pack.cl",
+                               define("V", device.vector_width) + size_options(plan.size));
         KernelCall call(program, "winograd_pack", single_items(plan.slabs * plan.in_blocks));
         call.tensor("w", 0).tensor("packed", 1);
         call.sizes({{"out_vectors", plan.tile.vectors},
@@ -253,6 +257,11 @@ class BlockedWinograd : public ConvolutionEngine {
     DenseJob job_of(const Problem& problem) const {
         const Geometry g = Geometry::of(problem);
         return backward_ ? backward_data_jobs(g).at(0) : forward_job(g);
+    }
+    // Whether the convolution and its packing share a program. In inference chains run the
+    // convolution, and what is fused to it differs between layers that pack alike.
+    static bool has_packing(const Problem& problem) {
+        return problem.phase == Phase::training && problem.epilogue.empty();
     }
     static std::string options_of(const Traits& device, const Plan& plan) {
         return define("V", device.vector_width) + define("P", plan.tile.pixels) +
