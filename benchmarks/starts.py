@@ -7,7 +7,7 @@
 Caches of the library and of PoCL are empty folders of the row's own; "warm" is a second process with what the first has
 left there. The rows:
 
-- the first step of Conv-BN-ReLU-Pool-Linear with Adam on PyTorch's device `ocl` (needs build/torch/python, too);
+- the first step of Conv-BN-ReLU-Pool-Linear with Adam on PyTorch's devices `ocl` (needs build/torch/python, too) and `cpu`;
 - resnet50's first inference and first Adam step, the number of programs of that step, and a second process;
 - the first inference and Adam step of a network of GPT-2 small's shape;
 - the first result of the ONNX files of benchmarks/onnx_models.py, median and worst (--models WORD ...: some of them);
@@ -75,8 +75,8 @@ def empty_caches():
 # What child processes do. Each returns what json can hold.
 
 
-def ocl_step():
-    """Seconds of the first step on PyTorch's device, or why there is none."""
+def ocl_step(device="ocl"):
+    """Seconds of the first step on PyTorch's device, or why there is none. PyTorch's optimizers import torch._dynamo in it."""
     try:
         import dlprim_torch  # noqa: F401 - makes the device known
         import torch
@@ -84,12 +84,13 @@ def ocl_step():
         return str(error)
     start = time.perf_counter()
     layers = [torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
-    model = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(16 * 16 * 16, 10)).to("ocl")
+    model = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(16 * 16 * 16, 10)).to(device)
     solver = torch.optim.Adam(model.parameters())
-    images, labels = torch.randn(8, 3, 32, 32).to("ocl"), torch.randint(0, 10, (8,)).to("ocl")
+    images, labels = torch.randn(8, 3, 32, 32).to(device), torch.randint(0, 10, (8,)).to(device)
     torch.nn.functional.cross_entropy(model(images), labels).backward()
     solver.step()
-    torch.accelerator.synchronize()
+    if device != "cpu":
+        torch.accelerator.synchronize()
     return time.perf_counter() - start
 
 
@@ -304,8 +305,9 @@ def ocl_rows(options):
         if isinstance(cold, str):
             print(f"the first step on ocl: {cold}", file=sys.stderr)
             return
-        warm = caches.run("ocl")
-    yield "first step of Conv-BN-ReLU-Pool-Linear with Adam on ocl; warm", f"{cold:.1f}; {warm:.2f} s", [cold, warm]
+        warm, host = caches.run("ocl"), caches.run("ocl", "cpu")
+    title = "first step of Conv-BN-ReLU-Pool-Linear with Adam on ocl; warm; on PyTorch's cpu"
+    yield title, f"{cold:.1f}; {warm:.2f}; {host:.2f} s", [cold, warm, host]
 
 
 def resnet50_rows(options):
