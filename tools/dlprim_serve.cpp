@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// dlprim_serve: a language model or an encoder behind OpenAI's API, over HTTP. Requests are
-// answered one after the other. Each thread of the server serves one connection, and whatever a
-// client sends concerns its own request alone.
+// dlprim_serve: a language model or an encoder behind OpenAI's API, over HTTP. Texts are made side
+// by side, in one batch, and embeddings one request after the other. Each thread of the server
+// serves one connection, and whatever a client sends concerns its own request alone.
 #include "common.hpp"
 #include "serve/embedding.hpp"
+#include "serve/peer.hpp"
 #include "serve/request.hpp"
+#include "serve/scheduler.hpp"
 #include "serve/turns.hpp"
 
 #include <dlprim/embedding_model.hpp>
@@ -39,7 +41,7 @@ struct Options {
     std::string model, device, host = "127.0.0.1", key_file, name;
     std::string precision = "fp32";
     int port = 8080, threads = 64, seconds = 600;
-    std::int64_t waiting = 48;
+    std::int64_t waiting = 48, batch = 0;
     std::uint64_t body_bytes = std::uint64_t{1} << 20;
     bool whole_prompts = false;
     LanguageModelOptions language;
@@ -105,6 +107,9 @@ class Service {
           options_(options),
           key_(options.key_file.empty() ? "" : read_key(options.key_file)),
           turns_(options.waiting) {
+        if (models.text)
+            scheduler_.emplace(*models.text, options.waiting,
+                               std::chrono::seconds(options.seconds));
         std::random_device random;
         id_key_ = std::uint64_t{random()} << 32 | random();
         add_routes();
@@ -131,6 +136,7 @@ class Service {
     /// Ends all answers, and run() once it listens. Any other thread may call it, once.
     void stop() {
         turns_.close();
+        if (scheduler_) scheduler_->close();
         while (!ended_ && !server_.is_running())
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         if (!ended_) server_.stop();
@@ -149,18 +155,23 @@ class Service {
     void embed(const Request& request, Response& response);
     void stream(std::shared_ptr<const ServeRequest> asked, Response& response);
 
-    /// Makes the texts of a request, whose turn it is. `on_piece` returns whether to go on.
-    template <typename OnPiece, typename OnEnd>
-    std::vector<GenerateResult> answer(const ServeRequest& asked, const OnPiece& on_piece,
-                                       const OnEnd& on_end) {
-        const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.seconds);
-        std::vector<GenerateResult> results;
-        for (std::size_t i = 0; i < asked.prompts.size(); ++i) {
-            Generation text = models_.for_text().start(asked.prompts[i], asked.options);
-            while (const std::optional<GeneratedPiece> piece = text.next())
-                if (!on_piece(i, *piece) || turns_.closed() || Clock::now() > end) break;
-            results.push_back(text.result());
-            if (!on_end(i, results.back()) || turns_.closed()) break;
+    /// Waits for the texts of a request. `on_event` gets what is made of them, and returns whether
+    /// to go on. Returns nothing if it did not, if the client is not there, and if the server ends.
+    template <typename IsThere, typename OnEvent>
+    std::optional<std::vector<GenerateResult>> follow(Scheduler::Place& place,
+                                                      const ServeRequest& asked,
+                                                      const IsThere& is_there,
+                                                      const OnEvent& on_event) {
+        constexpr std::chrono::milliseconds patience(100);
+        std::vector<GenerateResult> results(asked.prompts.size());
+        for (std::size_t left = results.size(); left > 0;) {
+            const std::optional<Scheduler::Event> event = place.next(patience);
+            if (scheduler_->closed() || !is_there()) return std::nullopt;
+            if (!event) continue;
+            if (!on_event(*event)) return std::nullopt;
+            if (!event->result) continue;
+            results[event->index] = *event->result;
+            --left;
         }
         return results;
     }
@@ -178,6 +189,9 @@ class Service {
         response.status = status;
         response.set_content(error_json(message, type), "application/json");
     }
+    static void refuse_place(Response& response) {
+        fail(response, 503, "too many requests wait: try again later", "server_error");
+    }
     static void fail(Response& response, const std::exception& error) {
         const auto* const ours = dynamic_cast<const Error*>(&error);
         const bool asked_wrongly =
@@ -191,7 +205,8 @@ class Service {
     Models& models_;
     const Options& options_;
     const std::string key_;
-    Turns turns_;
+    Turns turns_;                         ///< of embeddings
+    std::optional<Scheduler> scheduler_;  ///< of texts
     std::atomic<bool> ended_ = false;
     httplib::Server server_;
     std::uint64_t id_key_ = 0;
@@ -230,8 +245,14 @@ void Service::add_routes() {
                    ? httplib::Server::HandlerResponse::Unhandled
                    : httplib::Server::HandlerResponse::Handled;
     });
-    server_.Get("/health", [](const Request&, Response& response) {
-        response.set_content(R"({"status":"ok"})", "application/json");
+    server_.Get("/health", [this](const Request&, Response& response) {
+        nlohmann::ordered_json health{{"status", "ok"}};
+        if (scheduler_) {
+            const Scheduler::Load load = scheduler_->load();
+            health["running"] = load.running;
+            health["waiting"] = load.waiting;
+        }
+        response.set_content(text_of_json(health), "application/json");
     });
     server_.Get("/v1/models", [this](const Request&, Response& response) {
         const nlohmann::ordered_json model{{"id", options_.name},
@@ -283,12 +304,14 @@ void Service::complete(const Request& request, Response& response, bool chat) {
     }
     asked->options.remember = !options_.whole_prompts;
     if (asked->stream) return stream(std::move(asked), response);
-    Turns::Place place(turns_);
-    if (!place || !place.wait())
-        return fail(response, 503, "too many requests wait: try again later", "server_error");
-    const auto go_on = [](std::size_t, const auto&) { return true; };
-    const std::vector<GenerateResult> results = answer(*asked, go_on, go_on);
-    response.set_content(text_of_json(answer_for(*asked).whole(results)), "application/json");
+    Scheduler::Place place(*scheduler_, asked);
+    if (!place) return refuse_place(response);
+    const Peer client(request.remote_addr, request.remote_port);
+    const auto results = follow(
+        place, *asked, [&] { return client.is_there(); },
+        [](const Scheduler::Event&) { return true; });
+    if (!results) return fail(response, 503, "the server ends", "server_error");
+    response.set_content(text_of_json(answer_for(*asked).whole(*results)), "application/json");
 }
 
 void Service::embed(const Request& request, Response& response) {
@@ -299,8 +322,7 @@ void Service::embed(const Request& request, Response& response) {
         asked = parse_embedding_request(model, request.body, options_.limits);
     }
     Turns::Place place(turns_);
-    if (!place || !place.wait())
-        return fail(response, 503, "too many requests wait: try again later", "server_error");
+    if (!place || !place.wait()) return refuse_place(response);
     const std::vector<float> rows = model.embed_tokens(asked.texts);
     response.set_content(
         text_of_json(embedding_answer(asked, rows, model.features(), options_.name)),
@@ -310,33 +332,30 @@ void Service::embed(const Request& request, Response& response) {
 /// Server-sent events. The status is sent before the first token is known, so that what fails later
 /// is an event, too.
 void Service::stream(std::shared_ptr<const ServeRequest> asked, Response& response) {
-    const auto place = std::make_shared<Turns::Place>(turns_);
-    if (!*place)
-        return fail(response, 503, "too many requests wait: try again later", "server_error");
+    const auto place = std::make_shared<Scheduler::Place>(*scheduler_, asked);
+    if (!*place) return refuse_place(response);
     response.set_chunked_content_provider(
         "text/event-stream", [this, asked, place](std::size_t, httplib::DataSink& sink) {
             const auto send = [&](const std::string& data) {
                 const std::string event = "data: " + data + "\n\n";
                 return sink.is_writable() && sink.write(event.data(), event.size());
             };
-            if (!place->wait()) return false;
             bool there = true;  // whether the client is
             try {
                 const Answer made = answer_for(*asked);
-                if (asked->chat) there = send(text_of_json(made.opening()));
-                if (!there) return false;
-                const auto results = answer(
-                    *asked,
-                    [&](std::size_t i, const GeneratedPiece& piece) {
-                        const bool empty = piece.text.empty() && !asked->options.log_probabilities;
-                        return there = empty ? sink.is_writable()
-                                             : send(text_of_json(made.part(i, piece)));
-                    },
-                    [&](std::size_t i, const GenerateResult& result) {
-                        return there = there && send(text_of_json(made.closing(i, result)));
+                if (asked->chat && !send(text_of_json(made.opening()))) return false;
+                const auto results = follow(
+                    *place, *asked, [&] { return sink.is_writable(); },
+                    [&](const Scheduler::Event& event) {
+                        const std::optional<GeneratedPiece>& piece = event.piece;
+                        if (piece && (!piece->text.empty() || asked->options.log_probabilities))
+                            there = send(text_of_json(made.part(event.index, *piece)));
+                        if (there && event.result)
+                            there = send(text_of_json(made.closing(event.index, *event.result)));
+                        return there;
                     });
-                if (there && asked->include_usage)
-                    there = send(text_of_json(made.usage_part(results)));
+                if (!results) return false;
+                if (asked->include_usage) there = send(text_of_json(made.usage_part(*results)));
             } catch (const std::exception& error) {
                 there = there && send(error_json(text_of(error), "server_error"));
             }
@@ -348,15 +367,22 @@ void Service::stream(std::shared_ptr<const ServeRequest> asked, Response& respon
 
 Models open_models(const Context& context, const Options& options) {
     Models models;
-    const LanguageModelOptions& how = options.language;
+    LanguageModelOptions how = options.language;
     if (!is_embedding_model(options.model)) {
-        models.text.emplace(context, options.model, how);
-        return models;
+        constexpr std::int64_t usual = 4;
+        how.batch = options.batch > 0 ? options.batch : usual;
+        for (;; how.batch /= 2) {
+            models.text.emplace(context, options.model, how);
+            if (options.batch > 0 || how.batch == 1) return models;
+            const LanguageModelMemory memory = models.text->memory();
+            if (memory.device == 0 || memory.longest_context == models.text->context_length())
+                return models;
+        }
     }
-    if (!how.adapter.empty() || how.context != 0)
-        throw Error(
-            ErrorKind::invalid_argument,
-            "'" + options.model + "' is an encoder, which takes no --lora and no --context");
+    if (!how.adapter.empty() || how.context != 0 || options.batch > 0)
+        throw Error(ErrorKind::invalid_argument,
+                    "'" + options.model +
+                        "' is an encoder, which takes no --lora, no --context and no --batch");
     models.embedding.emplace(
         context, options.model,
         EmbeddingModelOptions{.precision = how.precision, .progress = how.progress});
@@ -418,6 +444,9 @@ int main(int argc, char** argv) {
                    "adapter of the model: a folder that dlprim_train or peft wrote");
     app.add_option("--context", options.language.context,
                    "the most tokens that are remembered (the model's, at most 8192)");
+    app.add_option("--batch", options.batch,
+                   "how many texts are made at a time (4, or fewer where memory is short)")
+        ->check(CLI::Range(1, 256));
     app.add_option("--most-tokens", options.limits.length, "the most tokens of an answer (4096)")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
     app.add_option("--most-waiting", options.waiting,

@@ -12,8 +12,9 @@
 // read. It holds the file open, from which weights are read again for other sizes of a step.
 //
 // Threads: one thread at a time, for all nets and models of a context together
-// (dlprim/context.hpp). Besides the thread that makes a text, one other may call encode(),
-// encode_chat(), chat_prompt(), decode() and what tells facts of the file.
+// (dlprim/context.hpp). Besides the thread that makes texts, one other may call encode(),
+// encode_chat() and chat_prompt(), and any number may call decode() and what tells facts of the
+// file.
 //
 // Waiting: reading and generating wait for the device. The first step of each size plans and
 // compiles, which can take minutes where no cache has the kernels.
@@ -41,8 +42,9 @@ struct LanguageModelOptions {
     std::int64_t context = 0;
     /// How many tokens of a prompt are read at a time, from 1 to 4096.
     std::int64_t prompt_piece = 64;
-    /// How many texts are made at a time of several prompts, from 1 to 256. Each takes memory for
-    /// what it remembers, and a step that makes a token of each reads the weights once.
+    /// How many texts of a GenerationBatch are made at a time, from 1 to 256. Each takes memory for
+    /// what it remembers, and a step that makes a token of each reads the weights once. A step has
+    /// so many rows, even if fewer texts run: CPUs take longer for it then than for one text.
     std::int64_t batch = 1;
     /// Of operators (dlprim/precision.hpp).
     Precision precision = Precision::fp32;
@@ -164,6 +166,48 @@ class Generation {
     std::unique_ptr<Impl> impl_;
 };
 
+/// Texts that are made side by side, LanguageModelOptions::batch at a time. Others may be added at
+/// any time, which wait for a place. A text is the same bit for bit whatever others there are,
+/// unless GenerateOptions::remember lets it begin with what another has read. The batch keeps its
+/// model alive. While the model reads something else, starts another text or forgets, the batch
+/// ends: add() and step() then throw Error(invalid_argument). As a model, it is used by one thread
+/// at a time.
+class GenerationBatch {
+  public:
+    ~GenerationBatch();
+    GenerationBatch(GenerationBatch&&) noexcept;
+    GenerationBatch& operator=(GenerationBatch&&) noexcept;
+
+    /// Adds the text that follows a prompt, and returns its number; they count from 0. Throws as
+    /// LanguageModel::start().
+    std::size_t add(const std::vector<std::int32_t>& prompt, const GenerateOptions& options = {});
+
+    /// What a step has made of a text.
+    struct Part {
+        std::size_t number = 0;
+        std::optional<GeneratedPiece> piece;
+        bool ended = false;  ///< whether it is the text's last part
+    };
+    /// Makes a token of each text that runs, and reads a piece of one prompt at most, so that texts
+    /// do not wait long for others to begin. Waits for the device. What fails ends the texts that
+    /// it concerns, and take() throws it.
+    std::vector<Part> step();
+    /// Returns a text with its figures, which the batch no longer has. One that has not ended ends
+    /// (GenerateResult::End::caller), and its place is free. Throws Error(invalid_argument) if
+    /// there is no such text, and what the text failed by, such as Error(numeric).
+    GenerateResult take(std::size_t number);
+
+    std::size_t running() const;  ///< texts that have a place
+    std::size_t waiting() const;  ///< texts that wait for one
+
+  private:
+    friend class LanguageModel;
+    class Impl;
+    explicit GenerationBatch(std::unique_ptr<Impl> impl);
+    Impl& impl() const;
+    std::unique_ptr<Impl> impl_;
+};
+
 class LanguageModel {
   public:
     /// Reads the file's metadata and plans nothing. Throws Error(not_found), Error(io),
@@ -228,11 +272,12 @@ class LanguageModel {
     GenerateResult generate(std::string_view prompt, const GenerateOptions& options = {},
                             const std::function<bool(std::string_view text)>& on_text = {});
 
-    /// The texts that follow several prompts, in their order, of which LanguageModelOptions::batch
-    /// are made at a time. When a text ends, the next prompt takes its place. `on_text` gets the
-    /// number of a prompt, from 0, and its text as it is made; if it returns false, all texts end.
-    /// GenerateOptions::remember means nothing, and all is forgotten before and afterwards. Throws
-    /// as start(), for a prompt with its number from 1, and as Generation::next().
+    /// Forgets all, and returns a batch without texts.
+    GenerationBatch start_batch();
+    /// The texts that follow several prompts, in their order, made in such a batch. `on_text` gets
+    /// the number of a prompt, from 0, and its text as it is made; if it returns false, all texts
+    /// end. All is forgotten before and afterwards. Throws as start(), for a prompt with its number
+    /// from 1, and as GenerationBatch::take().
     std::vector<GenerateResult> generate(
         const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options,
         const std::function<bool(std::size_t number, std::string_view text)>& on_text = {});
@@ -244,6 +289,7 @@ class LanguageModel {
 
   private:
     friend class Generation;
+    friend class GenerationBatch;
     class Impl;
     Impl& impl() const;
     std::shared_ptr<Impl> impl_;  ///< null when moved from

@@ -10,6 +10,7 @@
 //
 // All rows of a block share the reading of keys and values.
 #define TILE 64
+#define PART_TILE (4 * TILE)
 #define VECTORS (TILE / 16)
 #include "attention/cached.clh"
 

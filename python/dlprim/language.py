@@ -5,6 +5,10 @@ model = dlprim.language.LanguageModel(dlprim.Context("gpu"), "model.gguf")
 for piece in model.start("The capital of France is", length=20):
     print(piece.text, end="", flush=True)
 
+model = dlprim.language.LanguageModel(dlprim.Context("gpu"), "model.gguf", batch=8)
+for result in model.generate(["One, two,", "Red, green,"], length=20):
+    print(result.text)
+
 chat = dlprim.language.Chat(model, system="Answer briefly.")
 print(chat.ask("Why is the sky blue?"))
 
@@ -19,10 +23,19 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ._core import EmbeddingModel, GeneratedPiece, Generation, LanguageModel
+from ._core import EmbeddingModel, GeneratedPiece, GenerateResult, Generation, GenerationBatch, LanguageModel
 from .errors import InvalidArgumentError
 
-__all__ = ["Chat", "EmbeddingModel", "GeneratedPiece", "Generation", "LanguageModel", "perplexity"]
+__all__ = [
+    "Chat",
+    "EmbeddingModel",
+    "GenerateResult",
+    "GeneratedPiece",
+    "Generation",
+    "GenerationBatch",
+    "LanguageModel",
+    "perplexity",
+]
 
 
 class Chat:

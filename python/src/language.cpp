@@ -6,9 +6,12 @@
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -18,6 +21,7 @@ namespace {
 
 using OwnedModel = Owned<LanguageModel>;
 using OwnedGeneration = Owned<Generation>;
+using OwnedBatch = Owned<GenerationBatch>;
 
 /// A text that may end within a character, or hold bytes that are none.
 nb::object to_str(const std::string& text) {
@@ -106,13 +110,14 @@ ChatOptions to_chat_options(bool answer, const nb::kwargs& variables) {
 
 void make_model(OwnedModel* self, nb::handle on, const std::filesystem::path& path,
                 std::int64_t context_length, const std::string& precision,
-                std::int64_t prompt_piece, const std::filesystem::path& lora) {
+                std::int64_t prompt_piece, const std::filesystem::path& lora, std::int64_t batch) {
     const Context& context = to_context(on);
     LanguageModelOptions options;
     options.context = context_length;
     options.prompt_piece = prompt_piece;
     options.precision = parse_precision(precision);
     options.adapter = lora.string();
+    options.batch = batch;
     new (self) OwnedModel({context}, [&] {
         return std::make_unique<LanguageModel>(context, path.string(), options);
     });
@@ -148,6 +153,74 @@ nb::object run(const OwnedGeneration& text) {
     while (next_piece(text)) {
     }
     return to_str(result_of(text).text);
+}
+
+/// Texts of several prompts in the making. Python takes what a step makes part by part.
+class Texts {
+  public:
+    explicit Texts(const OwnedModel& model)
+        : model_(&model), batch_(model.contexts(), [&] {
+              return std::make_unique<GenerationBatch>(model->start_batch());
+          }) {}
+
+    std::size_t add(nb::handle prompt, const nb::kwargs& given) {
+        const GenerateOptions options = to_options(given);
+        const std::vector<std::int32_t> tokens = to_tokens(*model_, prompt, options.special);
+        const ContextLock lock(batch_.contexts());
+        return batch_->add(tokens, options);
+    }
+    void add_all(nb::handle prompts, const nb::kwargs& given) {
+        if (nb::isinstance<nb::str>(prompts)) wrong_type("prompts", "a list of prompts", prompts);
+        for (nb::handle prompt : prompts) add(prompt, given);
+    }
+    /// Makes steps until there is a part, or nothing is left to be made.
+    std::optional<GenerationBatch::Part> next() {
+        while (true) {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            const ContextLock lock(batch_.contexts());
+            if (parts_.empty()) {
+                if (batch_->running() + batch_->waiting() == 0) return std::nullopt;
+                for (GenerationBatch::Part& part : batch_->step())
+                    parts_.push_back(std::move(part));
+                continue;
+            }
+            GenerationBatch::Part part = std::move(parts_.front());
+            parts_.pop_front();
+            if (part.ended) results_[part.number] = batch_->take(part.number);
+            return part;
+        }
+    }
+    GenerateResult take(std::size_t number) {
+        const ContextLock lock(batch_.contexts());
+        std::erase_if(parts_, [&](const auto& part) { return part.number == number; });
+        const auto found = results_.find(number);
+        if (found == results_.end()) return batch_->take(number);
+        GenerateResult result = std::move(found->second);
+        results_.erase(found);
+        return result;
+    }
+    std::pair<std::size_t, std::size_t> load() const {
+        const ContextLock lock(batch_.contexts());
+        return {batch_->running(), batch_->waiting()};
+    }
+
+  private:
+    const OwnedModel* model_;
+    OwnedBatch batch_;
+    // Members below are used with the lock held.
+    std::deque<GenerationBatch::Part> parts_;
+    std::map<std::size_t, GenerateResult> results_;  ///< of texts that have ended
+};
+
+nb::list generate(const OwnedModel& model, nb::handle prompts, const nb::kwargs& given) {
+    Texts texts(model);
+    texts.add_all(prompts, given);
+    const auto [running, waiting] = texts.load();
+    while (texts.next()) {
+    }
+    nb::list results;
+    for (std::size_t i = 0; i < running + waiting; ++i) results.append(nb::cast(texts.take(i)));
+    return results;
 }
 
 nb::list alternatives_of(const std::vector<TokenProbability>& alternatives) {
@@ -189,6 +262,74 @@ void bind_piece(nb::module_& module) {
             nb::sig("def alternatives(self) -> list[tuple[int, float]]"),
             "The likeliest tokens in its place with their log-probabilities, where start() was "
             "asked for them.");
+}
+
+void bind_result(nb::module_& module) {
+    nb::class_<GenerateResult>(module, "GenerateResult", "A text that was made, and its figures.")
+        .def_prop_ro(
+            "text", [](const GenerateResult& self) { return to_str(self.text); },
+            nb::sig("def text(self) -> str"), "The text.")
+        .def_ro("tokens", &GenerateResult::tokens, "Its tokens.")
+        .def_ro("log_probabilities", &GenerateResult::log_probabilities,
+                "Of the tokens, where they were asked for.")
+        .def_prop_ro(
+            "alternatives",
+            [](const GenerateResult& self) {
+                nb::list all;
+                for (const auto& one : self.alternatives) all.append(alternatives_of(one));
+                return all;
+            },
+            nb::sig("def alternatives(self) -> list[list[tuple[int, float]]]"),
+            "The likeliest tokens in the place of each with their log-probabilities, where they "
+            "were asked for.")
+        .def_prop_ro(
+            "end", [](const GenerateResult& self) { return std::string(name_of(self.end)); },
+            "What ended the text: 'length', 'token', 'stop', 'context', or 'caller' where it was "
+            "taken before its end.")
+        .def_ro("prompt_tokens", &GenerateResult::prompt_tokens, "How many tokens the prompt has.")
+        .def_ro("remembered_tokens", &GenerateResult::remembered_tokens,
+                "How many of these were not read.")
+        .def_ro("prompt_seconds", &GenerateResult::prompt_seconds,
+                "Until the prompt was read, from when it had a place.")
+        .def_ro("first_token_seconds", &GenerateResult::first_token_seconds,
+                "Until the first token was known.")
+        .def_ro("seconds", &GenerateResult::seconds, "From the first token to the last.");
+}
+
+void bind_batch(nb::module_& module) {
+    static const std::string add_signature =
+        std::string("def add(self, prompt: str | collections.abc.Sequence[int], *, ") +
+        options_signature + ") -> int";
+    nb::class_<Texts>(
+        module, "GenerationBatch",
+        "Texts that are made side by side, which LanguageModel.start_batch() or stream() begins. "
+        "Iterating makes them and gives pairs of a text's number and a GeneratedPiece, until none "
+        "is left. While the model reads something else, starts another text or forgets, they end: "
+        "what comes next is InvalidArgumentError.")
+        .def("add", &Texts::add, nb::arg("prompt"), nb::arg("options"),
+             nb::sig(add_signature.c_str()),
+             "Add the text that follows a prompt, and return its number; they count from 0. It may "
+             "be added while others are made. Raises as LanguageModel.start().")
+        .def(
+            "__iter__", [](nb::handle self) { return nb::borrow(self); },
+            nb::sig("def __iter__(self) -> GenerationBatch"))
+        .def(
+            "__next__",
+            [](Texts& self) {
+                while (std::optional<GenerationBatch::Part> part = self.next())
+                    if (part->piece) return std::pair(part->number, std::move(*part->piece));
+                throw nb::stop_iteration();
+            },
+            nb::sig("def __next__(self) -> tuple[int, GeneratedPiece]"))
+        .def("take", &Texts::take, nb::arg("number"),
+             "Return a text with its figures, which the batch no longer has. One that has not "
+             "ended ends.")
+        .def_prop_ro(
+            "running", [](const Texts& self) { return self.load().first; },
+            "How many texts have a place.")
+        .def_prop_ro(
+            "waiting", [](const Texts& self) { return self.load().second; },
+            "How many texts wait for one.");
 }
 
 void bind_generation(nb::module_& module) {
@@ -283,6 +424,12 @@ void bind_writing(nb::class_<OwnedModel>& model) {
     static const std::string signature =
         std::string("def start(self, prompt: str | collections.abc.Sequence[int], *, ") +
         options_signature + ") -> Generation";
+    const std::string several = std::string(
+                                    "(self, prompts: collections.abc.Iterable[str | "
+                                    "collections.abc.Sequence[int]], *, ") +
+                                options_signature + ") -> ";
+    static const std::string generate_signature = "def generate" + several + "list[GenerateResult]";
+    static const std::string stream_signature = "def stream" + several + "GenerationBatch";
     model
         .def("start", start, nb::rv_policy::take_ownership, nb::arg("prompt"), nb::arg("options"),
              nb::sig(signature.c_str()),
@@ -290,6 +437,25 @@ void bind_writing(nb::class_<OwnedModel>& model) {
              "iterating makes a token at a time. docs/language.md says what the options do. Raises "
              "InvalidArgumentError for a prompt that is empty or does not fit, and for options "
              "that make no sense, and OutOfMemoryError, which says how many tokens fit.")
+        .def("generate", generate, nb::arg("prompts"), nb::arg("options"),
+             nb::sig(generate_signature.c_str()),
+             "Return the texts that follow prompts, in their order, of which the model's `batch` "
+             "are made at a time. When one ends, the next takes its place. Raises as start().")
+        .def(
+            "stream",
+            [](const OwnedModel& self, nb::handle prompts, const nb::kwargs& given) {
+                auto texts = std::make_unique<Texts>(self);
+                texts->add_all(prompts, given);
+                return texts;
+            },
+            nb::keep_alive<0, 1>(), nb::arg("prompts"), nb::arg("options"),
+            nb::sig(stream_signature.c_str()),
+            "Begin the texts that follow prompts. Iterating gives pairs of a prompt's number and a "
+            "GeneratedPiece as they are made. Raises as start().")
+        .def(
+            "start_batch", [](const OwnedModel& self) { return std::make_unique<Texts>(self); },
+            nb::keep_alive<0, 1>(), nb::sig("def start_batch(self) -> GenerationBatch"),
+            "Forget all, and return a batch without texts, to which they are added one by one.")
         .def_prop_ro("has_chat_template", locked(&LanguageModel::has_chat_template),
                      "Whether the model's file has a template for chats.")
         .def(
@@ -326,18 +492,22 @@ void bind_writing(nb::class_<OwnedModel>& model) {
 void bind_language(nb::module_& module) {
     bind_piece(module);
     bind_generation(module);
+    bind_result(module);
+    bind_batch(module);
     nb::class_<OwnedModel> model(module, "LanguageModel",
                                  "A language model in a file, on one device (docs/language.md).");
     model
         .def("__init__", make_model, nb::arg("context"), nb::arg("path"), nb::kw_only(),
              nb::arg("context_length") = 0, nb::arg("precision") = "fp32",
              nb::arg("prompt_piece") = LanguageModelOptions{}.prompt_piece, nb::arg("lora") = "",
+             nb::arg("batch") = 1,
              nb::sig("def __init__(self, context: Context, path: str | os.PathLike[str], *, "
                      "context_length: int = 0, precision: str = 'fp32', prompt_piece: int = 64, "
-                     "lora: str | os.PathLike[str] = '') -> None"),
+                     "lora: str | os.PathLike[str] = '', batch: int = 1) -> None"),
              "`context_length` is the most tokens that are remembered, 0 for the model's or 8192 "
              "if it is less; `prompt_piece` how many tokens of a prompt are read at a time; "
-             "`lora` the folder of an adapter. Raises "
+             "`lora` the folder of an adapter; `batch` how many texts generate(), stream() and "
+             "start_batch() make at a time. Raises "
              "MissingFileError, FormatError, and UnsupportedError, which says what is supported.")
         .def_prop_ro("architecture", locked(&LanguageModel::architecture),
                      "The architecture's name, such as 'llama'.")

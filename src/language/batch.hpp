@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Batch: texts of several prompts, of which as many are made at a time as a session has sequences.
-// A step reads a token of each of them. When a text ends, the next prompt takes its sequence.
+// Batch: texts that are made side by side, of which as many run at a time as a session has
+// sequences. Texts may be added while others run (continuous batching: Yu et al., "Orca", 2022):
+//
+//   a step   1. texts that wait take the sequences that are free
+//            2. a piece of one prompt is read, of the text that came first
+//            3. a token of each text whose prompt was read is made, in one step of the device
+//
+// So texts that run wait for one piece at most. The last few tokens of a prompt, which fill no
+// piece, are read one at a time beside the tokens of the other texts. How a prompt is divided, and
+// how many rows a step has, does not depend on other texts, so that a text does not either.
 #pragma once
 
 #include "language/growing_text.hpp"
@@ -8,66 +16,72 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <deque>
+#include <exception>
+#include <map>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace dlprim::language {
 
 class Batch {
   public:
-    using Prompts = std::vector<std::vector<std::int32_t>>;
-    /// Gets texts as they are made, by the number of the prompt; all end where it returns false.
-    using OnText = std::function<bool(std::size_t number, std::string_view text)>;
+    using Part = GenerationBatch::Part;
 
-    /// All must outlive the batch. `context` is the most tokens that a sequence takes.
-    Batch(Session& session, const Tokenizer& tokenizer, const GenerateOptions& options,
-          std::int64_t context, const Prompts& prompts, OnText on_text)
-        : session_(session),
-          tokenizer_(tokenizer),
-          options_(options),
-          context_(context),
-          prompts_(prompts),
-          on_text_(std::move(on_text)),
-          results_(prompts.size()),
-          running_(static_cast<std::size_t>(session.sequences())) {}
-    ~Batch() { forget(); }
+    /// Both must outlive the batch. The session forgets all. `context` is the most tokens that a
+    /// sequence takes.
+    Batch(Session& session, const Tokenizer& tokenizer, std::int64_t context);
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
 
-    /// The texts in the order of prompts. The session remembers nothing afterwards.
-    std::vector<GenerateResult> run();
+    // As those of GenerationBatch. The prompt must not be empty, and fit into the context.
+    std::size_t add(const std::vector<std::int32_t>& prompt, const GenerateOptions& options);
+    std::vector<Part> step();
+    GenerateResult take(std::size_t number);
+    std::size_t running() const { return texts_.size() - waiting_.size() - ended_; }
+    std::size_t waiting() const { return waiting_.size(); }
+
+    /// Forgets what sequences remember.
+    void forget();
 
   private:
-    struct Running {
-        std::size_t number;                ///< of the prompt
+    struct Text {
         std::vector<std::int32_t> tokens;  ///< of the prompt and the text
+        bool remember;
         GrowingText text;
+        std::optional<std::size_t> sequence = {};  ///< while it runs
+        std::exception_ptr error = {};
     };
-    /// Fills free sequences with prompts.
-    void begin_texts();
-    void read_step();
-    /// Lets the text in that sequence grow. If it ends, the sequence is free.
-    void grow(std::size_t sequence, std::span<const float> logits);
-    void give(const Running& running, const std::optional<GeneratedPiece>& piece);
-    void finish(std::size_t sequence);
-    void forget() {
-        for (std::int64_t i = 0; i < session_.sequences(); ++i) session_.forget_from(0, i);
-    }
+    struct Sequence {
+        std::optional<std::size_t> text = {};  ///< the number of the one that runs
+        std::vector<std::int32_t> read = {};   ///< tokens that are remembered
+        std::uint64_t used = 0;                ///< when a text took it the last time
+    };
+    void place_waiting();
+    /// Lets the text take a sequence that is free, and what any remembers of its prompt.
+    void place(std::size_t number);
+    /// How many tokens of the text are not read yet: one, when its prompt was read.
+    std::int64_t unread(const Text& text) const;
+    void read_prompts();
+    void read_tokens();
+    /// Lets the text grow, if all of its tokens were read.
+    void grow(std::size_t number, std::span<const float> logits);
+    void choose(Text& text, std::size_t number, std::span<const float> logits);
+    /// Ends all texts that run with the exception that is being handled.
+    void fail_running();
+    /// The text has ended, and its sequence is free.
+    void release(Text& text);
 
     Session& session_;
     const Tokenizer& tokenizer_;
-    const GenerateOptions& options_;
     const std::int64_t context_;
-    const Prompts& prompts_;
-    const OnText on_text_;
-    std::vector<GenerateResult> results_;
-    std::vector<std::optional<Running>> running_;  ///< by sequence
-    std::size_t begun_ = 0;                        ///< prompts
-    bool goes_on_ = true;
+    std::map<std::size_t, Text> texts_;  ///< by number; those that were not taken
+    std::deque<std::size_t> waiting_;
+    std::vector<Sequence> sequences_;
+    std::size_t next_ = 0, ended_ = 0;
+    std::uint64_t uses_ = 0;
+    std::vector<Part> parts_;  ///< of this step
 };
 
 }  // namespace dlprim::language

@@ -18,7 +18,7 @@ class GrowingText {
   public:
     using End = GenerateResult::End;
 
-    /// The tokenizer must outlive the text. Time counts from here on.
+    /// The tokenizer must outlive the text. Time counts from here on, or from begin() on.
     GrowingText(const Tokenizer& tokenizer, const GenerateOptions& options,
                 std::int64_t prompt_tokens)
         : tokenizer_(&tokenizer),
@@ -29,10 +29,12 @@ class GrowingText {
         result_.prompt_tokens = prompt_tokens;
     }
 
-    void set_prompt_read(std::int64_t remembered_tokens) {
+    /// The prompt is read from now on, behind the first tokens of it that are remembered.
+    void begin(std::int64_t remembered_tokens) {
         result_.remembered_tokens = remembered_tokens;
-        result_.prompt_seconds = seconds_since(start_);
+        start_ = Clock::now();
     }
+    void set_prompt_read() { result_.prompt_seconds = seconds_since(start_); }
     /// Chooses a token by the logits behind the tokens `before`. Gives nothing if it ends the text
     /// and no text was kept back.
     std::optional<GeneratedPiece> add(std::span<const float> logits,

@@ -222,8 +222,9 @@ class Generation::Impl {
         else
             model_->forget(0);
         model_->session.reserve(all);
+        text_.begin(remembered);
         logits_ = model_->read(std::span(prompt).subspan(static_cast<std::size_t>(remembered)));
-        text_.set_prompt_read(remembered);
+        text_.set_prompt_read();
     }
 
     std::optional<GeneratedPiece> next() {
@@ -261,6 +262,74 @@ std::optional<GeneratedPiece> Generation::next() {
 const GenerateResult& Generation::result() const {
     require(impl_ != nullptr, "this Generation was moved from");
     return impl_->result();
+}
+
+class GenerationBatch::Impl {
+  public:
+    explicit Impl(std::shared_ptr<LanguageModel::Impl> model)
+        : model_(std::move(model)),
+          batch_(model_->session, model_->tokenizer, model_->how.context),
+          number_(++model_->texts) {
+        model_->remembered.clear();
+    }
+    ~Impl() {
+        if (model_->texts == number_) batch_.forget();
+    }
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+
+    std::size_t add(const std::vector<std::int32_t>& prompt, const GenerateOptions& options) {
+        check_model();
+        check(prompt, options, model_->how.context);
+        model_->require_memory(std::min(std::ssize(prompt) + options.length, model_->how.context));
+        return batch_.add(prompt, options);
+    }
+    std::vector<Part> step() {
+        check_model();
+        return batch_.step();
+    }
+    language::Batch& batch() { return batch_; }
+
+  private:
+    void check_model() const {
+        require(model_->texts == number_,
+                "this batch cannot go on: its model has begun to read something else");
+    }
+
+    std::shared_ptr<LanguageModel::Impl> model_;
+    language::Batch batch_;
+    std::uint64_t number_;  ///< among the texts of its model
+};
+
+GenerationBatch::GenerationBatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GenerationBatch::~GenerationBatch() = default;
+GenerationBatch::GenerationBatch(GenerationBatch&&) noexcept = default;
+GenerationBatch& GenerationBatch::operator=(GenerationBatch&&) noexcept = default;
+
+GenerationBatch::Impl& GenerationBatch::impl() const {
+    require(impl_ != nullptr, "this GenerationBatch was moved from");
+    return *impl_;
+}
+
+std::size_t GenerationBatch::add(const std::vector<std::int32_t>& prompt,
+                                 const GenerateOptions& options) {
+    return impl().add(prompt, options);
+}
+
+std::vector<GenerationBatch::Part> GenerationBatch::step() {
+    return impl().step();
+}
+
+GenerateResult GenerationBatch::take(std::size_t number) {
+    return impl().batch().take(number);
+}
+
+std::size_t GenerationBatch::running() const {
+    return impl().batch().running();
+}
+
+std::size_t GenerationBatch::waiting() const {
+    return impl().batch().waiting();
 }
 
 std::string_view name_of(GenerateResult::End end) {
@@ -392,25 +461,40 @@ GenerateResult LanguageModel::generate(std::string_view prompt, const GenerateOp
     return generate(encode(prompt, options.special), options, on_text);
 }
 
+GenerationBatch LanguageModel::start_batch() {
+    impl();
+    return GenerationBatch(std::make_unique<GenerationBatch::Impl>(impl_));
+}
+
 std::vector<GenerateResult> LanguageModel::generate(
     const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options,
     const std::function<bool(std::size_t, std::string_view)>& on_text) {
+    GenerationBatch batch = start_batch();
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         try {
-            check(prompts[i], options, context_length());
+            batch.add(prompts[i], options);
         } catch (const Error& error) {
             throw Error(error.kind(), cat("prompt ", i + 1, ": ", error.what()));
         }
         longest = std::max(longest, std::ssize(prompts[i]));
     }
-    const std::int64_t all = std::min(longest + options.length, context_length());
-    impl().require_memory(all);
-    forget();
-    impl().session.reserve(all);
-    return language::Batch(impl().session, impl().tokenizer, options, context_length(), prompts,
-                           on_text)
-        .run();
+    impl().session.reserve(std::min(longest + options.length, context_length()));
+    std::vector<GenerateResult> results(prompts.size());
+    std::vector<char> taken(prompts.size(), 0);
+    const auto take = [&](std::size_t number) {
+        results[number] = batch.take(number);
+        taken[number] = 1;
+    };
+    for (bool goes_on = true; goes_on && batch.running() + batch.waiting() > 0;)
+        for (const GenerationBatch::Part& part : batch.step()) {
+            if (goes_on && on_text && part.piece && !part.piece->text.empty())
+                goes_on = on_text(part.number, part.piece->text);
+            if (part.ended) take(part.number);
+        }
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+        if (taken[i] == 0) take(i);
+    return results;
 }
 
 LanguageModelMemory LanguageModel::memory() const {

@@ -126,8 +126,14 @@ void Session::reserve(std::int64_t tokens) {
     require(tokens <= most_, tokens, " tokens do not fit into the context of ", most_);
     if (tokens <= capacity_) return;
     const auto doubled = std::bit_ceil(static_cast<std::uint64_t>(tokens));
+    const std::int64_t before = capacity_;
     capacity_ = std::min(static_cast<std::int64_t>(doubled), most_);
-    bind_cache();
+    try {
+        bind_cache();
+    } catch (...) {
+        capacity_ = before;
+        throw;
+    }
 }
 
 void Session::step(std::int64_t real) {
@@ -159,9 +165,7 @@ std::span<const float> Session::read(std::span<const std::int32_t> tokens, std::
     reserve(past(sequence) + std::ssize(tokens));
     std::int64_t& past = past_[static_cast<std::size_t>(sequence)];
     while (!tokens.empty()) {
-        // A step of a piece takes as long as several of one token.
-        const bool one = std::ssize(tokens) <= piece_ / 8;
-        set_shape(1, one ? 1 : piece_);
+        set_shape(1, fills_piece(std::ssize(tokens)) ? piece_ : 1);
         const std::int64_t real = std::min(std::ssize(tokens), count_);
         tokens_.assign(tokens.begin(), tokens.begin() + real);
         tokens_.resize(static_cast<std::size_t>(count_), 0);
@@ -185,8 +189,7 @@ std::span<const float> Session::read_next(std::span<const Next> next) {
         before = 1;
     }
     reserve(longest);
-    const auto batch = static_cast<std::int64_t>(std::bit_ceil(next.size()));
-    set_shape(std::min(batch, sequences()), 1);
+    set_shape(sequences(), 1);
     tokens_.clear();
     places_.clear();
     for (std::int64_t i = 0; i < batch_; ++i) {

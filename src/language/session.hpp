@@ -65,9 +65,14 @@ class Session {
     /// logits of the next one, which last until the next call. Waits for the device. Throws
     /// Error(invalid_argument) for no tokens and for more than the context takes.
     std::span<const float> read(std::span<const std::int32_t> tokens, std::int64_t sequence = 0);
+    std::int64_t piece() const { return piece_; }
+    /// Whether read() reads so many tokens, or what is left of them after whole pieces, as a piece
+    /// that is filled up, and not one by one: a piece takes as long as several of one token.
+    bool fills_piece(std::int64_t tokens) const { return tokens > piece_ / 8; }
     /// Reads one token of each of these sequences, which differ, in one step, and returns the
-    /// logits of their next ones, [next.size(), vocabulary]. Steps are planned for 1, 2, 4, ...
-    /// sequences. Throws as read().
+    /// logits of their next ones, [next.size(), vocabulary]. The step has a row for each of
+    /// sequences(), so that how a row rounds does not depend on how many others are wanted. Throws
+    /// as read().
     struct Next {
         std::int64_t sequence;
         std::int32_t token;

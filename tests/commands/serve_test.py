@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 from commands import SECONDS, TOOLS, CommandTest, main
 from tiny_language_model import TEMPLATE, encoder, model
@@ -75,7 +76,7 @@ class Serve(CommandTest):
 
     def test_answers(self):
         served = self.serve()
-        self.assertEqual(served.request("GET", "/health"), (200, '{"status":"ok"}'))
+        self.assertEqual(served.request("GET", "/health"), (200, '{"status":"ok","running":0,"waiting":0}'))
         models = json.loads(served.request("GET", "/v1/models")[1])
         self.assertEqual([one["id"] for one in models["data"]], ["tiny"])
 
@@ -242,7 +243,12 @@ class Serve(CommandTest):
                 wrong.append((number, repr(error)))
 
     def test_many_clients(self):
-        served = self.serve("--whole-prompts", "--most-waiting", "400", "--threads", "256")
+        for batch in (1, 8):
+            with self.subTest(batch=batch):
+                self.serve_many_clients(batch)
+
+    def serve_many_clients(self, batch):
+        served = self.serve("--whole-prompts", "--most-waiting", "400", "--threads", "256", "--batch", batch)
         expected = {letter: served.post("/v1/completions", {"prompt": letter * 5, "max_tokens": 6, "temperature": 0})[1]
                     ["choices"][0]["text"] for letter in "abcdefgh"}
         self.assertGreater(len(set(expected.values())), 1)
@@ -253,16 +259,64 @@ class Serve(CommandTest):
         for client in clients:
             client.join()
         self.assertEqual(wrong, [])
-        self.assertEqual(served.request("GET", "/health")[0], 200)
+        self.wait_for_load(served, 0, 0)  # of those that went away, too
         self.assertEqual(served.end(), (0, ""))
+
+    def wait_for_load(self, served, running, waiting):
+        deadline = time.monotonic() + SECONDS
+        while (load := json.loads(served.request("GET", "/health")[1])) != {"status": "ok", "running": running,
+                                                                            "waiting": waiting}:
+            self.assertLess(time.monotonic(), deadline, load)
+            time.sleep(0.02)
+
+    def send(self, served, body):
+        """A connection on which the request was sent."""
+        data = json.dumps(body).encode()
+        connection = socket.create_connection(("127.0.0.1", served.port), timeout=SECONDS)
+        self.addCleanup(connection.close)
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                           b"Content-Length: %d\r\n\r\n" % len(data) + data)
+        return connection
+
+    def test_requests_that_join_others(self):
+        served = self.serve("--whole-prompts", "--batch", "3")
+        prompts = ["abc", "d" * 150, "ef"]
+        bodies = [{"prompt": prompt, "max_tokens": 20, "temperature": 1.5, "seed": seed, "logprobs": 1}
+                  for seed, prompt in enumerate(prompts)]
+        alone = [served.post("/v1/completions", body)[1]["choices"] for body in bodies]
+        # One that never ends runs beside them.
+        endless = {"prompt": "a", "max_tokens": 4000, "temperature": 5, "seed": 3}
+        streamed = self.send(served, endless | {"stream": True})
+        self.wait_for_load(served, 1, 0)
+        answers = [None] * len(bodies)
+
+        def ask(i):
+            answers[i] = served.post("/v1/completions", bodies[i])[1]["choices"]
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, alone)  # with their log-probabilities
+        self.wait_for_load(served, 1, 0)
+        # Clients that go away free their places, whether they are streamed to or not, and whether they run or wait.
+        others = [self.send(served, endless | {"prompt": ["a", "b"]}), self.send(served, endless)]
+        self.wait_for_load(served, 3, 1)
+        others[1].close()
+        self.wait_for_load(served, 3, 0)
+        streamed.close()
+        others[0].close()
+        self.wait_for_load(served, 0, 0)
+        late = self.serve("--most-seconds", "1", "--batch", "2")
+        status, answer = late.post("/v1/completions", endless | {"prompt": ["a", "b"], "max_tokens": 100000})
+        self.assertEqual((status, [one["finish_reason"] for one in answer["choices"]]), (200, ["length"] * 2))
 
     def test_requests_that_are_too_many(self):
         served = self.serve("--most-waiting", "1")
-        endless = json.dumps({"prompt": "a", "max_tokens": 4000, "temperature": 5, "seed": 3, "stream": True}).encode()
-        with socket.create_connection(("127.0.0.1", served.port), timeout=SECONDS) as connection:
-            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                               b"Content-Length: %d\r\n\r\n" % len(endless) + endless)
-            connection.recv(1)  # its turn has come
+        endless = {"prompt": "a", "max_tokens": 4000, "temperature": 5, "seed": 3, "stream": True}
+        with self.send(served, endless) as connection:
+            connection.recv(1)  # it has its place
             status, answer = served.post("/v1/completions", {"prompt": "b"})
             self.assertEqual((status, "too many requests" in answer["error"]["message"]), (503, True))
             code, errors = served.end()  # in the middle of the answer

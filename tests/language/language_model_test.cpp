@@ -125,6 +125,88 @@ TEST_CASE("Texts of a batch are those of each prompt alone", "[language_model]")
                 [&] { LanguageModel(Context("cpu"), path, {.batch = 0}); });
 }
 
+TEST_CASE("Texts that are added while others run are the same bits", "[language_model]") {
+    const Folder folder;
+    const std::string path = file_of_bytes(folder);
+    LanguageModel model(Context("cpu"), path, {.prompt_piece = 16, .batch = 4});
+    // Of prompts that are read in pieces, in one with a rest, and token by token.
+    const std::string letters = "the quick brown fox jumps over the lazy dog again and again";
+    std::vector<std::vector<std::int32_t>> prompts;
+    std::vector<GenerateOptions> options;
+    for (const std::size_t length : {59, 1, 20, 33, 14, 48}) {
+        GenerateOptions how{.length = 12, .repetition_penalty = 1.3, .temperature = 1.5};
+        how.seed = length;
+        how.log_probabilities = true;
+        prompts.push_back(model.encode(letters.substr(0, length)));
+        options.push_back(how);
+    }
+    std::vector<GenerateResult> alone;
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+        alone.push_back(
+            model.generate(std::vector<std::vector<std::int32_t>>{prompts[i]}, options[i]).front());
+
+    GenerationBatch batch = model.start_batch();
+    std::vector<std::string> given(prompts.size());
+    std::size_t added = 0, ended = 0;
+    for (int step = 0; ended < prompts.size(); ++step) {
+        REQUIRE(step < 500);
+        if (step % 3 == 0 && added < prompts.size()) {
+            CHECK(batch.add(prompts[added], options[added]) == added);
+            ++added;
+        }
+        for (const GenerationBatch::Part& part : batch.step()) {
+            if (part.piece) given.at(part.number) += part.piece->text;
+            if (!part.ended) continue;
+            ++ended;
+            INFO(part.number);
+            const GenerateResult result = batch.take(part.number);
+            CHECK(result.tokens == alone[part.number].tokens);
+            CHECK(result.log_probabilities == alone[part.number].log_probabilities);
+            CHECK(given[part.number] == result.text);
+        }
+        CHECK(batch.running() <= 4);
+    }
+    CHECK(batch.running() + batch.waiting() == 0);
+}
+
+TEST_CASE("A text of a batch is taken, remembered, and ended by its model", "[language_model]") {
+    const Folder folder;
+    LanguageModel model(Context("cpu"), file_of_bytes(folder), {.batch = 2});
+    GenerationBatch batch = model.start_batch();
+    const std::vector<std::int32_t> prompt = model.encode("a long beginning, that several share");
+    GenerateOptions options{.length = 200};
+    options.remember = true;
+    for (int i = 0; i < 3; ++i) batch.add(prompt, options);
+    CHECK((batch.running() == 0 && batch.waiting() == 3));
+    batch.step();
+    CHECK((batch.running() == 2 && batch.waiting() == 1));
+    const GenerateResult first = batch.take(0);
+    CHECK(first.end == GenerateResult::End::caller);
+    CHECK(first.remembered_tokens == 0);
+    CHECK(batch.take(2).prompt_tokens == std::ssize(prompt));  // it waited
+    CHECK((batch.running() == 1 && batch.waiting() == 0));
+    check_error(ErrorKind::invalid_argument, {"no text 2"}, [&] { batch.take(2); });
+    check_error(ErrorKind::invalid_argument, {"is empty"}, [&] { batch.add({}); });
+    // What another sequence has read of a prompt is copied.
+    while (batch.running() > 0)
+        for (const GenerationBatch::Part& part : batch.step())
+            if (part.ended) batch.take(part.number);
+    options.length = 3;
+    for (std::size_t i = 3; i < 5; ++i) batch.add(prompt, options);
+    for (int step = 0; step < 3; ++step) batch.step();
+    for (std::size_t i = 3; i < 5; ++i) {
+        const GenerateResult again = batch.take(i);
+        CHECK(again.remembered_tokens == std::ssize(prompt) - 1);
+        CHECK(again.end == GenerateResult::End::length);
+    }
+    model.forget();
+    check_error(ErrorKind::invalid_argument, {"cannot go on"}, [&] { batch.step(); });
+    check_error(ErrorKind::invalid_argument, {"cannot go on"}, [&] { batch.add(prompt); });
+    GenerationBatch other = model.start_batch();
+    batch = std::move(other);
+    CHECK(batch.add(prompt) == 0);
+}
+
 TEST_CASE("A text ends where the caller says so", "[language_model]") {
     const Folder folder;
     LanguageModel model(Context("cpu"), file_of_bytes(folder));

@@ -150,6 +150,40 @@ TEST_CASE("Sequences are read beside each other", "[session]") {
     }
 }
 
+TEST_CASE("Logits of a sequence are the same bits whatever others read", "[session]") {
+    const Folder folder;
+    const std::vector<std::int32_t> tokens = random_tokens(300, 300);
+    const TinyLlama model(TinySizes{});
+    for (const Context& context : test_devices()) {
+        INFO(context.info().str());
+        const std::shared_ptr<const language::ModelFile> file =
+            language::open_model(folder.write("tiny.gguf", model.writer().bytes()));
+        Session session(context, file, file->sizes(), {600, 16, {}, 5});
+        // Reads 40 tokens, and then ten of which each is a row of a step at this place.
+        const auto read = [&](std::int64_t sequence, std::size_t row, bool others) {
+            session.forget_from(0, sequence);
+            session.read(std::span(tokens).first(40), sequence);
+            std::vector<float> all;
+            for (std::size_t i = 40; i < 50; ++i) {
+                std::vector<Session::Next> next;
+                for (std::int64_t s = 0; others && s < 5; ++s)
+                    if (s != sequence) next.push_back({s, tokens[i + static_cast<std::size_t>(s)]});
+                next.insert(next.begin() + static_cast<std::ptrdiff_t>(row), {sequence, tokens[i]});
+                const std::span<const float> logits = session.read_next(next);
+                all.insert(all.end(), logits.begin() + static_cast<std::ptrdiff_t>(300 * row),
+                           logits.begin() + static_cast<std::ptrdiff_t>(300 * (row + 1)));
+            }
+            return all;
+        };
+        const std::vector<float> alone = read(1, 0, false);
+        session.read(std::span(tokens).first(30), 3);
+        CHECK(read(1, 3, true) == alone);
+        session.read(std::span(tokens).first(250), 0);  // needs more capacity
+        CHECK(read(4, 2, true) == alone);
+        CHECK(read(1, 0, false) == alone);
+    }
+}
+
 TEST_CASE("Keys and values may be remembered in 16 bits", "[session]") {
     const Folder folder;
     const std::vector<std::int32_t> tokens = random_tokens(60, 300);

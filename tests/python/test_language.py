@@ -148,6 +148,68 @@ def test_options(model: language.LanguageModel) -> None:
         model.start([1] * 5000)
 
 
+def test_texts_of_several_prompts(context: dlprim.Context, path: pathlib.Path) -> None:
+    model = language.LanguageModel(context, path, batch=3)
+    prompts: list[str | list[int]] = ["abc", [100, 101], "x" * 100, "hello", "q"]
+    options = {"length": 9, "temperature": 1.5, "seed": 5, "alternatives": 2}
+    alone = [model.generate([prompt], **options)[0] for prompt in prompts]
+    together = model.generate(iter(prompts), **options)
+    for one, expected in zip(together, alone, strict=True):
+        assert isinstance(one, language.GenerateResult)
+        assert (one.text, one.tokens, one.end) == (expected.text, expected.tokens, expected.end)
+        assert one.log_probabilities == expected.log_probabilities  # bit for bit
+        assert len(one.alternatives[0]) == 2
+        assert one.first_token_seconds >= one.prompt_seconds > 0
+        assert one.seconds >= 0
+        assert one.remembered_tokens == 0
+    assert [one.prompt_tokens for one in together] == [3, 2, 100, 5, 1]
+    assert model.generate([]) == []
+
+    pieces = [""] * len(prompts)
+    numbers = []
+    stream = model.stream(prompts, **options)
+    for number, piece in stream:
+        assert isinstance(piece, language.GeneratedPiece)
+        pieces[number] += piece.text
+        numbers.append(number)
+    assert pieces == [one.text for one in alone]
+    assert numbers != sorted(numbers)  # several at a time
+    assert stream.take(3).text == pieces[3]
+    with pytest.raises(dlprim.InvalidArgumentError, match="no text 3"):
+        stream.take(3)
+    with pytest.raises(TypeError, match="list of prompts"):
+        model.generate("a text alone")
+    with pytest.raises(TypeError, match="no option"):
+        model.stream(["a"], temperatur=1.0)  # type: ignore[call-arg]
+    with pytest.raises(dlprim.InvalidArgumentError, match="empty"):
+        model.generate(["a", ""])
+    with pytest.raises(dlprim.InvalidArgumentError, match="1 to 256"):
+        language.LanguageModel(context, path, batch=0)
+
+
+def test_texts_that_join_a_batch(context: dlprim.Context, path: pathlib.Path) -> None:
+    model = language.LanguageModel(context, path, batch=2)
+    expected = [model.generate([prompt], length=6, seed=seed)[0].text for seed, prompt in enumerate("abc")]
+    batch = model.start_batch()
+    assert isinstance(batch, language.GenerationBatch)
+    assert batch.add("a", length=6, seed=0) == 0
+    next(batch)
+    assert (batch.add("b", length=6, seed=1), batch.add("c", length=6, seed=2)) == (1, 2)
+    assert (batch.running, batch.waiting) == (1, 2)
+    list(batch)
+    assert (batch.running, batch.waiting) == (0, 0)
+    assert [batch.take(number).text for number in range(3)] == expected
+    batch.add("d", length=4000)
+    next(batch)
+    assert batch.take(3).end == "caller"
+    assert next(batch, None) is None
+    model.forget()
+    batch_of_a_dead_model = language.LanguageModel(context, path).start_batch()
+    assert batch_of_a_dead_model.add("a", length=1) == 0
+    with pytest.raises(dlprim.InvalidArgumentError, match="cannot go on"):
+        batch.add("e")
+
+
 def test_a_text_ends_where_its_model_reads_something_else(model: language.LanguageModel) -> None:
     text = model.start("abc", length=20)
     next(text)

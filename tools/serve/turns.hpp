@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Turns: requests for one model, which come one after the other in the order in which they arrive.
+// Turns: requests for embeddings, which are answered one after the other in the order in which they
+// arrive.
 #pragma once
 
 #include <condition_variable>
@@ -39,10 +40,6 @@ class Turns {
         closed_ = true;
         changed_.notify_all();
     }
-    bool closed() const {
-        const std::lock_guard lock(mutex_);
-        return closed_;
-    }
 
   private:
     std::int64_t enter() {
@@ -64,7 +61,7 @@ class Turns {
     }
 
     const std::int64_t most_;
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     std::condition_variable changed_;
     std::int64_t first_ = 0, next_ = 0;  ///< numbers: whose turn it is, and of the next to come
     bool closed_ = false;
