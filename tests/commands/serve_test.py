@@ -100,8 +100,9 @@ class Serve(CommandTest):
                 "top_logprobs": 2}
         status, answer = served.post("/v1/chat/completions", body)
         self.assertEqual(status, 200, answer)
-        expected = json.loads(self.succeed("generate", self.model, "Hi", "--chat", "--length", "8", "-d", "cpu", "--json",
-                                           "--log-probabilities").out)
+        # A step of as many rows as the server's rounds as that does.
+        expected = json.loads(self.succeed("generate", self.model, "--prompts", self.write("prompts.txt", b"Hi\n"), "--batch",
+                                           "4", "--chat", "--length", "8", "-d", "cpu", "--json", "--log-probabilities").out)
         choice = answer["choices"][0]
         self.assertEqual(choice["message"], {"role": "assistant", "content": expected["text"]})
         for got, wanted in zip(choice["logprobs"]["content"], expected["log_probabilities"], strict=True):
@@ -284,9 +285,8 @@ class Serve(CommandTest):
         bodies = [{"prompt": prompt, "max_tokens": 20, "temperature": 1.5, "seed": seed, "logprobs": 1}
                   for seed, prompt in enumerate(prompts)]
         alone = [served.post("/v1/completions", body)[1]["choices"] for body in bodies]
-        # One that never ends runs beside them.
-        endless = {"prompt": "a", "max_tokens": 4000, "temperature": 5, "seed": 3}
-        streamed = self.send(served, endless | {"stream": True})
+        long = {"prompt": "a", "max_tokens": 4000, "temperature": 0}  # greedy, it does not end before
+        beside = self.send(served, long)
         self.wait_for_load(served, 1, 0)
         answers = [None] * len(bodies)
 
@@ -299,23 +299,29 @@ class Serve(CommandTest):
         for thread in threads:
             thread.join()
         self.assertEqual(answers, alone)  # with their log-probabilities
-        self.wait_for_load(served, 1, 0)
-        # Clients that go away free their places, whether they are streamed to or not, and whether they run or wait.
-        others = [self.send(served, endless | {"prompt": ["a", "b"]}), self.send(served, endless)]
-        self.wait_for_load(served, 3, 1)
-        others[1].close()
-        self.wait_for_load(served, 3, 0)
-        streamed.close()
-        others[0].close()
+        beside.close()
         self.wait_for_load(served, 0, 0)
+
+    def test_clients_that_go_away(self):
+        served = self.serve("--batch", "3")
+        many = {"prompt": ["a"] * 16, "max_tokens": 4000, "temperature": 0}
+        for stream in (False, True):  # ends as the client goes, whether it runs or waits
+            first = self.send(served, many | {"stream": stream})
+            self.wait_for_load(served, 3, 13)
+            second = self.send(served, many | {"stream": not stream})
+            self.wait_for_load(served, 3, 29)
+            second.close()
+            self.wait_for_load(served, 3, 13)
+            first.close()
+            self.wait_for_load(served, 0, 0)
         late = self.serve("--most-seconds", "1", "--batch", "2")
-        status, answer = late.post("/v1/completions", endless | {"prompt": ["a", "b"], "max_tokens": 100000})
-        self.assertEqual((status, [one["finish_reason"] for one in answer["choices"]]), (200, ["length"] * 2))
+        answer = late.post("/v1/completions", many | {"prompt": ["a", "b"], "max_tokens": 100000})[1]
+        self.assertEqual([one["finish_reason"] for one in answer["choices"]], ["length"] * 2)
 
     def test_requests_that_are_too_many(self):
         served = self.serve("--most-waiting", "1")
-        endless = {"prompt": "a", "max_tokens": 4000, "temperature": 5, "seed": 3, "stream": True}
-        with self.send(served, endless) as connection:
+        long = {"prompt": "a", "max_tokens": 4000, "temperature": 0, "stream": True}
+        with self.send(served, long) as connection:
             connection.recv(1)  # it has its place
             status, answer = served.post("/v1/completions", {"prompt": "b"})
             self.assertEqual((status, "too many requests" in answer["error"]["message"]), (503, True))
