@@ -180,6 +180,7 @@ class Serve(CommandTest):
         refuse(400, "'max_tokens'", {"prompt": "a", "max_tokens": -1})
         refuse(400, "'max_tokens'", {"prompt": "a", "max_tokens": 1e300})
         refuse(400, "temperature", {"prompt": "a", "temperature": -1})
+        refuse(400, "top_p", {"prompt": "a", "top_p": 7, "stream": True})
         refuse(400, "'temperature'", {"prompt": "a", "temperature": "hot"})
         refuse(400, "'stop'", {"prompt": "a", "stop": [""]})
         refuse(400, "'n'", {"prompt": "a", "n": 2})

@@ -38,14 +38,17 @@ Scheduler::Load Scheduler::load() const {
 }
 
 std::shared_ptr<Scheduler::Job> Scheduler::enter(std::shared_ptr<const ServeRequest> request) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (closed_ || std::ssize(jobs_) >= most_requests_) return nullptr;
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
     jobs_.insert(job);
     come_.push_back(job);
     work_.notify_all();
-    return job;
+    job->changed.wait(lock, [&] { return closed_ || job->begun || job->error; });
+    if (!job->error) return job;
+    jobs_.erase(job);
+    std::rethrow_exception(job->error);
 }
 
 void Scheduler::leave(const std::shared_ptr<Job>& job) {
@@ -105,8 +108,11 @@ void Scheduler::begin(const std::shared_ptr<Job>& job) {
                            Text{job, i});
     } catch (...) {
         drop(*job);
-        fail(*job, std::current_exception());
+        return fail(*job, std::current_exception());
     }
+    const std::lock_guard lock(mutex_);
+    job->begun = true;
+    job->changed.notify_all();
 }
 
 void Scheduler::drop(const Job& job) {

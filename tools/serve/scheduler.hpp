@@ -45,6 +45,7 @@ class Scheduler {
     /// many or the scheduler is closed, is no place. It is used by one thread at a time.
     class Place {
       public:
+        /// Waits until the running step has ended. Throws as GenerationBatch::add().
         Place(Scheduler& scheduler, std::shared_ptr<const ServeRequest> request)
             : scheduler_(scheduler), job_(scheduler.enter(std::move(request))) {}
         ~Place() {
@@ -81,6 +82,7 @@ class Scheduler {
     struct Job {
         std::deque<Event> events;
         std::exception_ptr error;
+        bool begun = false;  ///< whether its texts are in the batch
         std::shared_ptr<const ServeRequest> request;
         std::condition_variable changed;
         std::optional<Clock::time_point> end;  ///< the thread's; once its first token is known
