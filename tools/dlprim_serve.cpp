@@ -16,6 +16,7 @@
 #include <CLI/CLI.hpp>
 
 #include <pthread.h>
+#include <sys/socket.h>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -128,6 +129,8 @@ class Service {
         if (port < 0)
             throw Error(ErrorKind::io, "port " + std::to_string(options_.port) + " of '" +
                                            options_.host + "' cannot be listened on");
+        // httplib lets five connections wait to be accepted; clients that come at once are more.
+        listen(listener_, SOMAXCONN);
         std::printf("%s listens on http://%s:%d\n", options_.name.c_str(), options_.host.c_str(),
                     port);
         std::fflush(stdout);
@@ -162,7 +165,7 @@ class Service {
                                                       const ServeRequest& asked,
                                                       const IsThere& is_there,
                                                       const OnEvent& on_event) {
-        constexpr std::chrono::milliseconds patience(100);
+        constexpr std::chrono::milliseconds patience(250);
         std::vector<GenerateResult> results(asked.prompts.size());
         for (std::size_t left = results.size(); left > 0;) {
             const std::optional<Scheduler::Event> event = place.next(patience);
@@ -209,6 +212,7 @@ class Service {
     std::optional<Scheduler> scheduler_;  ///< of texts
     std::atomic<bool> ended_ = false;
     httplib::Server server_;
+    int listener_ = -1;  ///< its socket
     std::uint64_t id_key_ = 0;
     std::atomic<std::uint64_t> next_id_ = 0;
     std::mutex encoding_;  ///< a model is used by one thread at a time
@@ -216,6 +220,10 @@ class Service {
 
 void Service::add_routes() {
     const int threads = options_.threads;
+    server_.set_socket_options([this](int socket) {
+        httplib::default_socket_options(socket);
+        listener_ = socket;
+    });
     server_.new_task_queue = [threads] {
         return new httplib::ThreadPool(static_cast<std::size_t>(threads));
     };
