@@ -292,9 +292,7 @@ class StepLaunch : public Launch {
 /// Engines of devices are compared with it. On the host itself a CachedStep is expanded.
 class StepHost : public CacheEngine {
   public:
-    std::string_view name() const override { return "attention.step_host"; }
-    std::string_view op() const override { return cached_step_type; }
-    bool on_host() const override { return true; }
+    StepHost() : CacheEngine("attention.step_host", cached_step_type, true) {}
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return check_cached(problem);
     }
