@@ -95,7 +95,7 @@ class Serve(CommandTest):
         self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
 
     def test_chats(self):
-        served = self.serve()
+        served = self.serve("--batch", "4")
         body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "temperature": 0, "logprobs": True,
                 "top_logprobs": 2}
         status, answer = served.post("/v1/chat/completions", body)
