@@ -18,6 +18,7 @@ import json
 import pathlib
 import statistics
 import sys
+import tempfile
 from typing import Any
 
 import common
@@ -26,18 +27,18 @@ WORDS = "A ship that leaves its harbour in the morning meets the wind behind the
 PROMPTS = [
     "The capital of France is",
     "Once upon a time, in a small village by the sea,",
-    "def fibonacci(n):\n",
+    "def fibonacci(n):",
     "Water boils at a temperature of",
     "The three laws of motion are",
     "In 1969, humans first",
     "A recipe for pancakes needs",
     "SELECT name FROM users WHERE",
     "The theory of evolution says that",
-    "Q: What is 7 times 8?\nA:",
+    "Question: What is 7 times 8? Answer:",
     "To be, or not to be,",
     "Photosynthesis is the process by which",
     "My favourite season is autumn because",
-    "import numpy as np\n\ndef softmax(x):\n",
+    "import numpy as np; softmax = lambda x:",
     "The Great Wall of China was built",
     "Dear Sir or Madam,",
     "Die Hauptstadt von Deutschland ist",
@@ -68,16 +69,26 @@ def ask_llama(arguments: argparse.Namespace, prompts: list[str], length: int) ->
 
 def ask_dlprim(arguments: argparse.Namespace, prompts: list[str], length: int, precision: str) -> list[dict[str, Any]]:
     """dlprim's answers."""
-    answers = []
-    for prompt in prompts:
-        words = [arguments.command, "-d", arguments.device, arguments.model, prompt, "--length", str(length), "--json"]
-        answers.append(json.loads(common.output_of([*words, "--log-probabilities", "--precision", precision])))
-    return answers
+    with tempfile.TemporaryDirectory() as folder:
+        lines = pathlib.Path(folder) / "prompts.txt"
+        lines.write_text("".join(f"{prompt}\n" for prompt in prompts))
+        words = [
+            arguments.command,
+            "-d",
+            arguments.device,
+            arguments.model,
+            "--prompts",
+            str(lines),
+            "--length",
+            str(length),
+        ]
+        answers = common.output_of([*words, "--json", "--log-probabilities", "--precision", precision])
+    return [json.loads(line) for line in answers.splitlines()]
 
 
 def rates(arguments: argparse.Namespace) -> dict[str, tuple[float, float]]:
     """Tokens a second of prompt and text, by what made them."""
-    prompt = WORDS * 21
+    prompt = (WORDS * 21).strip()
     found: dict[str, list[tuple[float, float]]] = {}
     for _ in range(arguments.rounds):
         for precision in arguments.precisions:
@@ -94,11 +105,12 @@ def rates(arguments: argparse.Namespace) -> dict[str, tuple[float, float]]:
 def parting(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     """Where two texts part, as a row of the table."""
     tokens = theirs["choices"][0]["logprobs"]["content"]
-    pairs = list(zip(ours["tokens"], ours["log_probabilities"], tokens, strict=False))
+    values = ours.get("log_probabilities", [])  # a text without tokens has none
+    pairs = list(zip(ours["tokens"], values, tokens, strict=False))
     differs = next((i for i, (token, _, other) in enumerate(pairs) if token != other["id"]), len(pairs))
     far = max((abs(value - other["logprob"]) for _, value, other in pairs[:differs]), default=0.0)
     if differs == len(pairs):
-        return f"same | | {far:.3f}"
+        return f"{'all' if len(ours['tokens']) == len(tokens) else f'{differs}, where one ends'} | | {far:.3f}"
     token, _, other = pairs[differs]
     less = [other["logprob"] - each["logprob"] for each in other["top_logprobs"] if each["id"] == token]
     return f"{differs} | {f'{less[0]:.3f}' if less else 'not its second'} | {far:.3f}"
