@@ -18,8 +18,7 @@ constexpr std::int64_t items = 128, most_rows = 16;
 
 class BlocksFew : public BlockEngine {
   public:
-    explicit BlocksFew(std::string_view op = "InnerProduct")
-        : BlockEngine("blocks_few", op) {}
+    explicit BlocksFew(std::string_view op = "InnerProduct") : BlockEngine("blocks_few", op) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.wide_vectors)
