@@ -276,7 +276,9 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
 }
 
 OpenCLContext::~OpenCLContext() {
-    if (!opencl_gone()) {
+    {
+        // Also after at_exit(), which runs twice: static objects may hold contexts, and are
+        // destroyed between the two.
         const std::lock_guard lock(live().mutex);
         live().contexts.erase(this);
     }
