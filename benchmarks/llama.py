@@ -5,7 +5,7 @@
     benchmarks/llama.py MODEL.gguf [-d opencl] [--precisions fp32 tf32] [--threads 2] [--rounds 3] [--json FILE]
     benchmarks/llama.py MODEL.gguf -d opencl --tokens          # greedy tokens of twenty prompts
 
-A prompt of 512 tokens and a text of 128 are timed, in turns, one program after the other, each by its own figures; medians
+A prompt of 504 tokens, or of 24 for each of --sentences, and a text of 128 are timed, in turns, one program after the other, each by its own figures; medians
 of the rounds. llama.cpp rounds inputs of products to 8 bits, and keeps its cache as half, so that its tokens differ from
 exact ones where the two likeliest are near: with --tokens, the table says for each prompt where the texts part, how much
 less likely llama.cpp has what dlprim chose, and how far their log-probabilities of the tokens before that differ.
@@ -88,7 +88,7 @@ def ask_dlprim(arguments: argparse.Namespace, prompts: list[str], length: int, p
 
 def rates(arguments: argparse.Namespace) -> dict[str, tuple[float, float]]:
     """Tokens a second of prompt and text, by what made them."""
-    prompt = (WORDS * 21).strip()
+    prompt = (WORDS * arguments.sentences).strip()
     found: dict[str, list[tuple[float, float]]] = {}
     for _ in range(arguments.rounds):
         for precision in arguments.precisions:
@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("-d", "--device", default="opencl")
     parser.add_argument("--precisions", nargs="+", default=["fp32", "tf32"])
     parser.add_argument("--threads", type=int, default=2, help="of llama.cpp")
+    parser.add_argument("--sentences", type=int, default=21, help="of the prompt")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", action="store_true", help="compare greedy tokens instead")
     parser.add_argument("--command", default="build/tools/dlprim_generate", help="dlprim_generate")

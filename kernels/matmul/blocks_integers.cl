@@ -21,7 +21,7 @@
 //
 // Work-group: one work-item.
 #include "matmul/blocks_put.clh"
-#include "matrix/blocks.clh"
+#include "matrix/block_integers.clh"
 
 #define GROUPS (BLOCK_PARTS / BLOCK_SHARED)
 

@@ -126,8 +126,8 @@ class NormJoiner {
                     products};
     }
 
-    /// The node in which two products without bias meet as a gate, and its activation; -1 if there
-    /// is none.
+    /// The node that multiplies two products without bias as a gate, and its activation; -1 if
+    /// there is none.
     std::pair<NodeId, std::string> gate_behind(const Norm& norm) {
         if (norm.products.size() != 2) return {-1, {}};
         const ValueId a = node(norm.products[0]).outputs[0], b = node(norm.products[1]).outputs[0];
@@ -138,15 +138,15 @@ class NormJoiner {
                 readers.size() != 1 || readers[0] != readers_[at(a)][0])
                 return {-1, {}};
         }
-        const NodeId meeting = readers_[at(a)][0];
-        const std::set<ValueId> read(node(meeting).inputs.begin(), node(meeting).inputs.end());
+        const NodeId multiply = readers_[at(a)][0];
+        const std::set<ValueId> read(node(multiply).inputs.begin(), node(multiply).inputs.end());
         const bool alike =
             graph_.spec(a) == graph_.spec(b) && node(norm.products[0]).attrs.text("blocks") ==
                                                     node(norm.products[1]).attrs.text("blocks");
         if (!alike || read != std::set<ValueId>{a, b}) return {-1, {}};
-        std::string gate = gate_of(node(meeting));
+        std::string gate = gate_of(node(multiply));
         if (gate.empty()) return {-1, {}};
-        return {meeting, std::move(gate)};
+        return {multiply, std::move(gate)};
     }
 
     /// Adds a NormedProduct that makes what `made_by` makes.
