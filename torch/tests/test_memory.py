@@ -7,7 +7,7 @@ import gc
 
 import pytest
 import torch
-from programs import busy
+from programs import busy, ever
 
 MIB = 2**20
 
@@ -83,15 +83,18 @@ def test_pinned_is_told() -> None:
 def test_pinned_copies_do_not_wait() -> None:
     """With non_blocking, whatever their size, and also where the program lets go of the memory at once."""
     count = 20 * MIB  # more than what is copied by way of memory of the host otherwise
-    source = torch.arange(count, dtype=torch.float32).pin_memory()
     target = torch.empty(count, device="ocl")
     back = torch.zeros(count).pin_memory()
     busy(20).cpu()
-    busy(20)
-    target.copy_(source, non_blocking=True)
-    back.copy_(target, non_blocking=True)
-    assert not torch.ocl.current_stream().query()
-    del source
+
+    def copies_beside(products: int) -> bool:
+        source = torch.arange(count, dtype=torch.float32).pin_memory()  # let go of at the end
+        busy(products)
+        target.copy_(source, non_blocking=True)
+        back.copy_(target, non_blocking=True)
+        return not torch.ocl.current_stream().query()
+
+    assert ever(copies_beside)
     torch.empty(count).pin_memory().fill_(7)  # which must not be the memory that is still read
     torch.ocl.synchronize()
     assert torch.equal(back, torch.arange(count, dtype=torch.float32))
