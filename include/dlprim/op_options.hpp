@@ -82,7 +82,7 @@ struct TransposedConvolution {
     IntList kernel = {}, stride = 1, pad = 0, dilate = 1, output_pad = 0;
     std::string activation = "identity";
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             convolution_fields<TransposedConvolution>(
                 "factor by which images grow", "cut off around the output, as Convolution's"),
             option_table(option<&TransposedConvolution::output_pad>(
@@ -233,7 +233,7 @@ struct RMSNorm {
     double eps = 1e-5;
     bool elementwise_affine = true, return_statistics = false;
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             same_options<LayerNorm, &RMSNorm::normalized_shape, &RMSNorm::dims>(),
             option_table(option<&RMSNorm::eps>("added to the mean of squares").at_least(0),
                          option<&RMSNorm::elementwise_affine>("whether there is a weight"),
@@ -298,7 +298,7 @@ struct Pooling2D {
         return meant;
     }
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             same_options<Pooling, &Pooling2D::mode, &Pooling2D::stride, &Pooling2D::pad,
                          &Pooling2D::count_include_pad, &Pooling2D::ceil_mode>(),
             option_table(required<Pooling, &Pooling2D::kernel>(),
@@ -320,9 +320,9 @@ struct MaxPooling2D {
         return meant;
     }
     static constexpr auto fields() {
-        return std::tuple_cat(same_options<Pooling, &MaxPooling2D::stride, &MaxPooling2D::pad,
-                                           &MaxPooling2D::ceil_mode>(),
-                              option_table(required<Pooling, &MaxPooling2D::kernel>()));
+        return joined(same_options<Pooling, &MaxPooling2D::stride, &MaxPooling2D::pad,
+                                   &MaxPooling2D::ceil_mode>(),
+                      option_table(required<Pooling, &MaxPooling2D::kernel>()));
     }
 };
 
@@ -340,12 +340,11 @@ struct PoolingND {
         return meant;
     }
     static constexpr auto fields() {
-        return std::tuple_cat(
-            same_options<Pooling, &PoolingND::mode, &PoolingND::stride, &PoolingND::pad,
-                         &PoolingND::dilate, &PoolingND::count_include_pad, &PoolingND::ceil_mode,
-                         &PoolingND::divisor_override>(),
-            option_table(required<Pooling, &PoolingND::kernel>(),
-                         option<&PoolingND::return_indices>("`positions` in the image")));
+        return joined(same_options<Pooling, &PoolingND::mode, &PoolingND::stride, &PoolingND::pad,
+                                   &PoolingND::dilate, &PoolingND::count_include_pad,
+                                   &PoolingND::ceil_mode, &PoolingND::divisor_override>(),
+                      option_table(required<Pooling, &PoolingND::kernel>(),
+                                   option<&PoolingND::return_indices>("`positions` in the image")));
     }
 };
 
@@ -359,7 +358,7 @@ struct AdaptivePooling {
         return {.mode = mode, .output = output, .positions = return_indices ? "image" : "none"};
     }
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             same_options<Pooling, &AdaptivePooling::mode>(),
             option_table(required<Pooling, &AdaptivePooling::output>(),
                          option<&AdaptivePooling::return_indices>("`positions` in the image")));
@@ -446,7 +445,7 @@ struct Fold {
         "window is";
     IntList output = {}, kernel = {}, stride = 1, pad = 0, dilate = 1;
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             option_table(required<&Fold::output>("size of the images").between(1, (1 << 24) - 1)),
             column_fields<Fold>());
     }
@@ -927,7 +926,7 @@ struct Scatter {
     bool include_self = true;
     IntList shape = {};
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             index_fields<Scatter>(),
             option_table(option<&Scatter::reduction>(
                              "how updates change data; none replaces it, and a mean of integers is "
@@ -1210,7 +1209,7 @@ struct PoolingBackward {
     std::string positions = "image";
     IntList sizes = {};
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             same_options<Pooling, &PoolingBackward::mode, &PoolingBackward::kernel,
                          &PoolingBackward::stride, &PoolingBackward::pad, &PoolingBackward::dilate,
                          &PoolingBackward::count_include_pad, &PoolingBackward::ceil_mode,
@@ -1235,7 +1234,7 @@ struct MaxPooling2DBackward {
         return meant;
     }
     static constexpr auto fields() {
-        return std::tuple_cat(
+        return joined(
             same_options<PoolingBackward, &MaxPooling2DBackward::stride, &MaxPooling2DBackward::pad,
                          &MaxPooling2DBackward::ceil_mode>(),
             option_table(required<PoolingBackward, &MaxPooling2DBackward::kernel>(),

@@ -18,7 +18,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 namespace dlprim::ops {
 
@@ -121,19 +120,56 @@ constexpr auto required(std::string_view meaning) {
     return option_row(field, {field_name<field>(), meaning, true});
 }
 
-/// The table of a struct. std::tuple_cat() joins tables.
-template <typename... Options>
-constexpr std::tuple<Options...> option_table(Options... options) {
-    return {options...};
+/// The table of a struct: a row and the rows behind it. In place of std::tuple, whose constructors
+/// would be compiled anew, for each struct, in every file that includes dlprim/op_options.hpp.
+template <typename... Rows>
+struct OptionTable;
+template <>
+struct OptionTable<> {
+    template <typename Visit>
+    constexpr void each(const Visit&) const {}
+};
+template <typename Row, typename... Rows>
+struct OptionTable<Row, Rows...> {
+    Row row;
+    OptionTable<Rows...> behind;
+
+    /// Calls `visit` with each row.
+    template <typename Visit>
+    constexpr void each(const Visit& visit) const {
+        visit(row);
+        behind.each(visit);
+    }
+};
+
+/// The table of some rows.
+template <typename... Rows>
+constexpr OptionTable<Rows...> option_table(Rows... rows) {
+    return {rows...};
+}
+
+/// The rows of one table and then those of another.
+template <typename... Rows>
+constexpr OptionTable<Rows...> joined(const OptionTable<>&, const OptionTable<Rows...>& last) {
+    return last;
+}
+template <typename Row, typename... Rows, typename... Last>
+constexpr OptionTable<Row, Rows..., Last...> joined(const OptionTable<Row, Rows...>& first,
+                                                    const OptionTable<Last...>& last) {
+    return {first.row, joined(first.behind, last)};
+}
+template <typename First, typename Second, typename Third>
+constexpr auto joined(const First& first, const Second& second, const Third& third) {
+    return joined(joined(first, second), third);
 }
 
 /// What the table of a struct says about the option of a name.
 template <typename Struct>
 constexpr OptionText text_of(std::string_view name) {
     OptionText found;
-    std::apply(
-        [&](const auto&... row) { ((row.text.name == name ? (found = row.text) : found), ...); },
-        Struct::fields());
+    Struct::fields().each([&](const auto& row) {
+        if (row.text.name == name) found = row.text;
+    });
     if (found.name.empty()) throw "the struct has no option of this name";  // ends the compilation
     return found;
 }
@@ -153,9 +189,9 @@ Operator same_values(const Alias& alias) {
             if constexpr (requires { &(meant.*to.field) == &(alias.*from.field); })
                 if (from.text.name == to.text.name) meant.*to.field = alias.*from.field;
         };
-        std::apply([&](const auto&... to) { (copy_to(to), ...); }, Operator::fields());
+        Operator::fields().each(copy_to);
     };
-    std::apply([&](const auto&... from) { (copy(from), ...); }, Alias::fields());
+    Alias::fields().each(copy);
     return meant;
 }
 /// The row of such an option that has to be given.

@@ -13,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 namespace dlprim {
@@ -25,7 +24,7 @@ inline constexpr auto option_rows = Options::fields();
 /// Calls `visit` with each row.
 template <typename Options, typename Visit>
 void each_option(Visit&& visit) {
-    std::apply([&](const auto&... row) { (visit(row), ...); }, option_rows<Options>);
+    option_rows<Options>.each(visit);
 }
 
 // A field's value as an attribute. A field without a value becomes what no option can be given as:

@@ -33,8 +33,8 @@ template <typename Forward>
 struct WithSizes : Forward {
     ops::IntList sizes = {};
     static constexpr auto fields() {
-        return std::tuple_cat(Forward::fields(), ops::option_table(ops::required<&WithSizes::sizes>(
-                                                     "the shape of the forward operator's input")));
+        return ops::joined(Forward::fields(), ops::option_table(ops::required<&WithSizes::sizes>(
+                                                  "the shape of the forward operator's input")));
     }
 };
 

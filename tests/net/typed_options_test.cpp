@@ -99,7 +99,6 @@ TEST_CASE("every field has a row of its own, which says what it means", "[typed_
     each_struct([](const auto& options) {
         using Options = std::remove_cvref_t<decltype(options)>;
         INFO(Options::type);
-        CHECK(std::tuple_size_v<decltype(Options::fields())> == count_fields<Options>());
         CHECK_FALSE(Options::takes.empty());
         std::set<std::string_view> names;
         each_option<Options>([&](const auto& row) {
@@ -107,6 +106,7 @@ TEST_CASE("every field has a row of its own, which says what it means", "[typed_
             CHECK(names.insert(row.text.name).second);
             CHECK_FALSE(row.text.meaning.empty());
         });
+        CHECK(names.size() == count_fields<Options>());
     });
 }
 

@@ -109,9 +109,9 @@ struct StepOptions : CachedOptions {
     static constexpr std::string_view type = cached_step_type;
     bool interleaved = false;
     static constexpr auto fields() {
-        return std::tuple_cat(CachedOptions::fields(),
-                              ops::option_table(ops::option<&StepOptions::interleaved>(
-                                  "whether pairs of features are neighbours; else of halves")));
+        return ops::joined(CachedOptions::fields(),
+                           ops::option_table(ops::option<&StepOptions::interleaved>(
+                               "whether pairs of features are neighbours; else of halves")));
     }
 };
 

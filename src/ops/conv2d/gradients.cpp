@@ -27,18 +27,18 @@ struct BackwardDataOptions : GradientOptions {
     static constexpr std::string_view type = "Convolution2DBackwardData";
     ops::IntList input_shape = {};
     static constexpr auto fields() {
-        return std::tuple_cat(GradientOptions::fields(),
-                              ops::option_table(ops::required<&BackwardDataOptions::input_shape>(
-                                  "shape of the convolution's input")));
+        return ops::joined(GradientOptions::fields(),
+                           ops::option_table(ops::required<&BackwardDataOptions::input_shape>(
+                               "shape of the convolution's input")));
     }
 };
 struct BackwardFilterOptions : GradientOptions {
     static constexpr std::string_view type = "Convolution2DBackwardFilter";
     ops::IntList weight_shape = {};
     static constexpr auto fields() {
-        return std::tuple_cat(GradientOptions::fields(),
-                              ops::option_table(ops::required<&BackwardFilterOptions::weight_shape>(
-                                  "shape of the convolution's weight")));
+        return ops::joined(GradientOptions::fields(),
+                           ops::option_table(ops::required<&BackwardFilterOptions::weight_shape>(
+                               "shape of the convolution's weight")));
     }
 };
 
