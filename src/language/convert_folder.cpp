@@ -212,7 +212,7 @@ void write_tokenizer(const ModelFile& file, const NewFolder& to, Json& config) {
     };
     Json how{{"tokenizer_class", "PreTrainedTokenizerFast"}};
     if (const auto chat = file.chat_template()) how["chat_template"] = *chat;
-    if (tables.model == "bert") {
+    if (tables.separator || tables.model == "bert") {
         if (tables.begin) how["cls_token"] = name(*tables.begin);
         if (tables.separator) how["sep_token"] = name(*tables.separator);
         if (tables.unknown) how["unk_token"] = name(*tables.unknown);

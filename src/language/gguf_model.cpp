@@ -79,6 +79,7 @@ class GgufModel : public ModelFile {
     }
     void set_rotary(ModelSizes& sizes) const;
     void set_word_piece(TokenizerTables& tables) const;
+    void set_unigram(TokenizerTables& tables) const;
     void add_tensors(const GgufFile& file);
     void open_parts();
 
@@ -185,10 +186,12 @@ TokenizerTables GgufModel::tokenizer() const {
             tables.ends.push_back(file_.value<std::int64_t>(prefix + name));
     tables.add_begin = file_.value_or(prefix + "add_bos_token", tables.model == "llama");
     if (tables.model == "bert") set_word_piece(tables);
+    if (tables.model == "t5") set_unigram(tables);
     const std::string separator = prefix + "seperator_token_id";  // as GGUF spells it
-    if (!file_.value_or(prefix + "add_sep_token", tables.model == "bert"))
+    const bool is_separated = tables.model == "bert" || tables.model == "t5";
+    if (!file_.value_or(prefix + "add_sep_token", is_separated))
         tables.separator.reset();
-    else if (file_.has(separator))
+    else if (file_.has(separator) && tables.model != "t5")
         tables.separator = file_.value<std::int64_t>(separator);
     return tables;
 }
@@ -204,6 +207,23 @@ void GgufModel::set_word_piece(TokenizerTables& tables) const {
     tables.separator = separator;
     tables.word_piece.lower = !has_capitals(tables);
     tables.word_piece.strip_accents = tables.word_piece.lower;
+}
+
+/// Texts of Unigram end with the token for their end unless the file says otherwise.
+void GgufModel::set_unigram(TokenizerTables& tables) const {
+    const std::string prefix = "tokenizer.ggml.", map = prefix + "precompiled_charsmap";
+    tables.scores = file_.value<std::vector<double>>(prefix + "scores");
+    if (file_.value_or(prefix + "add_space_prefix", false))
+        tables.space = TokenizerTables::Space::each_without;
+    const bool shortened = file_.value_or(prefix + "remove_extra_whitespaces", false);
+    UnigramRules& rules = tables.unigram;
+    rules.strip_left = rules.strip_right = rules.join_spaces = shortened;
+    for (const std::int64_t byte : file_.value_or<std::vector<std::int64_t>>(map, {}))
+        rules.characters += static_cast<char>(byte);
+    if (file_.has(prefix + "unknown_token_id"))
+        tables.unknown = file_.value<std::int64_t>(prefix + "unknown_token_id");
+    if (file_.value_or(prefix + "add_eos_token", true) && !tables.ends.empty())
+        tables.separator = tables.ends.front();
 }
 
 Pooling GgufModel::pooling() const {

@@ -2,6 +2,7 @@
 // tokenizer.json and the files beside it.
 #include "language/hugging_face_tokenizer.hpp"
 
+#include "base/base64.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "language/sentencepiece.hpp"
@@ -66,9 +67,11 @@ class TokenizerReader {
     void read_model(const JsonView& model);
     void read_merges(const JsonView& merges);
     void read_word_pieces(const JsonView& model);
+    void read_unigrams(const JsonView& model);
     void read_added(const JsonView& added);
     void read_normalizer(const JsonView& step);
     void read_bert_normalizer(const JsonView& step);
+    bool read_unigram_normalizer(const JsonView& step);
     void read_splitter(const JsonView& step);
     void read_split(const JsonView& step);
     void read_template(const JsonView& step);
@@ -92,6 +95,11 @@ class TokenizerReader {
             number.fail("is the number of another token, too");
         return at;
     }
+    /// Of a token of the vocabulary.
+    std::int64_t kind_of(const std::string& name) const {
+        const bool is_byte = name.size() == 6 && name.starts_with("<0x") && name.ends_with('>');
+        return byte_fallback_ && is_byte ? token_kind::byte : token_kind::plain;
+    }
     void start_tokens() {
         tables_.tokens.resize(static_cast<std::size_t>(vocabulary_));
         tables_.kinds.assign(tables_.tokens.size(), token_kind::unused);
@@ -107,8 +115,10 @@ class TokenizerReader {
 void TokenizerReader::read_model(const JsonView& model) {
     const std::optional<JsonView> type = model.find_value("type");
     if (type && type->text() == "WordPiece") return read_word_pieces(model);
+    if (type && type->text() == "Unigram") return read_unigrams(model);
     if (type && type->text() != "BPE")
-        not_supported(*type, cat("is '", type->text(), "'; supported are BPE and WordPiece"));
+        not_supported(*type,
+                      cat("is '", type->text(), "'; supported are BPE, Unigram and WordPiece"));
     for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
         if (const auto found = model.find_value(affix); found && !found->text().empty())
             not_supported(*found, "is not empty, which is not supported");
@@ -118,8 +128,7 @@ void TokenizerReader::read_model(const JsonView& model) {
     for (const auto& [name, number] : model.at("vocab").object()) {
         const std::size_t at = free_place(number);
         tables_.tokens[at] = name;
-        const bool is_byte = name.size() == 6 && name.starts_with("<0x") && name.ends_with('>');
-        tables_.kinds[at] = byte_fallback_ && is_byte ? token_kind::byte : token_kind::plain;
+        tables_.kinds[at] = kind_of(name);
         if (const auto unk = model.find_value("unk_token"); unk && unk->text() == name)
             tables_.kinds[at] = token_kind::unknown;
     }
@@ -146,6 +155,27 @@ void TokenizerReader::read_word_pieces(const JsonView& model) {
         if (name == unknown) tables_.unknown = static_cast<std::int64_t>(at);
     }
     if (!tables_.unknown) model.at("unk_token").fail("is no token of the vocabulary");
+}
+
+/// A list of pairs of a token and its score.
+void TokenizerReader::read_unigrams(const JsonView& model) {
+    tables_.model = "t5";
+    byte_fallback_ = is_true(model, "byte_fallback");
+    start_tokens();
+    tables_.scores.resize(tables_.tokens.size());
+    const std::vector<JsonView> tokens = model.at("vocab").array();
+    if (std::ssize(tokens) > vocabulary_)
+        model.at("vocab").fail(
+            cat("has ", tokens.size(), " tokens, and the model has ", vocabulary_));
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const std::vector<JsonView> pair = tokens[i].array();
+        if (pair.size() != 2) tokens[i].fail("must be a token and its score");
+        tables_.tokens[i] = pair[0].text();
+        tables_.scores[i] = pair[1].number();
+        tables_.kinds[i] = kind_of(tables_.tokens[i]);
+    }
+    if (const auto unknown = model.find_value("unk_id"))
+        tables_.unknown = static_cast<std::int64_t>(place(*unknown));
 }
 
 /// A merge is "left right" in older files and ["left", "right"] in newer ones.
@@ -189,11 +219,39 @@ void TokenizerReader::read_bert_normalizer(const JsonView& step) {
     rules.strip_accents = is_true(step, "strip_accents", rules.lower);
 }
 
+/// False for a step that Unigram does not take, or not in this order.
+bool TokenizerReader::read_unigram_normalizer(const JsonView& step) {
+    UnigramRules& rules = tables_.unigram;
+    const std::string& type = step.at("type").text();
+    const bool is_stripped = rules.strip_left || rules.strip_right;
+    if (type == "Precompiled" && rules.characters.empty() && !is_stripped && !rules.join_spaces) {
+        const JsonView table = step.at("precompiled_charsmap");
+        const std::optional<std::string> bytes = from_base64(table.text());
+        if (!bytes) table.fail("is not text in base64");
+        rules.characters = *bytes;
+        return true;
+    }
+    if (type == "Strip" && !rules.join_spaces) {
+        rules.strip_left = is_true(step, "strip_left", true);
+        rules.strip_right = is_true(step, "strip_right", true);
+        return true;
+    }
+    if (type == "Replace" && step.at("pattern").find_value("Regex") &&
+        step.at("pattern").at("Regex").text() == " {2,}") {
+        // The sign for a space is what spaces become next.
+        rules.join_spaces =
+            step.at("content").text() == " " || step.at("content").text() == space_mark;
+        return rules.join_spaces;
+    }
+    return false;
+}
+
 void TokenizerReader::read_normalizer(const JsonView& step) {
     const std::string& type = step.at("type").text();
+    if (tables_.model == "t5" && read_unigram_normalizer(step)) return;
     if (type == "BertNormalizer" && tables_.model == "bert") {
         read_bert_normalizer(step);
-    } else if (type == "NFC") {
+    } else if (type == "NFC" && tables_.model != "t5") {
         tables_.composed = true;
     } else if (type == "Prepend" && step.at("prepend").text() == space_mark && !spaces_marked_) {
         tables_.space = TokenizerTables::Space::each;
@@ -204,7 +262,8 @@ void TokenizerReader::read_normalizer(const JsonView& step) {
     } else {
         not_supported(step, cat("has the type ", type,
                                 ", with these options, which is not supported; supported are NFC, "
-                                "and spaces as SentencePiece marks them"));
+                                "spaces as SentencePiece marks them, and for Unigram Precompiled, "
+                                "Strip and what makes several spaces one, in this order"));
     }
 }
 
@@ -226,7 +285,9 @@ void TokenizerReader::read_splitter(const JsonView& step) {
     const std::string& type = step.at("type").text();
     if (type == "BertPreTokenizer" && tables_.model == "bert") {
         words_are_cut_ = true;
-    } else if (type == "ByteLevel") {
+    } else if (type == "WhitespaceSplit" && tables_.model == "t5" && !spaces_marked_) {
+        tables_.unigram.split_spaces = true;
+    } else if (type == "ByteLevel" && tables_.model != "t5") {
         byte_level_ = true;
         if (is_true(step, "add_prefix_space", true)) {
             if (!tables_.patterns.empty())
@@ -252,8 +313,8 @@ void TokenizerReader::read_splitter(const JsonView& step) {
     } else {
         not_supported(step, cat("has the type ", type,
                                 ", which is not supported; supported are "
-                                "ByteLevel, Digits, Split and Metaspace, and BertPreTokenizer for "
-                                "WordPiece"));
+                                "ByteLevel, Digits, Split and Metaspace, WhitespaceSplit for "
+                                "Unigram, and BertPreTokenizer for WordPiece"));
     }
 }
 
@@ -305,7 +366,7 @@ TokenizerTables TokenizerReader::read() {
     }
     if (byte_level_ == spaces_marked_)
         not_supported(root_.at("model"), "is neither byte-level BPE nor SentencePiece's");
-    tables_.model = byte_level_ ? "gpt2" : "llama";
+    if (tables_.model.empty()) tables_.model = byte_level_ ? "gpt2" : "llama";
     return std::move(tables_);
 }
 

@@ -67,9 +67,19 @@ struct WordPieceRules {
     bool operator==(const WordPieceRules&) const = default;
 };
 
+/// What Unigram does to a text before it looks for tokens (unigram.hpp), in this order.
+struct UnigramRules {
+    std::string characters;   ///< a table of CharacterMap, by which they are replaced; may be empty
+    bool strip_left = false;  ///< the white space that the text begins with is left out
+    bool strip_right = false;   ///< that at its end
+    bool join_spaces = false;   ///< several spaces are one
+    bool split_spaces = false;  ///< white space ends words, and is left out
+};
+
 /// The tables of a tokenizer, as GGUF has them.
 struct TokenizerTables {
-    /// "gpt2" for byte-level BPE, "llama" for SentencePiece's, "bert" for WordPiece.
+    /// "gpt2" for byte-level BPE, "llama" for SentencePiece's, "t5" for Unigram, "bert" for
+    /// WordPiece.
     std::string model;
     std::string splitter;               ///< how text is split before merging; else by `patterns`
     std::vector<std::string> patterns;  ///< regular expressions, as Splitter's constructor has them
@@ -91,6 +101,7 @@ struct TokenizerTables {
     std::optional<std::int64_t> separator;
     std::optional<std::int64_t> unknown;  ///< if no token has this kind
     WordPieceRules word_piece = {};
+    UnigramRules unigram = {};
 };
 
 /// How an encoder's features of tokens become one row for a text.

@@ -83,31 +83,37 @@ void read_piece(std::string_view bytes, const std::string& source, TokenizerTabl
     }
 }
 
-void read_training(std::string_view bytes, const std::string& source) {
+/// Which of the kinds of TokenizerTables it is.
+std::string read_training(std::string_view bytes, const std::string& source) {
     std::uint64_t kind = 1;
     bool suffix = false;
     for (Fields field(bytes, source); field.next();) {
         if (field.number == 3) kind = field.value;
         if (field.number == 24) suffix = field.value != 0;
     }
-    if (kind != 2 || suffix)
+    constexpr std::uint64_t unigram = 1, bpe = 2;
+    if ((kind != unigram && kind != bpe) || suffix)
         fail(ErrorKind::unsupported, "'", source,
-             "' is a model of SentencePiece that is not BPE, or has spaces at the end of words, "
-             "which is not supported");
+             "' is a model of SentencePiece that is neither Unigram nor BPE, or has spaces at the "
+             "end of words, which is not supported");
+    return kind == unigram ? "t5" : "llama";
 }
 
 void read_normalizing(std::string_view bytes, const std::string& source, TokenizerTables& tables) {
-    bool prefix = true, shortened = true, marked = true, mapped = false;
+    bool prefix = true, shortened = true, marked = true;
     for (Fields field(bytes, source); field.next();) {
-        if (field.number == 2) mapped = !field.text.empty();
+        if (field.number == 2) tables.unigram.characters = field.text;
         if (field.number == 3) prefix = field.value != 0;
         if (field.number == 4) shortened = field.value != 0;
         if (field.number == 5) marked = field.value != 0;
     }
-    if (mapped || shortened || !marked)
+    const bool is_unigram = tables.model == "t5";
+    if ((!is_unigram && (!tables.unigram.characters.empty() || shortened)) || !marked)
         fail(ErrorKind::unsupported, "'", source,
-             "' is a model of SentencePiece that replaces characters or removes spaces, which is "
-             "not supported");
+             "' is a model of SentencePiece's BPE that replaces characters or removes spaces, or "
+             "does not mark spaces, which is not supported");
+    UnigramRules& rules = tables.unigram;
+    rules.strip_left = rules.strip_right = rules.join_spaces = is_unigram && shortened;
     tables.space = prefix ? TokenizerTables::Space::each : TokenizerTables::Space::none;
 }
 
@@ -115,14 +121,15 @@ void read_normalizing(std::string_view bytes, const std::string& source, Tokeniz
 
 TokenizerTables parse_sentencepiece(std::string_view bytes, const std::string& source) {
     TokenizerTables tables;
-    tables.model = "llama";
     std::string_view training, normalizing;
     for (Fields field(bytes, source); field.next();) {
         if (field.number == 1) read_piece(field.text, source, tables);
         if (field.number == 2) training = field.text;
         if (field.number == 3) normalizing = field.text;
     }
-    read_training(training, source);
+    if (tables.tokens.empty())
+        fail(ErrorKind::format, "'", source, "' is no model of SentencePiece: it has no tokens");
+    tables.model = read_training(training, source);
     read_normalizing(normalizing, source, tables);
     return tables;
 }

@@ -3,6 +3,7 @@
 #include "language/tokenizer.hpp"
 
 #include "base/text.hpp"
+#include "language/characters.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -14,32 +15,6 @@ namespace dlprim::language {
 namespace {
 
 constexpr std::size_t none = ~std::size_t{0};
-
-/// The length of the character of UTF-8 that the text begins with; 0 if it begins with none.
-std::size_t character(std::string_view text) {
-    const auto byte = [&](std::size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-    };
-    const unsigned first = byte(0);
-    if (first < 0x80) return text.empty() ? 0 : 1;
-    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(i) & 0xC0) != 0x80) return 0;
-    // Neither longer than needed, nor a surrogate, nor beyond the last character.
-    const bool wrong = first < 0xC2 || first > 0xF4 || (first == 0xE0 && byte(1) < 0xA0) ||
-                       (first == 0xED && byte(1) > 0x9F) || (first == 0xF0 && byte(1) < 0x90) ||
-                       (first == 0xF4 && byte(1) > 0x8F);
-    return wrong ? 0 : length;
-}
-
-void require_utf8(std::string_view text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t length = character(text.substr(at));
-        require(length > 0, "the text is not UTF-8: byte ", at + 1,
-                " begins no character. Convert it, with iconv for example");
-        at += length;
-    }
-}
 
 /// The names of bytes in tokens: printable characters of Latin-1 stand for themselves, and the
 /// others, in their order, are the characters from 256 on.
@@ -71,7 +46,7 @@ std::string bytes_of_name(std::string_view name) {
     }();
     std::string result;
     for (std::size_t at = 0; at < name.size();) {
-        const std::size_t length = std::max<std::size_t>(character(name.substr(at)), 1);
+        const std::size_t length = std::max<std::size_t>(character_size(name.substr(at)), 1);
         const std::string one(name.substr(at, length));
         const auto found = bytes.find(one);
         if (found == bytes.end())
@@ -89,10 +64,11 @@ std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
 }
 
 bool is_byte_level(const TokenizerTables& tables, const std::string& source) {
-    if (tables.model != "gpt2" && tables.model != "llama" && tables.model != "bert")
+    if (tables.model != "gpt2" && tables.model != "llama" && tables.model != "bert" &&
+        tables.model != "t5")
         fail(ErrorKind::unsupported, "'", source, "' has a tokenizer of the kind '", tables.model,
-             "'; supported are byte-level BPE, 'gpt2', BPE of SentencePiece, 'llama', and "
-             "WordPiece, 'bert'");
+             "'; supported are byte-level BPE, 'gpt2', BPE of SentencePiece, 'llama', Unigram, "
+             "'t5', and WordPiece, 'bert'");
     return tables.model == "gpt2";
 }
 
@@ -118,32 +94,6 @@ std::string name_of_byte(unsigned byte) {
     return cat("<0x", digits[byte / 16], digits[byte % 16], ">");
 }
 
-/// Characters that are white space by Unicode.
-constexpr std::string_view spaces[] = {
-    "\t",     "\n",     "\v",     "\f",     "\r",     " ",      "\u0085", "\u00a0", "\u1680",
-    "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
-    "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
-
-/// The length of the white space that the text begins with, and ends with.
-std::size_t space_at_begin(std::string_view text) {
-    const std::size_t all = text.size();
-    const auto begins = [&](std::string_view space) { return text.starts_with(space); };
-    for (const auto* found = spaces; found != std::end(spaces);) {
-        found = std::find_if(std::begin(spaces), std::end(spaces), begins);
-        if (found != std::end(spaces)) text.remove_prefix(found->size());
-    }
-    return all - text.size();
-}
-std::size_t space_at_end(std::string_view text) {
-    const std::size_t all = text.size();
-    const auto ends = [&](std::string_view space) { return text.ends_with(space); };
-    for (const auto* found = spaces; found != std::end(spaces);) {
-        found = std::find_if(std::begin(spaces), std::end(spaces), ends);
-        if (found != std::end(spaces)) text.remove_suffix(found->size());
-    }
-    return all - text.size();
-}
-
 }  // namespace
 
 Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
@@ -166,6 +116,7 @@ Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
     if (!scores_.empty() && scores_.size() != count)
         damaged("has ", count, " tokens and scores of ", scores_.size());
     if (tables.model == "bert") word_piece_.emplace(tables, source);
+    if (tables.model == "t5") unigram_.emplace(tables, source);
     add_tokens(tables);
     add_merges(tables.merges);
     const auto number = [&](std::int64_t token) {
@@ -176,6 +127,7 @@ Tokenizer::Tokenizer(const TokenizerTables& tables, std::int64_t vocabulary,
     for (const std::int64_t token : tables.ends) ends_.push_back(number(token));
     if (tables.begin && tables.add_begin) begin_ = number(*tables.begin);
     if (tables.separator) separator_ = number(*tables.separator);
+    if (tables.unknown) unknown_ = number(*tables.unknown);
 }
 
 void Tokenizer::add_tokens(const TokenizerTables& tables) {
@@ -238,7 +190,7 @@ std::vector<Tokenizer::Symbol> Tokenizer::symbols_of(std::string_view piece) con
         symbols.push_back({begin, size, token, symbols.size() - 1, symbols.size() + 1});
     };
     for (std::size_t at = 0; at < piece.size();) {
-        const std::size_t size = byte_level_ ? 1 : character(piece.substr(at));
+        const std::size_t size = byte_level_ ? 1 : character_size(piece.substr(at));
         const auto byte = static_cast<unsigned char>(piece[at]);
         add(at, size, byte_level_ ? of_byte_[byte] : find(piece.substr(at, size)));
         at += size;
@@ -322,16 +274,48 @@ void Tokenizer::append(std::string_view piece, const Symbol& symbol,
                        std::vector<std::int32_t>& tokens) const {
     if (symbol.token >= 0) return tokens.push_back(symbol.token);
     const std::string_view text = piece.substr(symbol.begin, symbol.size);
+    if (append_bytes(text, tokens)) return;
+    if (tokens.empty() || tokens.back() != unknown_) append_unknown(text, tokens);
+}
+
+bool Tokenizer::append_bytes(std::string_view text, std::vector<std::int32_t>& tokens) const {
+    const auto token_of = [&](char c) { return of_byte_[static_cast<unsigned char>(c)]; };
+    if (std::any_of(text.begin(), text.end(), [&](char c) { return token_of(c) < 0; }))
+        return false;
+    for (const char c : text) tokens.push_back(token_of(c));
+    return true;
+}
+
+void Tokenizer::append_unknown(std::string_view text, std::vector<std::int32_t>& tokens) const {
+    if (unknown_ >= 0) return tokens.push_back(unknown_);
     const auto lacking = std::find_if(text.begin(), text.end(), [&](char c) {
         return of_byte_[static_cast<unsigned char>(c)] < 0;
     });
-    if (lacking == text.end()) {
-        for (const char c : text) tokens.push_back(of_byte_[static_cast<unsigned char>(c)]);
-    } else if (unknown_ >= 0) {
-        if (tokens.empty() || tokens.back() != unknown_) tokens.push_back(unknown_);
-    } else {
-        fail(ErrorKind::unsupported, "the tokenizer of '", source_, "' has no token for byte ",
-             unsigned{static_cast<unsigned char>(*lacking)}, " of the text");
+    fail(ErrorKind::unsupported, "the tokenizer of '", source_, "' has no token for byte ",
+         unsigned{static_cast<unsigned char>(*lacking)}, " of the text");
+}
+
+std::string Tokenizer::marked(std::string text, bool first) const {
+    using Space = TokenizerTables::Space;
+    const bool spaced = text.starts_with(' ') || (!byte_level_ && text.starts_with(space_mark));
+    if (space_ == Space::each || (space_ == Space::each_without && !spaced) ||
+        (space_ == Space::first_without && !spaced && first))
+        text.insert(0, 1, ' ');
+    return byte_level_ ? text : replaced(text, " ", space_mark);
+}
+
+void Tokenizer::encode_unigram(std::string_view text, bool first,
+                               std::vector<std::int32_t>& tokens) const {
+    for (const std::string& part : unigram_->parts_of(text)) {
+        // A word that stands behind white space is not the first.
+        const std::string whole = marked(part, first && text.starts_with(part));
+        for (const std::string_view piece : splitter_.split(whole))
+            for (const Unigram::Piece& found : unigram_->split(piece))
+                if (found.token >= 0)
+                    tokens.push_back(found.token);
+                else if (!append_bytes(found.text, tokens))
+                    append_unknown(found.text, tokens);
+        first = false;
     }
 }
 
@@ -339,13 +323,8 @@ void Tokenizer::encode_plain(std::string_view given, bool first,
                              std::vector<std::int32_t>& tokens) const {
     if (given.empty()) return;
     if (word_piece_) return word_piece_->encode(given, tokens);
-    using Space = TokenizerTables::Space;
-    std::string text = composed_ ? composed(given) : std::string(given);
-    const bool spaced = text.starts_with(' ') || (!byte_level_ && text.starts_with(space_mark));
-    if (space_ == Space::each || (space_ == Space::each_without && !spaced) ||
-        (space_ == Space::first_without && !spaced && first))
-        text.insert(0, 1, ' ');
-    if (!byte_level_) text = replaced(text, " ", space_mark);
+    if (unigram_) return encode_unigram(given, first, tokens);
+    const std::string text = marked(composed_ ? composed(given) : std::string(given), first);
     std::string name;
     for (const std::string_view piece : splitter_.split(text)) {
         if (splitter_.takes_whole_pieces()) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Tokenizer: text to tokens by the tables of a model's file, by WordPiece (wordpiece.hpp) or by BPE
-// (Sennrich et al. 2016). There symbols of a piece of text
-// are merged to tokens, the earliest merge of the table first. They are bytes (Radford et al.
-// 2019), or characters as SentencePiece has them (Kudo and Richardson 2018): spaces are a sign of
-// their own, and bytes stand for a character that is no token. Without a table of merges two
-// symbols merge where a token is the text of both, and the one with the highest score first.
+// Tokenizer: text to tokens by the tables of a model's file, by WordPiece (wordpiece.hpp), by
+// Unigram (unigram.hpp) or by BPE (Sennrich et al. 2016). There symbols of a piece of text are
+// merged to tokens, the earliest merge of the table first. They are bytes (Radford et al. 2019), or
+// characters as SentencePiece has them (Kudo and Richardson 2018): spaces are a sign of their own,
+// and bytes stand for a character that is no token. Without a table of merges two symbols merge
+// where a token is the text of both, and the one with the highest score first.
 #pragma once
 
 #include "language/model_file.hpp"
 #include "language/splitter.hpp"
+#include "language/unigram.hpp"
 #include "language/wordpiece.hpp"
 
 #include <array>
@@ -70,15 +71,22 @@ class Tokenizer {
     std::int32_t find(std::string_view name) const;
     /// The text between special tokens; `first` if none is before it.
     void encode_plain(std::string_view text, bool first, std::vector<std::int32_t>& tokens) const;
+    /// A part of it, with the space in front that it gets and spaces marked.
+    std::string marked(std::string text, bool first) const;
+    void encode_unigram(std::string_view text, bool first, std::vector<std::int32_t>& tokens) const;
     std::vector<Symbol> symbols_of(std::string_view piece) const;
     std::optional<Merge> merge_of(std::string_view piece, const Symbol& left,
                                   const Symbol& right) const;
     void append(std::string_view piece, const Symbol& symbol,
                 std::vector<std::int32_t>& tokens) const;
+    /// Appends the tokens of the text's bytes. False, and none, if one has no token.
+    bool append_bytes(std::string_view text, std::vector<std::int32_t>& tokens) const;
+    void append_unknown(std::string_view text, std::vector<std::int32_t>& tokens) const;
 
     std::string source_;
     bool byte_level_;
     std::optional<WordPiece> word_piece_;
+    std::optional<Unigram> unigram_;
     Splitter splitter_;
     bool composed_;
     TokenizerTables::Space space_;

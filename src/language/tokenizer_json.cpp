@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// tokenizer.json of byte-level BPE, of SentencePiece's BPE, and of WordPiece.
+// tokenizer.json of byte-level BPE, of SentencePiece's BPE, of Unigram, and of WordPiece.
 #include "language/tokenizer_json.hpp"
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
 #include "language/splitter.hpp"
 #include "language/wordpiece.hpp"
@@ -155,6 +156,41 @@ void add_sentence_piece(const TokenizerTables& tables, Json& file) {
     file["model"] = bpe_model(tables, false);
 }
 
+void add_unigram(const TokenizerTables& tables, Json& file) {
+    const UnigramRules& rules = tables.unigram;
+    Json steps = Json::array(), splitters = Json::array(), tokens = Json::array();
+    if (!rules.characters.empty())
+        steps.push_back(
+            {{"type", "Precompiled"}, {"precompiled_charsmap", to_base64(rules.characters)}});
+    if (rules.strip_left || rules.strip_right)
+        steps.push_back({{"type", "Strip"},
+                         {"strip_left", rules.strip_left},
+                         {"strip_right", rules.strip_right}});
+    if (rules.join_spaces)
+        steps.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
+    if (!steps.empty()) file["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+    using Space = TokenizerTables::Space;
+    const char* const scheme = tables.space == Space::none            ? "never"
+                               : tables.space == Space::first_without ? "first"
+                                                                      : "always";
+    const Json marks{{"type", "Metaspace"},
+                     {"replacement", space_mark},
+                     {"prepend_scheme", scheme},
+                     {"split", !tables.patterns.empty()}};
+    if (rules.split_spaces) splitters.push_back({{"type", "WhitespaceSplit"}});
+    splitters.push_back(marks);
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", splitters}};
+    file["decoder"] = marks;
+    for (std::size_t i = 0; i < tables.tokens.size(); ++i)
+        tokens.push_back(Json::array({tables.tokens[i], tables.scores.at(i)}));
+    const bool has_bytes =
+        std::count(tables.kinds.begin(), tables.kinds.end(), token_kind::byte) > 0;
+    file["model"] = {{"type", "Unigram"},
+                     {"unk_id", tables.unknown ? Json(*tables.unknown) : Json(nullptr)},
+                     {"vocab", tokens},
+                     {"byte_fallback", has_bytes}};
+}
+
 void add_word_piece(const TokenizerTables& tables, Json& file) {
     const WordPieceRules& rules = tables.word_piece;
     file["normalizer"] = {{"type", "BertNormalizer"},
@@ -211,6 +247,8 @@ Json tokenizer_json(const TokenizerTables& tables) {
         add_word_piece(tables, file);
     else if (tables.model == "gpt2")
         add_byte_level(tables, file);
+    else if (tables.model == "t5")
+        add_unigram(tables, file);
     else
         add_sentence_piece(tables, file);
     return file;

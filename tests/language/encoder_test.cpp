@@ -4,6 +4,7 @@
 // models and texts get.
 #include "language/encoder.hpp"
 
+#include "language/tokenizer.hpp"
 #include "safetensors_writer.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -23,6 +24,8 @@
 using namespace dlprim;
 using namespace dlprim::testing;
 using language::Encoder;
+using language::space_mark;
+using language::Tokenizer;
 
 namespace {
 
@@ -117,35 +120,68 @@ TEST_CASE("Steps are filled, and texts keep their order", "[encoder]") {
     CHECK(embed(Context("cpu"), folder.path().string(), 1, {}).empty());
 }
 
-TEST_CASE("A folder becomes a GGUF file with the same embeddings and tokens", "[encoder]") {
+namespace {
+
+json word_pieces() {
     json words{{"[UNK]", 2}, {"[CLS]", 3}, {"[SEP]", 4}};
     for (int i = 0; i < 26; ++i) {
         const std::string letter(1, static_cast<char>('a' + i));
         words[letter] = 10 + i;
         words["##" + letter] = 40 + i;
     }
-    const json tokenizer{
-        {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"vocab", words}}},
-        {"normalizer", {{"type", "BertNormalizer"}}},
-        {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-        {"post_processor",
-         {{"type", "BertProcessing"}, {"cls", {"[CLS]", 3}}, {"sep", {"[SEP]", 4}}}}};
+    return {{"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"vocab", words}}},
+            {"normalizer", {{"type", "BertNormalizer"}}},
+            {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+            {"post_processor",
+             {{"type", "BertProcessing"}, {"cls", {"[CLS]", 3}}, {"sep", {"[SEP]", 4}}}}};
+}
+
+json unigrams() {
+    json words = json::array({{"<s>", 0.0}, {"<pad>", 0.0}, {"</s>", 0.0}, {"<unk>", 0.0}}),
+         added = json::array();
+    for (std::size_t i = 0; i < words.size(); ++i)
+        added.push_back({{"id", i}, {"content", words[i][0]}, {"special", true}});
+    for (int i = 0; i < 26; ++i)
+        words.push_back({std::string(1, static_cast<char>('a' + i)), -3.0 - i});
+    words.push_back({space_mark, -2.5});
+    return {{"model", {{"type", "Unigram"}, {"unk_id", 3}, {"vocab", words}}},
+            {"added_tokens", added},
+            {"normalizer",
+             {{"type", "Sequence"},
+              {"normalizers",
+               {{{"type", "Strip"}},
+                {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}}}}}},
+            {"pre_tokenizer", {{"type", "Metaspace"}, {"replacement", space_mark}}},
+            {"post_processor",
+             {{"type", "RobertaProcessing"}, {"cls", {"<s>", 0}}, {"sep", {"</s>", 2}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("A folder becomes a GGUF file with the same embeddings and tokens", "[encoder]") {
     const auto texts = golden()["tokens"].get<Texts>();
     for (const char* name : {"bert", "distilbert", "roberta"}) {
         INFO(name);
         const Folder folder;
         write_model(folder, golden()["models"][name]);
         write_pooling(folder, "first");
-        folder.write("tokenizer.json", tokenizer.dump());
+        const bool is_unigram = std::string(name) == "roberta";
+        folder.write("tokenizer.json", (is_unigram ? unigrams() : word_pieces()).dump());
         const std::string path = folder.path().string(), gguf = folder.file("model.gguf");
         convert_to_gguf(path, gguf);
         check_rows(embed(Context("cpu"), gguf, 64, texts), golden()["models"][name]["first"]);
-        if (std::string(name) == "bert") {
+        const auto tokens_of = [&](const std::string& file) {
+            return Tokenizer(language::open_model(file)->tokenizer(), 96, file)
+                .encode("  a  bc d\u00e9f ");
+        };
+        CHECK(tokens_of(gguf) == tokens_of(path));
+        if (std::string(name) != "distilbert") {
             convert_to_hugging_face(gguf, folder.file("made"));
             check_rows(embed(Context("cpu"), folder.file("made"), 64, texts),
                        golden()["models"][name]["first"]);
             const auto made = language::open_model(folder.file("made"))->tokenizer();
             CHECK(made.tokens == language::open_model(path)->tokenizer().tokens);
+            CHECK(tokens_of(folder.file("made")) == tokens_of(path));
         }
         const auto from = language::open_model(path)->tokenizer(),
                    to = language::open_model(gguf)->tokenizer();

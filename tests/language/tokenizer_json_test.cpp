@@ -2,6 +2,7 @@
 // tokenizer.json, and SentencePiece's models in files of their own and as tables of GGUF: tokens
 // beside those of Hugging Face's tokenizers and of sentencepiece (golden_tokenizers.py), and what
 // damaged or unknown ones get.
+#include "base/base64.hpp"
 #include "language/hugging_face_tokenizer.hpp"
 #include "language/sentencepiece.hpp"
 #include "language/tokenizer.hpp"
@@ -39,22 +40,6 @@ void check_cases(const Tokenizer& tokenizer, const json& texts, const json& case
 
 TokenizerTables tables_of_json(const json& tokenizer) {
     return parse_tokenizer(tokenizer.dump(), "tokenizer.json", vocabulary);
-}
-
-std::string from_base64(const std::string& text) {
-    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string bytes;
-    unsigned held = 0;
-    int bits = 0;
-    for (const char c : text) {
-        if (c == '=') break;
-        held = held << 6 | static_cast<unsigned>(digits.find(c));
-        bits += 6;
-        if (bits < 8) continue;
-        bits -= 8;
-        bytes += static_cast<char>(held >> bits & 255);
-    }
-    return bytes;
 }
 
 }  // namespace
@@ -113,8 +98,8 @@ TEST_CASE("A tokenizer.json that is damaged or unknown is an error", "[tokenizer
     });
     refused(format, {"model.merges[0]", "two tokens"},
             [](json& all) { all["model"]["merges"][0] = {"a"}; });
-    refused(unsupported, {"model.type", "Unigram", "BPE"},
-            [](json& all) { all["model"]["type"] = "Unigram"; });
+    refused(unsupported, {"model.type", "WordLevel", "BPE, Unigram and WordPiece"},
+            [](json& all) { all["model"]["type"] = "WordLevel"; });
     refused(unsupported, {"end_of_word_suffix"},
             [](json& all) { all["model"]["end_of_word_suffix"] = "</w>"; });
     refused(unsupported, {"normalizer", "Lowercase"}, [](json& all) {
@@ -153,7 +138,7 @@ TEST_CASE("Tokens by scores are those of sentencepiece", "[tokenizer]") {
     const std::int64_t count = std::ssize(tables.tokens);
     check_cases(Tokenizer(tables, count, "gguf"), one["texts"], one["cases"]);
 
-    const std::string bytes = from_base64(one["model"]);
+    const std::string bytes = from_base64(one["model"].get<std::string>()).value();
     const TokenizerTables own = parse_sentencepiece(bytes, "tokenizer.model");
     CHECK(own.tokens == tables.tokens);
     CHECK(own.kinds == tables.kinds);
@@ -164,7 +149,10 @@ TEST_CASE("Tokens by scores are those of sentencepiece", "[tokenizer]") {
         CHECK_THROWS_AS(parse_sentencepiece(bytes.substr(0, size), "x"), Error);
     check_error(ErrorKind::format, {"'x'", "SentencePiece"},
                 [] { parse_sentencepiece("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "x"); });
-    check_error(ErrorKind::unsupported, {"not BPE"}, [] { parse_sentencepiece("", "x"); });
+    check_error(ErrorKind::format, {"'x'", "no tokens"}, [] { parse_sentencepiece("", "x"); });
+    // A token without a text, and a training of words.
+    check_error(ErrorKind::unsupported, {"neither Unigram nor BPE"},
+                [] { parse_sentencepiece(std::string_view("\x0a\x00\x12\x02\x18\x03", 6), "x"); });
     tables.scores.pop_back();
     check_error(ErrorKind::format, {"scores"}, [&] { Tokenizer(tables, count, "x"); });
 }

@@ -70,8 +70,8 @@ TEST_CASE("WordPiece that is damaged or unknown is an error", "[wordpiece]") {
            [](json& text) { text["pre_tokenizer"] = nullptr; });
     refuse(ErrorKind::unsupported, {"has the type Whitespace", "BertPreTokenizer for WordPiece"},
            [](json& text) { text["pre_tokenizer"]["type"] = "Whitespace"; });
-    refuse(ErrorKind::unsupported, {"is 'Unigram'", "BPE and WordPiece"},
-           [](json& text) { text["model"]["type"] = "Unigram"; });
+    refuse(ErrorKind::unsupported, {"is 'WordLevel'", "Unigram and WordPiece"},
+           [](json& text) { text["model"]["type"] = "WordLevel"; });
     refuse(ErrorKind::format, {"unk_token", "no token of the vocabulary"},
            [](json& text) { text["model"]["unk_token"] = "[X]"; });
     refuse(ErrorKind::format, {"max_input_chars_per_word", "1 to 500"},

@@ -4,6 +4,7 @@
 
 #include "api/report/page.hpp"
 #include "api/training/pictures.hpp"
+#include "base/base64.hpp"
 #include "base/text.hpp"
 #include "formats/image/decode.hpp"
 
@@ -40,7 +41,7 @@ std::string data_url(const Image& image, bool grey) {
         });
     }
     if (grey) make_grey(picture);
-    return "data:image/png;base64," + base64(encode_png(picture));
+    return "data:image/png;base64," + to_base64(encode_png(picture));
 }
 
 /// Draws the inputs of mistakes.
@@ -77,20 +78,6 @@ class MistakePictures {
 };
 
 }  // namespace
-
-std::string base64(std::string_view bytes) {
-    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        unsigned group = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            group =
-                group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-        for (std::size_t k = 0; k < 4; ++k)
-            text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
-    }
-    return text;
-}
 
 nlohmann::ordered_json mistakes_json(const std::vector<Mistake>& mistakes, const Dataset& data,
                                      const AugmentOptions& augmentation) {

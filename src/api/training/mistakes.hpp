@@ -9,13 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <string_view>
 #include <vector>
 
 namespace dlprim {
-
-/// "iVBORw0...": bytes as text of RFC 4648.
-std::string base64(std::string_view bytes);
 
 /// Pictures are what the net got of them, at most 96 pixels wide and high; together at most 1.5 MB.
 /// An example that can no longer be read, or a build without libpng, leaves out the picture.

@@ -28,9 +28,11 @@
 
 namespace dlprim {
 
-/// Integers of all sizes and signs are int64; one that does not fit is an error of the file.
-using GgufValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::int64_t>,
-                               std::vector<double>, std::vector<std::string>>;
+/// Integers of all sizes and signs are int64; one that does not fit is an error of the file. Lists
+/// of bytes are written alone; those of a file are lists of integers.
+using GgufValue =
+    std::variant<std::int64_t, double, bool, std::string, std::vector<std::int64_t>,
+                 std::vector<double>, std::vector<std::string>, std::vector<std::uint8_t>>;
 
 struct GgufTensor {
     std::string name;

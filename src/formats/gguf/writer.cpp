@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t data_alignment = 32;
 
 // Codes of values.
-constexpr std::uint32_t u32_code = 4, i32_code = 5, f32_code = 6, bool_code = 7, text_code = 8,
-                        array_code = 9;
+constexpr std::uint32_t u8_code = 0, u32_code = 4, i32_code = 5, f32_code = 6, bool_code = 7,
+                        text_code = 8, array_code = 9;
 
 template <typename T>
 void put(std::string& to, const T& value) {
@@ -62,15 +62,18 @@ struct ValueWriter {
     }
     template <typename T>
     void operator()(const std::vector<T>& values) const {
-        constexpr bool whole = std::is_same_v<T, std::int64_t>, real = std::is_same_v<T, double>;
+        constexpr bool whole = std::is_same_v<T, std::int64_t>, real = std::is_same_v<T, double>,
+                       byte = std::is_same_v<T, std::uint8_t>;
         put(to, array_code);
-        put(to, whole ? i32_code : real ? f32_code : text_code);
+        put(to, whole ? i32_code : real ? f32_code : byte ? u8_code : text_code);
         put(to, std::uint64_t{values.size()});
         for (const T& value : values) {
             if constexpr (whole)
                 put_integer<std::int32_t>(to, value);
             else if constexpr (real)
                 put(to, static_cast<float>(value));
+            else if constexpr (byte)
+                put(to, value);
             else
                 put_text(to, value);
         }
