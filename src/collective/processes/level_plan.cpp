@@ -5,24 +5,19 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace dlprim {
 
-namespace {
-
-/// For each rank itself: the groups before the first stage.
-LevelPlan::Groups alone(std::size_t ranks) {
-    LevelPlan::Groups groups(ranks);
-    for (std::size_t rank = 0; rank < ranks; ++rank) groups[rank] = rank;
+LevelPlan::Groups LevelPlan::alone(std::size_t ranks) {
+    Groups groups(ranks);
+    std::iota(groups.begin(), groups.end(), std::size_t{0});
     return groups;
 }
 
-/// The groups of the level before that each group consists of, in the order of their first ranks.
-std::vector<std::vector<std::size_t>> members_of(const LevelPlan::Groups& level,
-                                                 const LevelPlan::Groups& before) {
-    std::vector<std::vector<std::size_t>> members(*std::max_element(level.begin(), level.end()) +
-                                                  1);
+LevelPlan::Members LevelPlan::members_of(const Groups& level, const Groups& before) {
+    Members members(*std::max_element(level.begin(), level.end()) + 1);
     require(members.size() <= level.size(), "numbers of groups must leave none out");
     constexpr std::size_t nowhere = -1;
     std::vector<std::size_t> home(before.size(), nowhere);
@@ -38,8 +33,6 @@ std::vector<std::vector<std::size_t>> members_of(const LevelPlan::Groups& level,
         require(!each.empty(), "numbers of groups must leave none out");
     return members;
 }
-
-}  // namespace
 
 std::vector<LevelPlan::Groups> LevelPlan::groups_of(const std::vector<std::size_t>& sizes) {
     std::size_t ranks = 1, size = 1;

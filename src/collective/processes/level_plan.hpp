@@ -61,6 +61,12 @@ class LevelPlan {
     using Groups = std::vector<std::size_t>;
     /// Groups of ranks that follow each other: {8, 16} are 16 hosts of 8 ranks.
     static std::vector<Groups> groups_of(const std::vector<std::size_t>& sizes);
+    /// Each rank in a group by itself.
+    static Groups alone(std::size_t ranks);
+    /// The groups of the level before that each group consists of, in the order of their first
+    /// ranks. Throws Error(invalid_argument) where these are not whole groups.
+    using Members = std::vector<std::vector<std::size_t>>;
+    static Members members_of(const Groups& level, const Groups& before);
 
     /// Rank i has computed the shards parts[i]. levels[k] are the groups that meet in stage k; each
     /// consists of whole groups of the level before, and the last level is one group of all. The
@@ -96,7 +102,7 @@ class LevelPlan {
     std::size_t ranks_;
     std::vector<Groups> levels_;
     /// By stage and group: the numbers of its members, which are groups of the stage before.
-    std::vector<std::vector<std::vector<std::size_t>>> members_;
+    std::vector<Members> members_;
     std::vector<std::vector<std::vector<ShardRange>>> nodes_;
     std::vector<std::vector<std::vector<Addend>>> addends_;
 };
