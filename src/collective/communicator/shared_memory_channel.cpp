@@ -31,70 +31,47 @@ struct SharedMemoryChannel::Page {
     Note notes[2];
 };
 
-namespace {
-
-/// Why processes cannot share memory because of where they run; empty where they might.
-std::string trouble_of_hosts(std::size_t rank, std::size_t size,
-                             const SharedMemoryChannel::Gather& gather) {
+std::unique_ptr<Channel> SharedMemoryChannel::connect(std::size_t rank, std::size_t size,
+                                                      const Gather& gather, std::string& reason) {
     std::vector<std::string> names;
     for (std::size_t q = 0; q < size; ++q) names.push_back(cat("rank ", q));
-    const SharedHost host(
+    SharedHost host(
         rank, std::move(names),
         [&](const std::string& own, const std::string&) { return gather(own); },
         std::make_shared<std::atomic<bool>>(false));
     const std::vector<std::size_t>& hosts = host.hosts();
-    if (std::any_of(hosts.begin(), hosts.end(), [](std::size_t number) { return number != 0; }))
-        return "the processes are on several hosts";
-    return host.reason();
-}
-
-}  // namespace
-
-std::unique_ptr<Channel> SharedMemoryChannel::connect(std::size_t rank, std::size_t size,
-                                                      const Gather& gather, std::string& reason) {
-    reason = trouble_of_hosts(rank, size, gather);
+    const bool is_one =
+        std::all_of(hosts.begin(), hosts.end(), [](std::size_t number) { return number == 0; });
+    reason = is_one ? host.reason() : "the processes are on several hosts";
     if (!reason.empty()) return nullptr;
-    std::unique_ptr<SharedMemory> own;
-    SharedMemory::Part page, buffers;
-    std::string trouble, place;
-    try {
-        own = std::make_unique<SharedMemory>();
-        page = own->grow(sizeof(Page));
-        buffers = own->grow(buffer_bytes(size));
-        place = cat(::getpid(), " ", own->descriptor());
-    } catch (const Error& error) {
-        trouble = error.what();
-    }
-    const std::vector<std::string> places = gather(place);
-    std::unique_ptr<Channel> channel;
-    try {
-        if (trouble.empty() && std::find(places.begin(), places.end(), "") == places.end()) {
-            Memory memory = open_all(rank, places);
-            memory.pages[rank] = std::move(page);
-            memory.again = std::exchange(memory.buffers[rank], std::move(buffers));
-            channel.reset(new SharedMemoryChannel(rank, std::move(memory)));
+    // Whether it has gone well in all of them.
+    const auto all_do = [&](const auto& work) {
+        std::string trouble;
+        try {
+            work();
+        } catch (const Error& error) {
+            trouble = error.what();
         }
-    } catch (const Error& error) {
-        trouble = error.what();
-    }
-    for (const std::string& each : gather(trouble))
-        if (reason.empty()) reason = each;
-    if (!reason.empty()) channel.reset();
-    return channel;
-}
-
-SharedMemoryChannel::Memory SharedMemoryChannel::open_all(std::size_t rank,
-                                                          const std::vector<std::string>& places) {
+        for (const std::string& each : gather(trouble))
+            if (reason.empty()) reason = each;
+        return reason.empty();
+    };
     Memory memory;
-    for (std::size_t q = 0; q < places.size(); ++q) {
-        const std::vector<std::string> words = split(places[q], ' ');
-        require(words.size() == 2, "rank ", q, " gave rank ", rank, " no place of its memory");
-        memory.processes.push_back(leading_number(words[0], 0));
-        SharedMemory theirs(memory.processes.back(), leading_number(words[1], -1));
-        memory.pages.push_back(theirs.follow(sizeof(Page)));
-        memory.buffers.push_back(theirs.follow(buffer_bytes(places.size())));
-    }
-    return memory;
+    std::unique_ptr<Channel> channel;
+    const bool is_made = all_do([&] {
+        host.make(sizeof(Page));
+        memory.again = host.make(buffer_bytes(size));
+    });
+    const bool is_reached = is_made && all_do([&] {
+                                for (std::size_t q = 0; q < size; ++q) {
+                                    memory.processes.push_back(host.process_id(q));
+                                    memory.pages.push_back(host.reach(q, sizeof(Page)));
+                                    memory.buffers.push_back(host.reach(q, buffer_bytes(size)));
+                                }
+                                channel.reset(new SharedMemoryChannel(rank, std::move(memory)));
+                            });
+    if (!is_reached) channel.reset();
+    return channel;
 }
 
 SharedMemoryChannel::SharedMemoryChannel(std::size_t rank, Memory memory)

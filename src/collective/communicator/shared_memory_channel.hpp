@@ -42,7 +42,6 @@ class SharedMemoryChannel final : public Channel {
     };
     /// Throws Error(unsupported) where the system cannot watch processes.
     SharedMemoryChannel(std::size_t rank, Memory memory);
-    static Memory open_all(std::size_t rank, const std::vector<std::string>& places);
     void close_watched() noexcept;
     Page& page(std::size_t process) const;
     /// Whether this is the process that made it: a forked one must not speak for it.

@@ -71,11 +71,10 @@ SharedHost::SharedHost(std::size_t rank, std::vector<std::string> names, const G
     try {
         if (!env_flag("DLPRIM_SHARED").value_or(true))
             fail(ErrorKind::unsupported, "DLPRIM_SHARED is 0");
-        Mate& own = all_[rank_];
-        own.memory = std::make_unique<SharedMemory>();
-        own.control = own.memory->grow(Control::bytes(names_.size()));
+        own_ = std::make_unique<SharedMemory>();
+        all_[rank_].control = own_->grow(Control::bytes(names_.size()));
         number = control(rank_).number = random_number();
-        descriptor = own.memory->descriptor();
+        descriptor = own_->descriptor();
     } catch (const Error& error) {
         trouble = error.what();
     }
@@ -87,7 +86,9 @@ SharedHost::SharedHost(std::size_t rank, std::vector<std::string> names, const G
     agree(gather(trouble, "whether they open each other's memory"));
     if (is_shared()) trouble = check_answers();
     agree(gather(trouble, "whether they share memory"));
-    if (!is_shared()) all_.clear();
+    if (is_shared()) return;
+    own_.reset();
+    all_.clear();
 }
 
 SharedHost::~SharedHost() = default;
@@ -123,13 +124,13 @@ SharedHost::Control& SharedHost::control(std::size_t process) const {
 
 std::string SharedHost::open_mates(const std::vector<std::string>& places) {
     for (const std::size_t process : mates_) {
-        if (process == rank_) continue;
         const std::vector<std::string> words = split(places[process], ' ');
         const int descriptor = leading_number(words.at(2), -1);
         if (descriptor < 0) return "";  // the process says why
         try {
             Mate& mate = all_[process];
-            mate.memory = std::make_unique<SharedMemory>(leading_number(words[1], 0), descriptor);
+            mate.id = leading_number(words[1], 0);
+            mate.memory = std::make_unique<SharedMemory>(mate.id, descriptor);
             mate.control = mate.memory->follow(Control::bytes(names_.size()));
         } catch (const Error& error) {
             return cat(names_[rank_], " does not reach memory of ", names_[process], ": ",
@@ -145,15 +146,14 @@ std::string SharedHost::open_mates(const std::vector<std::string>& places) {
 
 std::string SharedHost::check_answers() const {
     for (const std::size_t process : mates_)
-        if (process != rank_ &&
-            control(rank_).answer(process) != answer_to(control(rank_).number, process))
+        if (control(rank_).answer(process) != answer_to(control(rank_).number, process))
             return cat(names_[rank_], " does not find what ", names_[process],
                        " has written to its memory");
     return "";
 }
 
 SharedMemory::Part SharedHost::make(std::uint64_t bytes) {
-    return all_.at(rank_).memory->grow(bytes);
+    return own_->grow(bytes);
 }
 
 SharedMemory::Part SharedHost::reach(std::size_t process, std::uint64_t bytes) {

@@ -48,11 +48,13 @@ class SharedHost {
     const std::string& reason() const { return reason_; }
     /// The processes of this host, itself among them.
     const std::vector<std::size_t>& mates() const { return mates_; }
+    /// The system's number of one of them, where memory is shared.
+    int process_id(std::size_t process) const { return all_.at(process).id; }
 
     /// More memory of this process: zeros. Throws Error(out_of_memory).
     SharedMemory::Part make(std::uint64_t bytes);
-    /// Such memory of another process of this host, after a barrier behind its make(). Both are
-    /// called in the same order with the same numbers of bytes.
+    /// Such memory of a process of this host, after a barrier behind its make(). Both are called in
+    /// the same order with the same numbers of bytes. A process maps its own once more.
     SharedMemory::Part reach(std::size_t process, std::uint64_t bytes);
 
     /// Waits for all processes of the host. What they wrote to shared memory before can then be
@@ -63,6 +65,7 @@ class SharedHost {
   private:
     struct Control;
     struct Mate {
+        int id = 0;
         std::unique_ptr<SharedMemory> memory;
         SharedMemory::Part control;
     };
@@ -81,6 +84,7 @@ class SharedHost {
     std::vector<std::size_t> hosts_, mates_;
     std::vector<bool> shared_;
     std::string reason_;
+    std::unique_ptr<SharedMemory> own_;  ///< that it makes larger
     std::vector<Mate> all_;  ///< by process; empty for other hosts, and where nothing is shared
     std::uint32_t number_ = 0;
 };
