@@ -2,7 +2,6 @@
 // Channel, and the queues that copy to its buffers and from them.
 #include "collective/communicator/channel.hpp"
 
-#include "collective/devices/second_queue.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <utility>
@@ -20,13 +19,6 @@ std::uint64_t step_bytes(std::size_t ranks) {
 }  // namespace
 
 CopyQueues::CopyQueues(const Context& context) : up(beside(context)), down(beside(context)) {}
-
-Tensor CopyQueues::stage(std::int64_t elements, DType dtype) {
-    const auto bytes = static_cast<std::int64_t>(size_of(dtype)) * elements;
-    if (!staging.defined() || staging.shape().numel() < bytes)
-        staging = Tensor(down, Shape{bytes}, DType::u8);
-    return Access::tensor(down, Access::buffer(staging), 0, Shape{elements}, dtype);
-}
 
 void CopyQueues::finish() {
     Queue &sends = Access::impl(up).queue(), &takes = Access::impl(down).queue();

@@ -15,6 +15,8 @@
 // Threads: one at a time, except leave().
 #pragma once
 
+#include "collective/devices/second_queue.hpp"
+
 #include <dlprim/context.hpp>
 #include <dlprim/tensor.hpp>
 
@@ -34,10 +36,8 @@ struct CopyQueues {
 
     Context up, down;
     std::vector<std::shared_ptr<void>> pinned;  ///< what makes the memory known to the driver
-    Tensor staging;                             ///< of `down`, for bytes of other ranks
+    StagingTensors staging;                     ///< of `down`, for elements of other ranks
 
-    /// Memory of `down` that is used until the next call of this.
-    Tensor stage(std::int64_t elements, DType dtype);
     /// Hands the work of both queues to the device and waits for it.
     void finish();
     /// The same where something has failed: memory that copies still use must not go.

@@ -21,22 +21,22 @@ Queue& queue_of(const Context& context) {
     return Access::impl(context).queue();
 }
 
-/// Elements of a tensor to the host.
+/// Elements of a tensor to the host; none of an undefined one.
 void copy_out(const Tensor& whole, const ElementRange& range, std::byte* to) {
-    if (range.size() <= 0) return;
+    if (!whole.defined() || range.size() <= 0) return;
     const Tensor part = elements_of(whole.context(), whole, range.begin, range.size());
     queue_of(whole.context()).read(place_of(part), to, part.bytes(), false);
 }
 
 void copy_in(const Tensor& whole, const ElementRange& range, const std::byte* from) {
-    if (range.size() <= 0) return;
+    if (!whole.defined() || range.size() <= 0) return;
     const Tensor part = elements_of(whole.context(), whole, range.begin, range.size());
     queue_of(whole.context()).write(place_of(part), from, part.bytes(), false);
 }
 
 /// The tensor as one of a context beside its own.
 Tensor seen_by(const Context& context, const Tensor& tensor) {
-    return elements_of(context, tensor, 0, tensor.shape().numel());
+    return tensor.defined() ? elements_of(context, tensor, 0, tensor.shape().numel()) : tensor;
 }
 
 /// What is derived from the contents, such as packed weights, must be made anew. Writes by another
@@ -115,12 +115,24 @@ void Collectives::barrier(const std::string& call, Deadline deadline) {
     agree(call, deadline);
 }
 
-void Collectives::reduce(CopyQueues& queues, const std::vector<Tensor>& parts, const Tensor& out,
-                         const RankReduction& reduction) const {
+void Collectives::reduce(CopyQueues& queues, std::uint64_t begin, const Tensor& own,
+                         const Tensor& out, const RankReduction& reduction) const {
+    const std::int64_t count = out.shape().numel();
+    if (count == 0) return;
+    const auto ranks = static_cast<int>(channel_->size());
+    queues.staging.restart();
+    std::vector<Tensor> parts;
+    for (std::size_t q = 0; q < channel_->size(); ++q) {
+        if (q == channel_->rank() && own.defined()) {
+            parts.push_back(own);
+            continue;
+        }
+        parts.push_back(queues.staging.take(queues.down, count, out.dtype()));
+        copy_in(parts.back(), {0, count}, channel_->chunk(q, channel_->step() + 1) + begin);
+    }
     const AddPair combine = [&](const Tensor& left, const Tensor& right,
                                 const std::vector<Tensor>& outs,
                                 double) { reduction.combine(left, right, outs.front()); };
-    const auto ranks = static_cast<int>(parts.size());
     OrderedSum sum(ranks, combine, [&](const Tensor& left, bool is_last) {
         return std::vector{is_last ? out : left};
     });
@@ -142,29 +154,6 @@ void Collectives::send_slices(const Cut& cut, std::int64_t index, const Tensor& 
         channel_->send(q, place, cut.bytes(slice));
         channel_->receive(q, channel_->chunk(q, now) + cut.offset(index, own), cut.bytes(own));
     }
-}
-
-void Collectives::reduce_slice(CopyQueues& queues, const Cut& cut, std::int64_t index,
-                               const Tensor& whole, const RankReduction& reduction) const {
-    const std::size_t self = channel_->rank(), ranks = channel_->size();
-    const ElementRange slice = cut.slice(index, self);
-    if (slice.size() == 0) return;
-    const Tensor own = elements_of(queues.down, whole, slice.begin, slice.size());
-    const Tensor staging =
-        queues.stage(slice.size() * static_cast<std::int64_t>(ranks - 1), whole.dtype());
-    std::vector<Tensor> parts;
-    std::int64_t next = 0;
-    for (std::size_t q = 0; q < ranks; ++q) {
-        if (q == self) {
-            parts.push_back(own);
-            continue;
-        }
-        copy_in(staging, {next, next + slice.size()},
-                channel_->chunk(q, channel_->step() + 1) + cut.offset(index, slice));
-        parts.push_back(elements_of(queues.down, staging, next, slice.size()));
-        next += slice.size();
-    }
-    reduce(queues, parts, own, reduction);
 }
 
 void Collectives::send_result(const Cut& cut, std::int64_t index, const Tensor& whole, int root) {
@@ -205,7 +194,11 @@ void Collectives::all_reduce(const Tensor& tensor, const RankReduction& reductio
         if (step == 0) begin(queues);
         if (cut.has(step)) send_slices(cut, step, up);
         if (cut.has(step - 2)) send_result(cut, step - 2, up, root);
-        if (cut.has(step - 1)) reduce_slice(queues, cut, step - 1, down, reduction);
+        if (cut.has(step - 1)) {
+            const ElementRange slice = cut.slice(step - 1, self);
+            const Tensor own = elements_of(queues.down, down, slice.begin, slice.size());
+            reduce(queues, cut.offset(step - 1, slice), own, own, reduction);
+        }
         for (std::size_t q = 0; q < channel_->size() && takes && cut.has(step - 3); ++q)
             if (q != self)
                 copy_in(down, cut.slice(step - 3, q), channel_->result(q, channel_->step() + 1));
@@ -214,34 +207,28 @@ void Collectives::all_reduce(const Tensor& tensor, const RankReduction& reductio
 
 void Collectives::broadcast(const Tensor& tensor, std::size_t root, const std::string& call,
                             Deadline deadline) {
-    agree(call, deadline);
-    const Cut cut(tensor, channel_->size());
-    const bool sends = channel_->rank() == root;
-    if (!sends) note_written(tensor);
-    Tensor seen;
-    const std::int64_t steps = cut.chunks > 0 ? cut.chunks + 1 : 0;
-    run(tensor.context(), steps, deadline, [&](CopyQueues& queues, std::int64_t step) {
-        if (step == 0) seen = seen_by(sends ? queues.up : queues.down, tensor);
-        std::byte* const place = channel_->chunk(root, channel_->step());
-        if (cut.has(step) && sends) copy_out(seen, cut.chunk(step), place);
-        for (std::size_t q = 0; q < channel_->size() && cut.has(step); ++q)
-            if (sends && q != root) channel_->send(q, place, cut.bytes(cut.chunk(step)));
-        if (cut.has(step) && !sends) channel_->receive(root, place, cut.bytes(cut.chunk(step)));
-        if (cut.has(step - 1) && !sends)
-            copy_in(seen, cut.chunk(step - 1), channel_->chunk(root, channel_->step() + 1));
-    });
+    const bool is_root = channel_->rank() == root;
+    std::vector<Tensor> taken(channel_->size());
+    if (!is_root) taken[root] = tensor;
+    gather(tensor.context(), Cut(tensor, channel_->size()), is_root ? tensor : Tensor(), taken,
+           call, deadline);
 }
 
 void Collectives::all_gather(const Tensor& own, const std::vector<Tensor>& all,
                              const std::string& call, Deadline deadline) {
+    gather(own.context(), Cut(own, channel_->size()), own, all, call, deadline);
+}
+
+void Collectives::gather(const Context& context, const Cut& cut, const Tensor& own,
+                         const std::vector<Tensor>& all, const std::string& call,
+                         Deadline deadline) {
     agree(call, deadline);
     const std::size_t self = channel_->rank();
-    const Cut cut(own, channel_->size());
     for (const Tensor& tensor : all) note_written(tensor);
     Tensor up;
     std::vector<Tensor> down;
     const std::int64_t steps = cut.chunks > 0 ? cut.chunks + 1 : 0;
-    run(own.context(), steps, deadline, [&](CopyQueues& queues, std::int64_t step) {
+    run(context, steps, deadline, [&](CopyQueues& queues, std::int64_t step) {
         if (step == 0) {
             up = seen_by(queues.up, own);
             for (const Tensor& tensor : all) down.push_back(seen_by(queues.down, tensor));
@@ -252,8 +239,9 @@ void Collectives::all_gather(const Tensor& own, const std::vector<Tensor>& all,
             copy_out(up, chunk, channel_->chunk(self, now));
             for (std::size_t q = 0; q < all.size(); ++q) {
                 if (q == self) continue;
-                channel_->send(q, channel_->chunk(self, now), cut.bytes(chunk));
-                channel_->receive(q, channel_->chunk(q, now), cut.bytes(chunk));
+                if (own.defined()) channel_->send(q, channel_->chunk(self, now), cut.bytes(chunk));
+                if (all[q].defined())
+                    channel_->receive(q, channel_->chunk(q, now), cut.bytes(chunk));
             }
         }
         // A rank takes its own part from the buffers, too: it may lie in the result already.
@@ -299,16 +287,8 @@ void Collectives::reduce_scatter(const std::vector<Tensor>& parts, const Tensor&
         }
         if (!cut.has(step - 1)) return;
         const ElementRange chunk = cut.chunk(step - 1);
-        const Tensor staging =
-            queues.stage(chunk.size() * static_cast<std::int64_t>(ranks), out.dtype());
-        std::vector<Tensor> all;
-        for (std::size_t q = 0; q < ranks; ++q) {
-            const std::int64_t begin = chunk.size() * static_cast<std::int64_t>(q);
-            copy_in(staging, {begin, begin + chunk.size()},
-                    channel_->chunk(q, now + 1) + self * most);
-            all.push_back(elements_of(queues.down, staging, begin, chunk.size()));
-        }
-        reduce(queues, all, elements_of(queues.down, down, chunk.begin, chunk.size()), reduction);
+        reduce(queues, self * most, {}, elements_of(queues.down, down, chunk.begin, chunk.size()),
+               reduction);
     });
 }
 
@@ -364,17 +344,15 @@ void Collectives::all_to_all(const Context& context, const std::vector<Tensor>& 
     run(context, chunks + 1, deadline, [&](CopyQueues& queues, std::int64_t step) {
         const std::uint32_t now = channel_->step();
         for (std::size_t q = 0; q < ranks && step < chunks; ++q)
-            if (inputs[q].defined())
-                copy_out(seen_by(queues.up, inputs[q]), part(sizes[self][q], step),
-                         channel_->chunk(self, now) + q * most);
+            copy_out(seen_by(queues.up, inputs[q]), part(sizes[self][q], step),
+                     channel_->chunk(self, now) + q * most);
         if (step < chunks)
             send_parts(most, [&](std::size_t from, std::size_t to) {
                 return static_cast<std::uint64_t>(part(sizes[from][to], step).size());
             });
         for (std::size_t q = 0; q < ranks && step > 0; ++q)
-            if (outputs[q].defined())
-                copy_in(seen_by(queues.down, outputs[q]), part(sizes[q][self], step - 1),
-                        channel_->chunk(q, now + 1) + self * most);
+            copy_in(seen_by(queues.down, outputs[q]), part(sizes[q][self], step - 1),
+                    channel_->chunk(q, now + 1) + self * most);
     });
 }
 

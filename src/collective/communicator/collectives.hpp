@@ -95,12 +95,16 @@ class Collectives {
     /// Makes so many steps: `work(queues, i)` enqueues what is done in step i.
     void run(const Context& context, std::int64_t steps, Deadline deadline,
              const std::function<void(CopyQueues& queues, std::int64_t step)>& work);
-    void reduce(CopyQueues& queues, const std::vector<Tensor>& parts, const Tensor& out,
+    /// Reduces elements of all ranks to `out`. They lie in the chunks of the step before from a
+    /// byte on, except for this rank's, if `own` has them, which is overwritten.
+    void reduce(CopyQueues& queues, std::uint64_t begin, const Tensor& own, const Tensor& out,
                 const RankReduction& reduction) const;
+    /// Gives `own` to all other ranks, and takes all[q] from rank q. Either may be undefined, where
+    /// nothing is given or taken. Tensors are of the context, and cut alike.
+    void gather(const Context& context, const Cut& cut, const Tensor& own,
+                const std::vector<Tensor>& all, const std::string& call, Deadline deadline);
     /// Sends to each other rank what of a chunk it adds.
     void send_slices(const Cut& cut, std::int64_t index, const Tensor& whole);
-    void reduce_slice(CopyQueues& queues, const Cut& cut, std::int64_t index, const Tensor& whole,
-                      const RankReduction& reduction) const;
     /// Sends its slice of the result to all ranks, or to the root.
     void send_result(const Cut& cut, std::int64_t index, const Tensor& whole, int root);
     /// Sends a part to each rank, and takes such parts: of `bytes(p, q)` each, in places of

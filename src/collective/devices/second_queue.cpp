@@ -35,4 +35,13 @@ Tensor elements_of(const Context& context, const Tensor& tensor, std::int64_t be
                           Shape{count}, tensor.dtype());
 }
 
+Tensor StagingTensors::take(const Context& context, std::int64_t elements, DType dtype) {
+    if (taken_ == all_.size()) all_.emplace_back();
+    Tensor& memory = all_[taken_++];
+    const auto bytes = static_cast<std::int64_t>(size_of(dtype)) * elements;
+    if (!memory.defined() || memory.shape().numel() < bytes)
+        memory = Tensor(context, Shape{bytes}, DType::u8);
+    return Access::tensor(context, Access::buffer(memory), 0, Shape{elements}, dtype);
+}
+
 }  // namespace dlprim
