@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
-#include "collective/devices/second_queue.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
 #include "runtime/opencl_program.hpp"
@@ -45,14 +44,10 @@ Exchange::Exchange(std::vector<Context> contexts, int shards, std::vector<ShardR
                 "devices must have shards that follow each "
                 "other, at least one each");
         next = part.end();
-        ShardTree tree(shards_);
-        for (int shard = part.first; shard < part.end(); ++shard) tree.take({shard, 1});
-        pending_.push_back(tree.pending());
     }
     learn_numbers();
-    const std::size_t ranks = group_ ? processes_.back().end : contexts_.size();
-    require(next == shards_ && parts_.size() == ranks, "the devices have ", next, " shards of ",
-            shards_);
+    require(next == shards_ && parts_.size() == processes_.back().end, "the devices have ", next,
+            " shards of ", shards_);
     for (const Context& context : contexts_) second_.push_back(beside(context));
     for (const Context& context : second_) ways_.push_back(choose_way(context, second_));
     for (Values& values : values_) values.resize(parts_.size());
@@ -114,8 +109,7 @@ void Exchange::make_buffers(std::size_t rank, std::size_t group, const Terms& te
     }
     if (shared_host_) {
         barrier_->arrive(rank, "to make shared memory");
-        if (rank == 0) share_buffers(group_->rank(), group, terms);
-        await_transport(rank, "shared memory");
+        by_first(rank, "shared memory", [&] { share_buffers(group_->rank(), group, terms); });
     } else {
         const RankRange own{self, self + 1};
         const std::uint64_t bytes = lay_out(own, group, terms, nullptr);
@@ -139,7 +133,7 @@ std::uint64_t Exchange::lay_out(const RankRange& ranks, std::size_t group, const
         std::vector<Buffers> all;
         for (const Term& term : terms) {
             Buffers& buffers = all.emplace_back();
-            for (std::size_t i = 0; i < pending_[q].size() && !is_alone; ++i) {
+            for (std::size_t i = 0; i < plan_->nodes(q, 0).size() && !is_alone; ++i) {
                 const auto there =
                     shared_host_ ? std::nullopt : buffer_of(q - own_.begin, term.waiting.at(i));
                 buffers.sums.push_back(there ? *there : take(term.mean.bytes()));
@@ -181,55 +175,49 @@ void Exchange::send_sums(std::size_t rank, const Terms& terms,
             const std::int64_t end = sum.shape().numel();
             for (const Slice& part : {Slice{0, own.begin}, Slice{own.end, end}})
                 if (part.size() > 0)
-                    buffers[t].sums[i].put(second_[rank], rank,
-                                           elements_of(second_[rank], sum, part.begin, part.size()),
+                    buffers[t].sums[i].put(second_[rank], rank, part_of(rank, sum, part),
                                            bytes_of(sum, part.begin));
         }
     queue(rank).finish();
 }
 
-Tensor Exchange::next_staging(std::size_t rank, Buffers& buffers, std::int64_t elements,
-                              DType dtype) {
-    if (buffers.staged == buffers.staging.size())
-        buffers.staging.emplace_back(second_[rank], Shape{elements}, dtype);
-    return buffers.staging[buffers.staged++];
-}
-
 Exchange::Chunks Exchange::add_sums(std::size_t rank, std::size_t group, std::size_t tensor,
-                                    const Term& term, bool all) {
+                                    const Term& term, const Slice& range,
+                                    const std::vector<Tensor>& means) {
+    if (range.size() == 0) return {};
     const std::size_t self = number(rank);
-    Buffers& buffers = buffers_[self][group][tensor];
-    const Slice range = all ? Slice{0, term.mean.shape().numel()} : buffers.slice;
     const DType dtype = term.mean.dtype();
     const std::uint64_t begin = bytes_of(term.mean, range.begin);
-    buffers.staged = 0;
-    if (range.size() == 0) return {};
-    const auto part = [&](const Tensor& whole) {
-        return elements_of(second_[rank], whole, range.begin, range.size());
-    };
-    // Where all is added, or kernels reach the sums, two of others can be the first to be added.
     OrderedSum adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
-        if (!all && !buffers.mean.is_reached()) return std::vector{left};
-        if (!is_mean) return std::vector{next_staging(rank, buffers, range.size(), dtype)};
-        return std::vector{all ? part(term.mean)
-                               : buffers.mean.view(second_[rank], rank, 0, range.size(), dtype)};
+        if (means.empty()) return std::vector{left};
+        return is_mean ? means : std::vector{staging(rank, range.size(), dtype)};
     });
     for (const LevelPlan::Addend& addend : plan_->addends(self, 0)) {
         const std::size_t q = memory_[addend.member];
         if (q == self) {
-            adder.take(addend.shards, part(term.waiting[addend.node]));
+            adder.take(addend.shards, part_of(rank, term.waiting[addend.node], range));
             continue;
         }
         const StagingBuffer& theirs = buffers_[q][group][tensor].sums[addend.node];
         if (theirs.is_reached()) {
             adder.take(addend.shards, theirs.view(second_[rank], rank, begin, range.size(), dtype));
         } else {
-            const Tensor copy = next_staging(rank, buffers, range.size(), dtype);
+            const Tensor copy = staging(rank, range.size(), dtype);
             theirs.get(second_[rank], rank, begin, copy);
             adder.take(addend.shards, copy);
         }
     }
     return {{range, adder.sums()}};
+}
+
+Exchange::Chunks Exchange::add_slice(std::size_t rank, std::size_t group, std::size_t tensor,
+                                     const Term& term) {
+    const Buffers& buffers = buffers_[number(rank)][group][tensor];
+    const std::int64_t count = buffers.slice.size();
+    std::vector<Tensor> means;
+    if (buffers.mean.is_reached() && count > 0)
+        means.push_back(buffers.mean.view(second_[rank], rank, 0, count, term.mean.dtype()));
+    return add_sums(rank, group, tensor, term, buffers.slice, means);
 }
 
 void Exchange::send_means(std::size_t rank, const Buffers& buffers, const Chunks& chunks) {
@@ -245,7 +233,7 @@ void Exchange::receive_means(std::size_t rank, std::size_t group, std::size_t te
         const Buffers& buffers = buffers_[q][group][tensor];
         const Slice& slice = buffers.slice;
         if (slice.size() == 0) continue;
-        const Tensor target = elements_of(second_[rank], mean, slice.begin, slice.size());
+        const Tensor target = part_of(rank, mean, slice);
         // Further levels have brought parts of what the rank keeps itself.
         if (q != number(rank) || plan_->stages() > 1)
             buffers.mean.get(second_[rank], rank, 0, target);
@@ -264,22 +252,27 @@ void Exchange::add_up(std::size_t rank, std::size_t group, const std::vector<Ter
     });
     if (any_order_ && floats) return add_in_any_order(rank, group, terms, what);
     make_buffers(rank, group, terms);
+    staging_[rank].restart();
     const std::vector<Buffers>& buffers = buffers_[number(rank)][group];
     TracePhases phases(trace_.get(), rank, TraceRow::exchange, static_cast<std::int64_t>(group));
     phases.next(TraceKind::move, "send sums");
     send_sums(rank, terms, buffers);
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(rank, "to add sums " + what);
-    meet_on_host(rank, group, terms, "sums " + what);
+    const std::string sums = "sums " + what;
+    if (shared_host_) by_first(rank, sums, [&] { meet_on_host(group, terms, sums); });
     if (is_added_by_all(rank, terms)) {
         phases.next(TraceKind::move, "add all");
-        for (std::size_t t = 0; t < terms.size(); ++t) add_sums(rank, group, t, terms[t], true);
+        for (std::size_t t = 0; t < terms.size(); ++t) {
+            const Slice all{0, terms[t].mean.shape().numel()};
+            add_sums(rank, group, t, terms[t], all, {part_of(rank, terms[t].mean, all)});
+        }
         return;
     }
     phases.next(TraceKind::move, "add slice");
     std::vector<Chunks> chunks;
     for (std::size_t t = 0; t < terms.size(); ++t)
-        chunks.push_back(add_sums(rank, group, t, terms[t], false));
+        chunks.push_back(add_slice(rank, group, t, terms[t]));
     for (std::size_t level = 1; level < plan_->stages(); ++level) {
         phases.next(TraceKind::move, "fetch sums of other processes");
         add_level(rank, level, group, terms, chunks, what);

@@ -28,6 +28,7 @@
 #include "collective/devices/barrier.hpp"
 #include "collective/devices/mover.hpp"
 #include "collective/devices/peer_memory.hpp"
+#include "collective/devices/second_queue.hpp"
 #include "collective/devices/staging_buffer.hpp"
 #include "collective/exchange/piece_exchange.hpp"
 #include "collective/exchange/step_trace.hpp"
@@ -154,18 +155,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// Chooses the levels, and whether memory is shared.
     void choose_levels();
     std::size_t process_of(std::size_t number) const;
-    /// Where the other ranks of the process wait for what its first one exchanges for all.
-    void await_transport(std::size_t rank, const std::string& what);
+    /// Lets the first rank of this process do with other processes what is for all of its ranks,
+    /// which wait for it. `what`: what it brings.
+    void by_first(std::size_t rank, const std::string& what, const std::function<void()>& work);
     /// Objects by which processes give each other what is not a sum.
     void make_piece_exchanges();
     void share_among_processes(std::size_t rank, const Tensor& tensor,
                                const std::vector<Slice>& slices);
     /// Parts of a tensor begin at multiples of so many elements.
     static constexpr std::int64_t grain = 1024;
-    /// What a rank owns of a tensor that kernels of all reach, by its number.
-    Slice slice(std::int64_t elements, std::size_t number) const {
-        return cut_evenly({0, elements}, number, size(), grain);
-    }
     /// What a rank sends and receives of a tensor in a level above the first: each message with all
     /// its sums.
     struct LevelMessages {
@@ -175,11 +173,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// The buffers of a rank for one tensor.
     struct Buffers {
         std::vector<StagingBuffer>
-            sums;                     ///< its partial sums, where others of its memory read them
-        Slice slice;                  ///< its local slice: what it adds of those
-        StagingBuffer mean;           ///< of its slice
-        std::vector<Tensor> staging;  ///< on the device, in the order in which they are used
-        std::size_t staged = 0;       ///< how many of these the present step has used
+            sums;            ///< its partial sums, where others of its memory read them
+        Slice slice;         ///< its local slice: what it adds of those
+        StagingBuffer mean;  ///< of its slice
         std::vector<LevelMessages> levels;  ///< from the second on
     };
     using Terms = std::vector<Term>;
@@ -206,7 +202,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// The same for neighbouring groups at once, of one tensor each, which kernels of all reach.
     void add_neighbours(std::size_t rank, std::size_t group);
     void add_reached(std::size_t rank, std::size_t group, const Term& whole, const Slice& own);
-    Tensor staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype);
+    /// Memory for elements of others and partial sums, while a group is added up.
+    Tensor staging(std::size_t rank, std::int64_t elements, DType dtype) {
+        return staging_[rank].take(second_[rank], elements, dtype);
+    }
     bool is_reached(std::size_t rank, const std::vector<Term>& terms) const;
     void make_buffers(std::size_t rank, std::size_t group, const Terms& terms);
     /// Where a tensor lies, if make_waiting() has put it within reach.
@@ -220,20 +219,25 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     LevelPlan::Division divide(const Tensor& tensor) const;
     /// The local slice of a rank: what it keeps in the first level.
     static Slice slice_of(const LevelPlan::Division& division, std::size_t number);
-    Tensor next_staging(std::size_t rank, Buffers& buffers, std::int64_t elements, DType dtype);
     /// Whether each rank adds all of a group by itself.
     bool is_added_by_all(std::size_t rank, const Terms& terms) const;
     void send_sums(std::size_t rank, const Terms& terms, const std::vector<Buffers>& buffers);
-    /// Adds the sums in its memory: of the rank's slice, or of all, whose mean is then the term's.
+    /// Elements of one of the rank's tensors.
+    Tensor part_of(std::size_t rank, const Tensor& whole, const Slice& range) const {
+        return elements_of(second_[rank], whole, range.begin, range.size());
+    }
+    /// Adds up some elements of the sums in its memory. If that completes the sums of all shards,
+    /// their mean goes to `means`. Without these, partial sums take each other's place.
     Chunks add_sums(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term,
-                    bool all);
+                    const Slice& range, const std::vector<Tensor>& means);
+    /// The same of its slice, whose mean goes to where the others read it.
+    Chunks add_slice(std::size_t rank, std::size_t group, std::size_t tensor, const Term& term);
     void send_means(std::size_t rank, const Buffers& buffers, const Chunks& chunks);
     void receive_means(std::size_t rank, std::size_t group, std::size_t tensor, const Tensor& mean,
                        const Chunks& chunks);
 
-    /// Waits for the processes of the host, if they share memory.
-    void meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
-                      const std::string& what);
+    /// Waits for the processes of the host, and then reaches their buffers.
+    void meet_on_host(std::size_t group, const Terms& terms, const std::string& what);
     /// Whether devices of all processes of a host find in shared memory what others have written
     /// there.
     std::vector<bool> find_shared_memory();
@@ -259,8 +263,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
                    std::vector<Chunks>& chunks, const std::string& what);
     void send_chunks(std::size_t rank, std::size_t level, const LevelMessages& messages,
                      const Chunks& chunks);
-    Chunks add_chunks(std::size_t rank, std::size_t level, Buffers& buffers, const Tensor& tensor,
-                      const Chunks& chunks);
+    Chunks add_chunks(std::size_t rank, std::size_t level, const LevelMessages& messages,
+                      const Tensor& tensor, const Chunks& chunks);
     /// Elements of what a rank has, within one of its chunks.
     Tensor part_of(std::size_t rank, const Chunks& chunks, std::size_t node,
                    const Slice& range) const;
@@ -276,7 +280,6 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<Context> second_;  ///< beside these: what movers use
     int shards_;
     std::vector<ShardRange> parts_;
-    std::vector<std::vector<ShardRange>> pending_;  ///< by number
     std::vector<LevelPlan::Groups> process_levels_;
     std::unique_ptr<LevelPlan> plan_;
     std::vector<std::size_t> memory_;  ///< numbers of the ranks that share memory with this process
@@ -290,7 +293,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::shared_ptr<StepTrace> trace_;     ///< none where steps are not traced
     std::shared_ptr<ProcessGroup> group_;  ///< none where all ranks are of this process
     RankRange own_;                        ///< of this process's ranks
-    std::vector<RankRange> processes_;     ///< with a group: of each process's
+    std::vector<RankRange> processes_;     ///< of each process's
     std::vector<Way> ways_;
     PeerChoice peers_;
     std::vector<std::vector<std::vector<Buffers>>> buffers_;  ///< by number, group, tensor
@@ -312,7 +315,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::vector<std::unique_ptr<Started>> started_;     ///< by rank
     std::vector<std::uint64_t> small_;                  ///< by rank, as expect() says
     std::vector<std::atomic<std::uint64_t>> finished_;  ///< by rank: steps
-    std::vector<std::vector<Tensor>> staging_;          ///< by rank: sums of some ranks' sums
+    std::vector<StagingTensors> staging_;               ///< by rank
     std::vector<std::unique_ptr<Mover>> movers_;        ///< by rank; last, so that they end first
 };
 

@@ -4,7 +4,6 @@
 // the one that has it, or that carries it for all of them (collective/exchange/piece_exchange.hpp).
 #include "base/text.hpp"
 #include "collective/devices/places.hpp"
-#include "collective/devices/second_queue.hpp"
 #include "collective/exchange/exchange.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
@@ -42,13 +41,12 @@ void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
     phases.next(TraceKind::move, "give updated parameters");
     // A process's piece are the slices of its ranks.
     const auto begin_of = [&](const RankRange& ranks) { return slices[ranks.begin].begin; };
-    if (rank == 0) {
+    by_first(rank, "memory for " + what, [&] {
         std::vector<std::uint64_t> bytes;
         for (const RankRange& ranks : processes_)
             bytes.push_back(bytes_of(tensor, slices[ranks.end - 1].end - begin_of(ranks)));
         pieces.make(bytes);
-    }
-    await_transport(rank, "memory for " + what);
+    });
     const auto place = [&](std::size_t q) {
         return place_of(elements_of(contexts_[rank], tensor, slices[q].begin, slices[q].size()));
     };
@@ -62,14 +60,13 @@ void Exchange::share_among_processes(std::size_t rank, const Tensor& tensor,
                true);
     phases.next(TraceKind::wait, "wait for the parameters of others");
     barrier_->arrive(rank, "to share what it has updated");
-    if (rank == 0) {
+    by_first(rank, what, [&] {
         if (pieces.is_carried())
             phases.next(TraceKind::move, "fetch parameters of other processes");
         pieces.carry(what);
         phases.next(TraceKind::wait, "wait for the parameters of others");
         pieces.meet(what);
-    }
-    await_transport(rank, what);
+    });
     phases.next(TraceKind::move, "receive parameters");
     for (std::size_t process = 0; process < processes_.size(); ++process)
         for (std::size_t q = processes_[process].begin; q < processes_[process].end; ++q)

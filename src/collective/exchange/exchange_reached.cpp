@@ -3,9 +3,7 @@
 // until one of the first leaves room, so that few large additions take less time than many. Groups
 // that adjoin and that all ranks have made are therefore added up at once.
 #include "base/text.hpp"
-#include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
-#include "collective/devices/second_queue.hpp"
 #include "collective/exchange/exchange.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/event_impl.hpp"
@@ -94,21 +92,25 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
     for (Tensor& sum : whole.waiting) lengthen(sum);
     lengthen(whole.mean);
     started.next = end;
+    staging_[rank].restart();
     if (is_added_by_all(rank, {whole})) {
         phases.next(TraceKind::move, "add all");
-        return add_reached(rank, end - 1, whole, {0, elements});
+        const Slice all{0, elements};
+        add_sums(rank, end - 1, 0, whole, all, {part_of(rank, whole.mean, all)});
+        return;
     }
     phases.next(TraceKind::move, "add slice");
-    add_reached(rank, end - 1, whole, slice(elements, rank));
+    const LevelPlan::Division division = divide(whole.mean);
+    add_reached(rank, end - 1, whole, slice_of(division, rank));
     queue(rank).finish();
     phases.next(TraceKind::wait, "wait for the means of others");
     barrier_->arrive(rank, cat("to receive sums over shards (parts ", group, " to ", end - 1,
                                " of the step, ", elements, " elements)"));
     phases.next(TraceKind::move, "receive means");
     for (std::size_t q = 0; q < size(); ++q) {
-        const Slice part = slice(elements, q);
+        const Slice part = slice_of(division, q);
         if (q == rank || part.size() == 0) continue;
-        const Tensor target = elements_of(second_[rank], whole.mean, part.begin, part.size());
+        const Tensor target = part_of(rank, whole.mean, part);
         buffers_[rank][end - 1][0].sums[0].get(second_[rank], rank, bytes_of(target, part.begin),
                                                target);
     }
@@ -117,32 +119,15 @@ void Exchange::add_neighbours(std::size_t rank, std::size_t group) {
 void Exchange::add_reached(std::size_t rank, std::size_t group, const Term& whole,
                            const Slice& own) {
     if (own.size() == 0) return;
-    const auto view = [&](std::size_t q, std::size_t i) {
-        return buffers_[q][group][0].sums[i].view(
-            second_[rank], rank, bytes_of(whole.mean, own.begin), own.size(), whole.mean.dtype());
-    };
-    // The mean goes to the rank's own gradients. Others that do not add it as well get it in the
-    // place of their sum, whose slice nobody else reads.
-    std::vector<Tensor> means{elements_of(second_[rank], whole.mean, own.begin, own.size())};
-    const bool by_all = is_added_by_all(rank, {whole});
+    // The mean goes to the rank's own gradients. Others get it in the place of their sum, whose
+    // slice nobody else reads.
+    std::vector<Tensor> means{part_of(rank, whole.mean, own)};
     for (std::size_t q = 0; q < size(); ++q)
-        if (q != rank && !by_all) means.push_back(view(q, 0));
-    std::size_t staged = 0;
-    OrderedSum adder(shards_, add_, [&](const Tensor& left, bool is_mean) {
-        return is_mean ? means
-                       : std::vector<Tensor>{staging(rank, staged++, own.size(), left.dtype())};
-    });
-    for (std::size_t q = 0; q < size(); ++q)
-        for (std::size_t i = 0; i < pending_[q].size(); ++i) adder.take(pending_[q][i], view(q, i));
-}
-
-Tensor Exchange::staging(std::size_t rank, std::size_t index, std::int64_t elements, DType dtype) {
-    std::vector<Tensor>& all = staging_[rank];
-    if (all.size() <= index) all.resize(index + 1);
-    if (!all[index].defined() || all[index].shape().numel() < elements ||
-        all[index].dtype() != dtype)
-        all[index] = Tensor(second_[rank], Shape{elements}, dtype);
-    return elements_of(second_[rank], all[index], 0, elements);
+        if (q != rank)
+            means.push_back(buffers_[q][group][0].sums[0].view(second_[rank], rank,
+                                                               bytes_of(whole.mean, own.begin),
+                                                               own.size(), whole.mean.dtype()));
+    add_sums(rank, group, 0, whole, own, means);
 }
 
 }  // namespace dlprim

@@ -16,13 +16,12 @@
 namespace dlprim {
 
 void Exchange::choose_levels() {
-    ProcessLayout layout{{contexts_.size()}, {0}, {false}};
+    ProcessLayout layout{{}, {0}, {false}};
+    for (const RankRange& ranks : processes_) layout.ranks.push_back(ranks.size());
     std::string setting;
     if (group_) {
         setting = env("DLPRIM_LEVELS").value_or("");
         group_->agree({{"DLPRIM_LEVELS", setting}});
-        layout.ranks.clear();
-        for (const RankRange& ranks : processes_) layout.ranks.push_back(ranks.size());
         layout.hosts = group_->host().hosts();
         layout.shared = find_shared_memory();
     }
@@ -150,18 +149,13 @@ void Exchange::share_buffers(std::size_t process, std::size_t group, const Terms
     lay_out(ranks, group, terms, &memory);
 }
 
-void Exchange::meet_on_host(std::size_t rank, std::size_t group, const Terms& terms,
-                            const std::string& what) {
-    if (!shared_host_) return;
-    if (rank == 0) {
-        std::uint64_t bytes = 0;
-        for (const Term& term : terms) bytes += term.mean.bytes();
-        group_->meet_on_host(what, bytes);
-        for (const std::size_t process : group_->host().mates())
-            if (buffers_[processes_[process].begin].at(group).empty())
-                share_buffers(process, group, terms);
-    }
-    await_transport(rank, what);
+void Exchange::meet_on_host(std::size_t group, const Terms& terms, const std::string& what) {
+    std::uint64_t bytes = 0;
+    for (const Term& term : terms) bytes += term.mean.bytes();
+    group_->meet_on_host(what, bytes);
+    for (const std::size_t process : group_->host().mates())
+        if (buffers_[processes_[process].begin].at(group).empty())
+            share_buffers(process, group, terms);
 }
 
 }  // namespace dlprim

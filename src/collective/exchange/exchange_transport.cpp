@@ -17,7 +17,6 @@
 #include "base/text.hpp"
 #include "collective/devices/ordered_sum.hpp"
 #include "collective/devices/places.hpp"
-#include "collective/devices/second_queue.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <algorithm>
@@ -45,17 +44,17 @@ void append(Pieces& pieces, std::vector<RankMessage>& messages) {
 }  // namespace
 
 void Exchange::learn_numbers() {
-    own_.end = contexts_.size();
-    if (!group_) return;
     const std::uint64_t own = contexts_.size();
-    std::vector<std::uint64_t> counts(group_->size());
-    group_->allgather(&own, sizeof(own), counts.data(), "how many devices each process has");
-    std::size_t next = 0;
-    for (const std::uint64_t count : counts) {
-        processes_.push_back({next, next + count});
-        next += count;
+    std::vector<std::uint64_t> counts{own};
+    if (group_) {
+        counts.resize(group_->size());
+        group_->allgather(&own, sizeof(own), counts.data(), "how many devices each process has");
     }
-    own_ = processes_[group_->rank()];
+    for (const std::uint64_t count : counts) {
+        const std::size_t begin = processes_.empty() ? 0 : processes_.back().end;
+        processes_.push_back({begin, begin + count});
+    }
+    own_ = processes_[group_ ? group_->rank() : 0];
 }
 
 std::size_t Exchange::process_of(std::size_t number) const {
@@ -64,7 +63,9 @@ std::size_t Exchange::process_of(std::size_t number) const {
     return process;
 }
 
-void Exchange::await_transport(std::size_t rank, const std::string& what) {
+void Exchange::by_first(std::size_t rank, const std::string& what,
+                        const std::function<void()>& work) {
+    if (rank == 0) work();
     if (group_ && contexts_.size() > 1)
         barrier_->arrive(rank, "for the first device of this process to bring " + what);
 }
@@ -90,16 +91,15 @@ void Exchange::make_levels(std::size_t rank, Buffers& buffers, const Tensor& ten
 
 void Exchange::add_level(std::size_t rank, std::size_t level, std::size_t group, const Terms& terms,
                          std::vector<Chunks>& chunks, const std::string& what) {
-    std::vector<Buffers>& buffers = buffers_[number(rank)][group];
+    const std::vector<Buffers>& buffers = buffers_[number(rank)][group];
     for (std::size_t t = 0; t < terms.size(); ++t)
         send_chunks(rank, level, buffers[t].levels[level - 1], chunks[t]);
     queue(rank).finish();
     const std::string sums = cat("sums of level ", level, " ", what);
     barrier_->arrive(rank, "to send " + sums);
-    if (rank == 0) exchange_messages(level, group, terms, false, sums);
-    await_transport(rank, sums);
+    by_first(rank, sums, [&] { exchange_messages(level, group, terms, false, sums); });
     for (std::size_t t = 0; t < terms.size(); ++t)
-        chunks[t] = add_chunks(rank, level, buffers[t], terms[t].mean, chunks[t]);
+        chunks[t] = add_chunks(rank, level, buffers[t].levels[level - 1], terms[t].mean, chunks[t]);
 }
 
 void Exchange::send_chunks(std::size_t rank, std::size_t level, const LevelMessages& messages,
@@ -122,10 +122,10 @@ Tensor Exchange::part_of(std::size_t rank, const Chunks& chunks, std::size_t nod
                        range.size());
 }
 
-Exchange::Chunks Exchange::add_chunks(std::size_t rank, std::size_t level, Buffers& buffers,
-                                      const Tensor& tensor, const Chunks& chunks) {
+Exchange::Chunks Exchange::add_chunks(std::size_t rank, std::size_t level,
+                                      const LevelMessages& messages, const Tensor& tensor,
+                                      const Chunks& chunks) {
     const std::size_t self = number(rank);
-    const LevelMessages& messages = buffers.levels[level - 1];
     const std::byte* at = messages.received.data();
     Chunks result;
     for (const LevelPlan::Division::Kept& kept : messages.stage.keeps) {
@@ -142,7 +142,7 @@ Exchange::Chunks Exchange::add_chunks(std::size_t rank, std::size_t level, Buffe
                 adder.take(addend.shards, part_of(rank, chunks, addend.node, kept.range));
                 continue;
             }
-            const Tensor copy = next_staging(rank, buffers, kept.range.size(), tensor.dtype());
+            const Tensor copy = staging(rank, kept.range.size(), tensor.dtype());
             queue(rank).write(place_of(copy), begins[addend.member] + bytes * addend.node, bytes,
                               false);
             adder.take(addend.shards, copy);
@@ -189,13 +189,12 @@ void Exchange::exchange_messages(std::size_t level, std::size_t group, const Ter
 
 void Exchange::return_means(std::size_t rank, std::size_t group, const Terms& terms,
                             const std::string& what) {
-    if (rank == 0)
+    if (!shared_host_ && plan_->stages() == 1) return;
+    by_first(rank, what, [&] {
         for (std::size_t level = plan_->stages(); --level > 0;)
             exchange_messages(level, group, terms, true, cat("level ", level, " of ", what));
-    if (shared_host_)
-        meet_on_host(rank, group, terms, what);
-    else if (plan_->stages() > 1)
-        await_transport(rank, what);
+        if (shared_host_) meet_on_host(group, terms, what);
+    });
 }
 
 void Exchange::allow_any_order() {
@@ -217,32 +216,32 @@ void Exchange::add_in_any_order(std::size_t rank, std::size_t group, const Terms
             buffers.emplace_back();
             buffers[t].sums.emplace_back(second_[rank], sum.bytes(), ways_[rank]);
         }
-        const auto part = [&](std::size_t i) {
-            return elements_of(second_[rank], terms[t].waiting[i], 0, sum.shape().numel());
-        };
+        const Slice all{0, sum.shape().numel()};
+        const Tensor first = part_of(rank, sum, all);
         for (std::size_t i = 1; i < terms[t].waiting.size(); ++i)
-            add_(part(0), part(i), {part(0)}, 1);
+            add_(first, part_of(rank, terms[t].waiting[i], all), {first}, 1);
         buffers[t].sums[0].put(second_[rank], rank, sum);
     }
     queue(rank).finish();
     phases.next(TraceKind::wait, "wait for the sums of others");
     barrier_->arrive(rank, "to add sums " + what);
     phases.next(TraceKind::move, "add up");
-    for (std::size_t t = 0; rank == 0 && t < terms.size(); ++t) {
-        float* const sums = sums_of(self, t);
-        const auto count = static_cast<std::uint64_t>(terms[t].mean.shape().numel());
-        for (std::size_t q = own_.begin + 1; q < own_.end; ++q)
-            for (std::uint64_t i = 0; i < count; ++i) sums[i] += sums_of(q, t)[i];
-        group_->allreduce(sums, count, "sums " + what);
-        const float factor = 1.0f / static_cast<float>(shards_);
-        for (std::uint64_t i = 0; i < count; ++i) sums[i] *= factor;
-    }
-    await_transport(rank, what);
+    by_first(rank, what, [&] {
+        for (std::size_t t = 0; t < terms.size(); ++t) {
+            float* const sums = sums_of(self, t);
+            const auto count = static_cast<std::uint64_t>(terms[t].mean.shape().numel());
+            for (std::size_t q = own_.begin + 1; q < own_.end; ++q)
+                for (std::uint64_t i = 0; i < count; ++i) sums[i] += sums_of(q, t)[i];
+            group_->allreduce(sums, count, "sums " + what);
+            const float factor = 1.0f / static_cast<float>(shards_);
+            for (std::uint64_t i = 0; i < count; ++i) sums[i] *= factor;
+        }
+    });
     phases.next(TraceKind::move, "receive means");
     for (std::size_t t = 0; t < terms.size(); ++t)
         buffers_[own_.begin][group][t].sums[0].get(
             second_[rank], rank, 0,
-            elements_of(second_[rank], terms[t].mean, 0, terms[t].mean.shape().numel()));
+            part_of(rank, terms[t].mean, {0, terms[t].mean.shape().numel()}));
 }
 
 }  // namespace dlprim
