@@ -52,11 +52,40 @@ std::string no_macros() {
     return lines;
 }
 
+/// The local memory that a kernel declares first, `local TYPE NAME[SIZE];`. PoCL gives threads
+/// local memory of their own within kernels alone, so it stays there, and the body gets its
+/// address. LLVM must not see that this is a constant, or would put the constant into the body.
+struct LocalArrays {
+    std::string declarations, parameters, arguments;
+    std::size_t end = 0;  ///< of their declarations in the body
+};
+
+LocalArrays local_arrays(std::string_view body) {
+    LocalArrays found;
+    constexpr std::string_view word = "local ";
+    for (std::size_t at = 0;;) {
+        while (at < body.size() && ascii::is_space(body[at])) ++at;
+        const std::size_t end = body.find(';', at);
+        if (body.substr(at, word.size()) != word || end == std::string_view::npos) return found;
+        const std::string_view all = body.substr(at, end - at);
+        const std::size_t open = all.find('['), blank = all.rfind(' ', open);
+        if (open == std::string_view::npos || all.find_first_of("[,=", open + 1) != all.npos)
+            return found;
+        const std::string_view type = all.substr(0, blank),
+                               name = all.substr(blank + 1, open - blank - 1);
+        found.declarations += cat(all, "; ", type, "* volatile at_", name, " = ", name, "; ");
+        found.parameters += cat(type, "* ", name, ", ");
+        found.arguments += cat("at_", name, ", ");
+        found.end = at = end + 1;
+    }
+}
+
 /// `kernel void NAME(` parameters `) {` body `}` in a text.
 struct WholeKernel {
     std::string name, parameters;
     std::size_t begin;  ///< of the word `kernel`
     KernelDefinition at;
+    LocalArrays local;
 };
 
 /// The names of a kernel's parameters, of which structs are one each.
@@ -82,12 +111,12 @@ std::vector<WholeKernel> separable_kernels(std::string_view source) {
             continue;
         std::string head(source.substr(begin, at->open - begin));
         std::erase_if(head, [](char c) { return ascii::is_space(c); });
-        // PoCL gives threads local memory of their own within kernels alone.
+        const std::string_view body = source.substr(at->body, at->rest - at->body);
+        LocalArrays local = local_arrays(body);
         if (head.find("reqd_work_group_size(1,1,1)") == std::string::npos ||
-            mentions(source.substr(at->body, at->rest - at->body),
-                     {"local", "__local", "barrier", "wait_group_events"}))
+            mentions(body.substr(local.end), {"local", "__local", "barrier", "wait_group_events"}))
             continue;
-        found.push_back({name, parameter_names(parameters), begin, *at});
+        found.push_back({name, parameter_names(parameters), begin, *at, std::move(local)});
     }
     std::sort(found.begin(), found.end(),
               [](const WholeKernel& a, const WholeKernel& b) { return a.begin < b.begin; });
@@ -101,15 +130,16 @@ std::string bodies_apart(std::string_view source) {
     if (source.find("#define kernel") != std::string_view::npos) return std::string(source);
     std::string text;
     std::size_t at = 0;
-    for (const auto& [name, parameters, begin, kernel] : separable_kernels(source)) {
+    for (const auto& [name, parameters, begin, kernel, local] : separable_kernels(source)) {
         const auto part = [&](std::size_t from, std::size_t to) {
             return source.substr(from, to - from);
         };
         const std::size_t close = source.rfind(')', kernel.body);
         text += cat(part(at, begin), macros(), "static __attribute__((noinline)) void body_", name,
-                    '(', id_parameters, ", ", part(kernel.open, close), ") {",
-                    part(kernel.body, kernel.rest), no_macros(), part(begin, close), ") { body_",
-                    name, '(', id_arguments, ", ", parameters, "); }\n");
+                    '(', id_parameters, ", ", local.parameters, part(kernel.open, close), ") {",
+                    part(kernel.body + local.end, kernel.rest), no_macros(), part(begin, close),
+                    ") { ", local.declarations, "body_", name, '(', id_arguments, ", ",
+                    local.arguments, parameters, "); }\n");
         at = kernel.rest;
     }
     return text + std::string(source.substr(at));

@@ -17,8 +17,9 @@
 namespace dlprim {
 
 /// The text with a function for the body of each kernel that says that its work-groups are one
-/// work-item, that has no local memory of its own and no barrier. Macros give the body its ids. The
-/// text is for Clang, and calls get_global_id(), get_group_id() and get_num_groups().
+/// work-item, that has no barrier, and no local memory but arrays of one dimension that it declares
+/// first. Macros give the body its ids. The text is for Clang, and calls get_global_id(),
+/// get_group_id() and get_num_groups().
 std::string bodies_apart(std::string_view source);
 
 }  // namespace dlprim

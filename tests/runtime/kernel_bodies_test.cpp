@@ -8,7 +8,8 @@ using namespace dlprim;
 namespace {
 
 /// Kernels that add up ids and sizes, behind a macro that a body uses.
-constexpr const char* ids = R"(#define AT(i, j) ((i) + 3 * (j))
+constexpr const char* ids = R"(#define N_MOST 3
+#define AT(i, j) ((i) + 3 * (j))
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void adds(global float* x, ulong x_offset)
 {
     x += x_offset;  // a comment (
@@ -17,6 +18,13 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void adds(global float* x,
 }
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void doubles(global float* x, ulong x_offset) {
     x[x_offset + get_global_id(0)] *= 2;
+}
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void reverses(global float* x, ulong x_offset, int n) {
+    local float first[N_MOST];
+    local float other[2 * N_MOST];
+    global float* const mine = x + x_offset + get_global_id(0) * n;
+    for (int i = 0; i < n; ++i) first[i] = other[2 * i] = mine[i];
+    for (int i = 0; i < n; ++i) mine[i] = first[n - 1 - i] + other[2 * i];
 }
 kernel void after(global float* x, ulong x_offset) { x[x_offset + get_global_id(0)] += get_local_size(0); }
 )";
@@ -33,7 +41,12 @@ TEST_CASE("bodies of kernels with one work-item become functions") {
     CHECK(is_apart(one + "int n) {}"));
     CHECK(is_apart(one + "local float* x) { /* local */ }"));
     CHECK_FALSE(is_apart(one + ") {}"));
-    CHECK_FALSE(is_apart(one + "int n) { local float x[4]; }"));
+    CHECK(is_apart(one + "int n) { local float x[4]; local uchar y[N + 2];\n n; }"));
+    CHECK_FALSE(is_apart(one + "int n) { n; local float x[4]; }"));
+    CHECK_FALSE(is_apart(one + "int n) { local float x[4], y; }"));
+    CHECK_FALSE(is_apart(one + "int n) { local float x[4][4]; }"));
+    CHECK_FALSE(is_apart(one + "int n) { local float x; }"));
+    CHECK_FALSE(is_apart(one + "int n) { local float x[4]; barrier(CLK_LOCAL_MEM_FENCE); }"));
     CHECK_FALSE(is_apart(one + "int n) { barrier(CLK_LOCAL_MEM_FENCE); }"));
     CHECK_FALSE(is_apart(one + "int n) {"));
     CHECK_FALSE(is_apart("kernel void k(int n) {}"));
@@ -50,7 +63,10 @@ TEST_CASE("kernels have the same ids where their bodies are functions") {
         const auto run = [&](const char* kernel, std::array<std::size_t, 3> global) {
             NDRange range{3, global, {1, 1, 1}};
             KernelLaunch launch;
-            launch.add(KernelCall(program, kernel, range).tensor("x", 0));
+            KernelCall call(program, kernel, range);
+            call.tensor("x", 0);
+            if (std::string_view(kernel) == "reverses") call.size("n", 3);
+            launch.add(std::move(call));
             const BufferRef operands[] = {{Access::buffer(x).get(), 0}};
             launch.enqueue(Access::impl(context).queue(), operands);
         };
@@ -59,5 +75,7 @@ TEST_CASE("kernels have the same ids where their bodies are functions") {
         run("doubles", {2, 1, 1});
         run("after", {1, 1, 1});
         CHECK(x.to_floats() == std::vector<float>{643, 642, 321, 321, 321, 321});
+        run("reverses", {2, 1, 1});
+        CHECK(x.to_floats() == std::vector<float>{964, 1284, 964, 642, 642, 642});
     }
 }
