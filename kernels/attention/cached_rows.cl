@@ -2,8 +2,8 @@
 // attention.cached_rows: attention over caches where a work-item has wide vectors, and as reference anywhere. Each work-item
 // computes a part of a block's positions (cached.clh), TILE at a time, without local memory:
 //
-//                 16 positions     for 16 positions: their keys are transposed, so that a vector has one feature of all of them
-//               +-------------+         scores = q k^T, a vector of positions for each row
+//                 16 positions     for FEW_ROWS rows and 4 positions: scores = q k^T, first a vector of sums for each pair, which
+//               +-------------+         stay in registers, then the sums of the vectors' elements
 //     ROWS      |   scores    |    for a tile: rows' maxima, weights = 2^(score - maximum) (online softmax: Milakov and
 //     of a head |             |         Gimelshein, 2018)
 //               +-------------+         y = y * 2^(old maximum - maximum) + weights v, a vector of features for each row
@@ -13,7 +13,9 @@
 #define PART_TILE (4 * TILE)
 #define VECTORS (TILE / 16)
 #include "attention/cached.clh"
+#include "common/mul_add.clh"
 
+#define FEW_ROWS (ROWS < 3 ? ROWS : 3)
 #define DEPTHS ((DEPTH + 15) / 16)
 #define WIDTHS ((FEATURES + 15) / 16)
 
@@ -31,28 +33,6 @@ INLINE float16 load_features(global const A_T* row, int v, int features) {
     return vload16(0, lanes);
 }
 
-INLINE float16 lower_pairs(float16 a, float16 b) {
-    return (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7);
-}
-INLINE float16 upper_pairs(float16 a, float16 b) {
-    return (float16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se, a.sf, b.sf);
-}
-
-// Transposes a matrix of 16 vectors: four times, pairs of elements of rows i and i + 8 become rows 2 i and 2 i + 1.
-INLINE void transpose(float16* x) {
-    float16 t[16];
-    for (int turn = 0; turn < 2; ++turn) {
-        for (int i = 0; i < 8; ++i) {
-            t[2 * i] = lower_pairs(x[i], x[i + 8]);
-            t[2 * i + 1] = upper_pairs(x[i], x[i + 8]);
-        }
-        for (int i = 0; i < 8; ++i) {
-            x[2 * i] = lower_pairs(t[i], t[i + 8]);
-            x[2 * i + 1] = upper_pairs(t[i], t[i + 8]);
-        }
-    }
-}
-
 INLINE float largest_of(float16 x) {
     const float8 a = fmax(x.lo, x.hi);
     const float4 b = fmax(a.lo, a.hi);
@@ -66,22 +46,54 @@ INLINE float sum_of(float16 x) {
     return c.x + c.y;
 }
 
-// Scores of all rows, whose queries [feature][row] are given, and the 16 positions from `position` on.
-INLINE void score(const Block b, global const A_T* keys, const float* queries, int position, int capacity, int window,
-                  float softcap, float16* scores) {
-    float16 sums[ROWS];
-    for (int r = 0; r < ROWS; ++r) sums[r] = (float16)(0.0f);
-    for (int v = 0; v < DEPTHS; ++v) {
-        float16 x[16];
-        for (int i = 0; i < 16; ++i) x[i] = load_features(keys + (long)min(position + i, b.end - 1) * DEPTH, v, DEPTH);
-        transpose(x);
-        for (int d = 0; d < 16; ++d)
-            for (int r = 0; r < ROWS; ++r) sums[r] = mad((float16)(queries[(16 * v + d) * ROWS + r]), x[d], sums[r]);
+// Sums of the eight elements of each of four vectors.
+INLINE float4 sums_of_four(float8 a, float8 b, float8 c, float8 d) {
+    const float8 ab = (float8)(a.lo, b.lo) + (float8)(a.hi, b.hi), cd = (float8)(c.lo, d.lo) + (float8)(c.hi, d.hi);
+    const float8 even = (float8)(ab.s0, cd.s0, ab.s1, cd.s1, ab.s4, cd.s4, ab.s5, cd.s5);
+    const float8 odd = (float8)(ab.s2, cd.s2, ab.s3, cd.s3, ab.s6, cd.s6, ab.s7, cd.s7);
+    const float8 both = even + odd;  // a, c, a, c, b, d, b, d
+    return both.s0415 + both.s2637;
+}
+
+// Scores of rows [first, first + FEW_ROWS) and the 4 positions from `position` on, to scores[row * TILE + i].
+INLINE void score_few(const Block b, global const A_T* keys, const float16* queries, int first, int position, float* scores) {
+    float8 sums[FEW_ROWS][4];
+    global const A_T* key[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        key[i] = keys + (long)min(position + i, b.end - 1) * DEPTH;
+#pragma unroll
+        for (int r = 0; r < FEW_ROWS; ++r) sums[r][i] = (float8)(0.0f);
     }
+#pragma unroll 4
+    for (int v = 0; v < DEPTHS; ++v) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float16 k = load_features(key[i], v, DEPTH);
+#pragma unroll
+            for (int r = 0; r < FEW_ROWS; ++r) {
+                const float16 q = queries[min(first + r, ROWS - 1) * DEPTHS + v];
+                sums[r][i] = mul_add(k.hi, q.hi, mul_add(k.lo, q.lo, sums[r][i]));
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < FEW_ROWS; ++r)
+        if (first + r < ROWS)
+            vstore4(sums_of_four(sums[r][0], sums[r][1], sums[r][2], sums[r][3]), 0, scores + (first + r) * TILE);
+}
+
+// Scores of all rows, whose queries [row][feature] are given, and the 16 positions from `position` on.
+INLINE void score(const Block b, global const A_T* keys, const float16* queries, int position, int capacity, int window,
+                  float softcap, float16* scores) {
+    for (int i = 0; i < 16; i += 4)
+#pragma unroll
+        for (int first = 0; first < ROWS; first += FEW_ROWS)
+            score_few(b, keys, queries, first, position + i, (float*)scores + i);
     const int16 at = position + (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (int r = 0; r < ROWS; ++r) {
         const int own = position_of(b, r);
-        float16 s = sums[r];
+        float16 s = scores[r * VECTORS];
         if (SOFTCAP) s = softcap * tanh(s / softcap);
         const int16 seen = at <= own && at < b.end && at >= first_seen(own, window);
         scores[r * VECTORS] = select((float16)(-INFINITY), s, seen);
@@ -96,10 +108,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_cached_rows
     const Block b = block_of(get_group_id(0), places + places_offset, length, heads, key_heads, caches, capacity, window, blocks);
     keys += keys_offset + head_in_cache(b, key_heads, capacity, DEPTH);
     values += values_offset + head_in_cache(b, key_heads, capacity, FEATURES);
-    float queries[16 * DEPTHS * ROWS];
+    float16 queries[ROWS * DEPTHS];
     for (int r = 0; r < ROWS; ++r) {
         const long row = q_offset + row_of(b, length, heads, r) * DEPTH;
-        for (int d = 0; d < 16 * DEPTHS; ++d) queries[d * ROWS + r] = d < DEPTH ? q[row + d] * scale : 0.0f;
+        float* const query = (float*)(queries + r * DEPTHS);
+        for (int d = 0; d < 16 * DEPTHS; ++d) query[d] = d < DEPTH ? q[row + d] * scale : 0.0f;
     }
     float most[ROWS], sums[ROWS];
     float16 results[ROWS * WIDTHS];
@@ -128,11 +141,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_cached_rows
         const int count = min(TILE, b.end - position);
         for (int v = 0; v < WIDTHS; ++v) {
             float16 sum[ROWS];
+#pragma unroll
             for (int r = 0; r < ROWS; ++r) sum[r] = results[r * WIDTHS + v] * shrink[r];
             for (int i = 0; i < count; ++i) {
                 const float16 value = load_features(values + (long)(position + i) * FEATURES, v, FEATURES);
-                for (int r = 0; r < ROWS; ++r) sum[r] = mad((float16)(weight[r * TILE + i]), value, sum[r]);
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r) sum[r] = mul_add((float16)(weight[r * TILE + i]), value, sum[r]);
             }
+#pragma unroll
             for (int r = 0; r < ROWS; ++r) results[r * WIDTHS + v] = sum[r];
         }
     }
