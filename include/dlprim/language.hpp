@@ -46,7 +46,8 @@ struct LanguageModelOptions {
     /// what it remembers, and a step that makes a token of each reads the weights once. A step has
     /// so many rows, even if fewer texts run: CPUs take longer for it then than for one text.
     std::int64_t batch = 1;
-    /// Of operators (dlprim/precision.hpp).
+    /// Of operators (dlprim/precision.hpp). With fp16, keys and values of tokens are remembered as
+    /// halves, too.
     Precision precision = Precision::fp32;
     /// The folder of an adapter (LoRA) that changes the model, as train_language_model() and the
     /// Python package peft write it; empty: none.

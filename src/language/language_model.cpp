@@ -41,6 +41,7 @@ language::SessionOptions session_options(const LanguageModelOptions& options,
     how.context = options.context > 0 ? options.context : std::min(sizes.context, default_context);
     how.piece = options.prompt_piece;
     how.net.precision = options.precision;
+    how.half_cache = options.precision == Precision::fp16;
     how.net.progress = options.progress;
     constexpr std::int64_t most = 256;
     require(options.batch >= 1 && options.batch <= most, "a batch has 1 to ", most, " texts, not ",
@@ -156,7 +157,8 @@ LanguageModelMemory LanguageModel::Impl::memory() {
                         size_of(param.value.spec.dtype);
     made.per_token =
         static_cast<std::uint64_t>(2 * sizes.layers * sizes.key_heads * sizes.head_size) *
-        static_cast<std::uint64_t>(how.sequences) * sizeof(float);
+        static_cast<std::uint64_t>(how.sequences) *
+        size_of(how.half_cache ? DType::f16 : DType::f32);
     const MemoryMap map = session.net().plan_memory();
     const std::uint64_t peak = std::max(map.peak_bytes, map.setup_peak_bytes);
     made.step = peak - std::min(peak, made.weights);

@@ -125,6 +125,24 @@ TEST_CASE("Texts of a batch are those of each prompt alone", "[language_model]")
                 [&] { LanguageModel(Context("cpu"), path, {.batch = 0}); });
 }
 
+TEST_CASE("With precision fp16 a model remembers halves", "[language_model]") {
+    const Folder folder;
+    const std::string path = file_of_bytes(folder);
+    LanguageModel whole(Context("cpu"), path),
+        half(Context("cpu"), path, {.precision = Precision::fp16});
+    CHECK(2 * half.memory().per_token == whole.memory().per_token);
+    const std::vector<std::int32_t> prompt = whole.encode("how do you do");
+    const std::vector<float> want = whole.read(prompt), got = half.read(prompt);
+    double scale = 0, error = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        scale = std::max(scale, std::abs(static_cast<double>(want[i])));
+        error =
+            std::max(error, std::abs(static_cast<double>(want[i]) - static_cast<double>(got[i])));
+    }
+    CHECK(error > 0);
+    CHECK(error < 2e-3 * scale);
+}
+
 TEST_CASE("Texts that are added while others run are the same bits", "[language_model]") {
     const Folder folder;
     const std::string path = file_of_bytes(folder);
