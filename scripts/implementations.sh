@@ -16,6 +16,8 @@
 # Needs apt-get, dpkg, gcc and unshare; root, or a kernel that lets users have namespaces. They go into .cache/implementations.
 set -euo pipefail
 project=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/debian_packages.sh
+. "$project/scripts/debian_packages.sh"
 base=$project/.cache/implementations
 all=(pocl6 rusticl22 rusticl22-gpu rusticl25 rusticl25-gpu rusticl25-plain zink25 oclgrind)
 
@@ -42,46 +44,18 @@ describe() {
     case "$1" in rusticl25 | rusticl25-gpu) variables+=(RUSTICL_FEATURES=fp16,fp64) ;; esac
 }
 
-# Gets what these packages need, all of it, and unpacks it into $base/SUITE.
+# Unpacks these packages and what they need into $base/SUITE.
 #   install_suite SUITE PACKAGE ...
 install_suite() {
-    local suite=$1 root=$base/$1 apt=$base/apt-$1 folder deb
+    local suite=$1 root=$base/$1 folder icd
     shift
-    if [ "$(cat "$root/installed" 2> /dev/null)" = "$*" ]; then return; fi
-    echo "Unpacking Debian's packages of $suite into $root: $*"
-    rm -rf "$root"
-    mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$root"
-    : > "$apt/status"
-    # The same archive as this machine's, of another release.
-    local from
-    from=$(sed -n 's/^URIs: *//p;s/^deb  *\(\[[^]]*\] *\)\{0,1\}\([^ ]*debian\/\{0,1\}\) .*/\2/p' \
-        /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2> /dev/null | head -1 || true)
-    printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$from" "$suite" \
-        /usr/share/keyrings/debian-archive-keyring.gpg > "$apt/debian.sources"
-    local options=(-q -o "Dir::Etc::SourceList=$apt/debian.sources" -o Dir::Etc::SourceParts=/dev/null
-        -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null
-        -o "Dir::State::Lists=$apt/lists" -o "Dir::State::Status=$apt/status" -o "Dir::Cache::Archives=$apt/archives"
-        -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Debug::NoLocking=1
-        -o APT::Install-Recommends=0 -o APT::Sandbox::User=root)
-    if ! { apt-get "${options[@]}" update && apt-get "${options[@]}" install -y --download-only "$@"; } > "$apt/log" 2>&1 < /dev/null
-    then
-        tail -5 "$apt/log" >&2
-        echo "Debian's packages of $suite could not be had." >&2
-        return 1
-    fi
-    for folder in bin sbin lib lib64; do
-        mkdir -p "$root/usr/$folder"
-        ln -s "usr/$folder" "$root/$folder"
-    done
-    for deb in "$apt"/archives/*.deb; do dpkg -x "$deb" "$root"; done
-    rm -rf "$apt"
+    unpack_packages "$suite" amd64 "$root" "$@"
     for icd in "$root"/etc/OpenCL/vendors/*.icd; do
         folder=$root/etc/OpenCL/$(basename "$icd" .icd)
         mkdir -p "$folder"
         cp "$icd" "$folder/"
     done
     mkdir -p "$root"/{proc,dev,tmp,sys,host,run} "$root$project"
-    echo "$*" > "$root/installed"
 }
 
 install_one() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
-#   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation]   (default: build)
+#   scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation] [arm64]   (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, ICU,
 #            protobuf and ONNX's schema, Highway, cpp-httplib; Open MPI, MPICH and Gloo
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
@@ -12,6 +12,7 @@
 #            environment .cache/python; and graphviz
 #     docs   what builds the documentation's site: Doxygen, and mkdocs-material from PyPI into .cache/docs
 #     simulation   SimGrid, which benchmarks/simulate.py simulates steps on clusters with
+#     arm64  the cross-compiler for 64-bit Arm and qemu, which scripts/arm64.sh builds and runs by
 # Asks for nothing. Where packages cannot be installed (no network, no root), it says so and goes on:
 # the build says what it lacks.
 set -uo pipefail
@@ -96,6 +97,11 @@ simulation_packages() {
     has_program c++ || want g++
     has_program python3 || want python3
     want libsimgrid-dev
+}
+
+arm64_packages() {
+    has_program aarch64-linux-gnu-g++ || want g++-aarch64-linux-gnu
+    has_program qemu-aarch64-static || want qemu-user-static
 }
 
 as_root() {
@@ -226,7 +232,8 @@ for what in "$@"; do
         python) python_packages ;;
         docs) docs_packages ;;
         simulation) simulation_packages ;;
-        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation]" >&2; exit 2 ;;
+        arm64) arm64_packages ;;
+        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python] [docs] [simulation] [arm64]" >&2; exit 2 ;;
     esac
 done
 install_packages
