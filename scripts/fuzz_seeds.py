@@ -4,6 +4,7 @@
     python3 scripts/fuzz_seeds.py FOLDER
 """
 
+import base64
 import io
 import json
 import pathlib
@@ -112,6 +113,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
             "bytes.json": tokenizer("Ġ", "ByteLevel"),
             "pieces.json": tokenizer("▁", "Metaspace"),
             "words.json": word_pieces(),
+            "unigram.json": unigram(),
             "vocab.txt": "v{}\n[UNK]\n[CLS]\n[SEP]\na\n##b\ne\n一\n".encode(),
         },
         "image": {
@@ -173,6 +175,27 @@ def word_pieces() -> bytes:
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]},
         "model": model | {"vocab": {word: i for i, word in enumerate(words)}},
+    }
+    return json.dumps(text, ensure_ascii=False).encode()
+
+
+def unigram() -> bytes:
+    """Unigram of a few tokens, and a table of characters in which É is e: a trie of its two bytes, and the replacement."""
+    trie = [0] * 0xC3
+    trie[0] = 1 << 10
+    trie[0xC2] = 1 << 10 | 0xC3
+    trie[0x4A] = 1 << 10 | 1 << 8 | 0x89
+    trie[0x4B] = 1 << 31
+    table = struct.pack(f"<I{len(trie)}I", 4 * len(trie), *trie) + b"e\0"
+    words = [["<s>", 0], ["▁", -2.5], ["a", -1], ["b", -1.5], ["▁ab", -3], ["e", -2], ["<0x0A>", -9]]
+    text = {
+        "added_tokens": [{"id": 0, "content": "<s>", "special": True}],
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()},
+            {"type": "Strip"}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"}]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}]},
+        "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": True, "vocab": words},
     }
     return json.dumps(text, ensure_ascii=False).encode()
 
