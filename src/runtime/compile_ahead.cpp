@@ -74,6 +74,14 @@ int processes_that_pay(const CompileTarget& target, int programs, int threads) {
     return std::min({threads, programs / least.programs_each, processes_that_fit(target)});
 }
 
+/// Where another process may compile the program. Where it compiles all there is to it, it also
+/// tries the functions that the program calls, which the calling thread would do before all
+/// programs.
+const CompileTarget* target_for(const PendingProgram& program) {
+    const CompileTarget* const target = program.ahead_target();
+    return target == nullptr || target->compiles_at_launch() ? target : program.target();
+}
+
 /// Sorts indices of programs. A long compilation that begins last would keep all others waiting.
 template <typename Indices>
 void sort_longest_first(Indices& indices, const PendingPrograms& programs) {
@@ -89,7 +97,7 @@ class AheadList {
     explicit AheadList(const PendingPrograms& programs) {
         const CompileTarget* target = nullptr;
         for (std::size_t i = 0; i < programs.size(); ++i) {
-            const CompileTarget* own = programs[i]->target();
+            const CompileTarget* own = target_for(*programs[i]);
             if (target == nullptr) target = own;
             (own != nullptr && own == target ? left_ : handed_over_).push_back(i);
         }
@@ -236,7 +244,7 @@ class Crew {
 
 const CompileTarget* target_of(const PendingPrograms& programs) {
     for (const auto& program : programs)
-        if (const CompileTarget* target = program->target()) return target;
+        if (const CompileTarget* target = target_for(*program)) return target;
     return nullptr;
 }
 
@@ -256,7 +264,7 @@ std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads
     if (!executable) return std::nullopt;
     const auto count =
         static_cast<int>(std::count_if(programs.begin(), programs.end(), [&](const auto& program) {
-            return program->target() == target;
+            return target_for(*program) == target;
         }));
     const int processes =
         wanted ? std::min(*wanted, count) : processes_that_pay(*target, count, threads);
