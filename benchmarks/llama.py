@@ -204,8 +204,9 @@ def print_perplexity(arguments: argparse.Namespace) -> None:
     theirs = [
         log_probabilities_of(answer, exact.shape[1])[token] for answer, token in zip(answers, tokens[1:], strict=True)
     ]
-    for at in np.flatnonzero(np.isnan(theirs)):  # tokens that are not among the likeliest
-        (answer,) = ask_llama(arguments, [prefixes[at]], 1, n_probs=exact.shape[1])
+    rest = np.flatnonzero(np.isnan(theirs))  # tokens that are not among the likeliest
+    answers = ask_llama(arguments, [prefixes[at] for at in rest], 1, n_probs=exact.shape[1])
+    for at, answer in zip(rest, answers, strict=True):
         theirs[at] = log_probabilities_of(answer, exact.shape[1])[tokens[at + 1]]
     found["llama.cpp"] = np.array(theirs)
     first = np.exp(-found["float64"].mean())
