@@ -22,10 +22,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t vocabulary = 700;  // of a model that has more tokens than its tokenizer
-constexpr const char* kinds[] = {"words", "joined", "first", "stripped", "bytes"};
+constexpr std::int64_t unigram_vocabulary =
+    700;  // of a model that has more tokens than its tokenizer
+constexpr const char* unigram_kinds[] = {"words", "joined", "first", "stripped", "bytes"};
 
-const json& golden() {
+const json& unigram_golden() {
     static const json all = [] {
         std::ifstream file(DLPRIM_GOLDEN_UNIGRAM, std::ios::binary);
         return json::parse(file);
@@ -33,13 +34,13 @@ const json& golden() {
     return all;
 }
 
-TokenizerTables tables_of(const std::string& text) {
-    return parse_tokenizer(text, "tokenizer.json", vocabulary);
+TokenizerTables unigram_tables(const std::string& text) {
+    return parse_tokenizer(text, "tokenizer.json", unigram_vocabulary);
 }
 
-void check_cases(const TokenizerTables& tables, const json& one) {
+void check_unigram(const TokenizerTables& tables, const json& one) {
     const Tokenizer tokenizer(tables, std::ssize(tables.tokens), "test");
-    const json& texts = one.contains("texts") ? one["texts"] : golden()["texts"];
+    const json& texts = one.contains("texts") ? one["texts"] : unigram_golden()["texts"];
     for (std::size_t i = 0; i < texts.size(); ++i) {
         INFO(texts[i].dump());
         std::vector<std::int32_t> tokens = tokenizer.encode(texts[i].get<std::string>());
@@ -52,30 +53,31 @@ void check_cases(const TokenizerTables& tables, const json& one) {
 }  // namespace
 
 TEST_CASE("Tokens of Unigram are those of Hugging Face's tokenizers", "[unigram]") {
-    for (const char* name : kinds) {
+    for (const char* name : unigram_kinds) {
         INFO(name);
-        const json& one = golden()[name];
-        const TokenizerTables tables = tables_of(one["json"].dump());
+        const json& one = unigram_golden()[name];
+        const TokenizerTables tables = unigram_tables(one["json"].dump());
         CHECK(tables.separator.has_value() == (std::string(name) == "joined"));
-        check_cases(tables, one);
+        check_unigram(tables, one);
         // And those of the tokenizer.json that is written of it.
-        check_cases(tables_of(tokenizer_json(tables).dump()), one);
+        check_unigram(unigram_tables(tokenizer_json(tables).dump()), one);
     }
 }
 
 TEST_CASE("Tokens of a tokenizer.model of Unigram are those of sentencepiece", "[unigram]") {
-    const json& one = golden()["sentencepiece"];
+    const json& one = unigram_golden()["sentencepiece"];
     const std::string bytes = from_base64(one["model"].get<std::string>()).value();
-    check_cases(parse_sentencepiece(bytes, "tokenizer.model"), one);
+    check_unigram(parse_sentencepiece(bytes, "tokenizer.model"), one);
 }
 
 TEST_CASE("Unigram that is damaged or unknown is an error", "[unigram]") {
     const auto refuse = [](ErrorKind kind, const std::vector<std::string>& words,
                            const auto& change) {
-        json text = golden()["words"]["json"];
+        json text = unigram_golden()["words"]["json"];
         change(text);
-        check_error(kind, words,
-                    [&] { Tokenizer(tables_of(text.dump()), vocabulary, "x").encode("a text"); });
+        check_error(kind, words, [&] {
+            Tokenizer(unigram_tables(text.dump()), unigram_vocabulary, "x").encode("a text");
+        });
     };
     const auto format = ErrorKind::format, unsupported = ErrorKind::unsupported;
     refuse(format, {"model.vocab[0]", "a token and its score"},
@@ -112,8 +114,8 @@ TEST_CASE("Unigram that is damaged or unknown is an error", "[unigram]") {
 
 TEST_CASE("A damaged table of characters is an error or changes other characters", "[unigram]") {
     const std::string map =
-        from_base64(
-            golden()["words"]["json"]["normalizer"]["precompiled_charsmap"].get<std::string>())
+        from_base64(unigram_golden()["words"]["json"]["normalizer"]["precompiled_charsmap"]
+                        .get<std::string>())
             .value();
     const std::string text = "Ｆｕｌｌ ﬁne e\u0301 x";
     for (std::size_t at = 0; at < map.size(); at += 7)
