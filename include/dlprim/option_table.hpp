@@ -143,9 +143,12 @@ struct OptionTable<Row, Rows...> {
 };
 
 /// The table of some rows.
-template <typename... Rows>
-constexpr OptionTable<Rows...> option_table(Rows... rows) {
-    return {rows...};
+constexpr OptionTable<> option_table() {
+    return {};
+}
+template <typename Row, typename... Rows>
+constexpr OptionTable<Row, Rows...> option_table(const Row& row, const Rows&... rows) {
+    return {row, option_table(rows...)};
 }
 
 /// The rows of one table and then those of another.
