@@ -34,6 +34,15 @@ std::uint32_t offset_of(std::uint32_t unit) {
     return unit >> 10 << ((unit & 1u << 9) >> 6);
 }
 
+/// No character of Unicode has a plain form of so many times its bytes.
+constexpr std::size_t most_growth = 64;
+
+void require_length(const std::string& made, std::size_t most) {
+    if (made.size() > most)
+        fail(ErrorKind::format, "the tokenizer's table of characters is damaged: it makes a text ",
+             most_growth, " times as long");
+}
+
 std::uint32_t read_32(std::string_view bytes, std::size_t at) {
     std::uint32_t made = 0;
     for (std::size_t i = 0; i < 4; ++i)
@@ -93,49 +102,63 @@ CharacterMap::CharacterMap(std::string_view bytes, const std::string& source) {
     each_grapheme("", [](std::string_view) {});  // throws without ICU
 }
 
-/// That of the shortest entry with which the characters begin, as Hugging Face's tokenizers have
-/// it.
-std::optional<std::string_view> CharacterMap::replacement(std::string_view characters) const {
+CharacterMap::Entry CharacterMap::entry(std::string_view text, bool longest) const {
+    Entry found;
     std::size_t at = offset_of(trie_.front());
-    for (const char c : characters) {
-        const std::uint32_t byte = static_cast<unsigned char>(c);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const std::uint32_t byte = static_cast<unsigned char>(text[i]);
         at ^= byte;
-        if (at >= trie_.size() || label_of(trie_[at]) != byte) return std::nullopt;
+        if (at >= trie_.size() || label_of(trie_[at]) != byte) break;
         const std::uint32_t unit = trie_[at];
         at ^= offset_of(unit);
         if (!ends_key(unit)) continue;
-        if (at >= trie_.size() || value_of(trie_[at]) >= replacements_.size()) return std::nullopt;
-        return std::string_view(replacements_.c_str() + value_of(trie_[at]));
+        if (at >= trie_.size() || value_of(trie_[at]) >= replacements_.size()) break;
+        found = {i + 1, replacements_.c_str() + value_of(trie_[at])};
+        if (!longest) break;
     }
-    return std::nullopt;
+    return found;
+}
+
+std::string CharacterMap::plain_by_longest(std::string_view text) const {
+    if (trie_.empty()) return std::string(text);
+    std::string made;
+    const std::size_t most = most_growth * text.size();
+    while (!text.empty()) {
+        Entry next = entry(text, true);
+        if (next.size == 0) {
+            next.size = std::max<std::size_t>(1, character_size(text));
+            next.becomes = text.substr(0, next.size);
+        }
+        made += next.becomes;
+        text.remove_prefix(next.size);
+        require_length(made, most);
+    }
+    return made;
 }
 
 void CharacterMap::append_plain(std::string_view character, std::string& to) const {
     constexpr std::size_t longest = 5;  // bytes of what is replaced as a whole
     if (character.size() <= longest)
-        if (const auto found = replacement(character)) {
-            to += *found;
+        if (const Entry found = entry(character, false); found.size > 0) {
+            to += found.becomes;
             return;
         }
     while (!character.empty()) {
         const std::string_view point =
             character.substr(0, std::max<std::size_t>(1, character_size(character)));
-        to += replacement(point).value_or(point);
+        const Entry found = entry(point, false);
+        to += found.size > 0 ? found.becomes : point;
         character.remove_prefix(point.size());
     }
 }
 
-std::string CharacterMap::plain(std::string_view text) const {
+std::string CharacterMap::plain_by_characters(std::string_view text) const {
     if (trie_.empty()) return std::string(text);
-    // No character of Unicode has a plain form of more bytes; a damaged table may know some.
-    const std::size_t most = 64 * text.size();
     std::string made;
+    const std::size_t most = most_growth * text.size();
     each_grapheme(text, [&](std::string_view character) {
         append_plain(character, made);
-        if (made.size() > most)
-            fail(
-                ErrorKind::format,
-                "the tokenizer's table of characters is damaged: it makes a text 64 times as long");
+        require_length(made, most);
     });
     return made;
 }

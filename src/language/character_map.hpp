@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +19,23 @@ class CharacterMap {
     /// into characters as people see them; `source` names the file.
     CharacterMap(std::string_view bytes, const std::string& source);
 
-    /// The plain form of a text in UTF-8. A character as people see it, of several code points, is
-    /// replaced as a whole where it is short and in the table, else code point by code point. So do
-    /// Hugging Face's tokenizers; SentencePiece takes the longest entry at each place.
-    std::string plain(std::string_view text) const;
+    /// The plain form of a text in UTF-8, as SentencePiece makes it: at each place the longest
+    /// entry is replaced. Throws Error(format) if a text becomes far too long, which damaged tables
+    /// do.
+    std::string plain_by_longest(std::string_view text) const;
+    /// The same as Hugging Face's tokenizers make it: a character as people see it, of several code
+    /// points, is replaced as a whole where it is short and in the table, else code point by code
+    /// point.
+    std::string plain_by_characters(std::string_view text) const;
 
   private:
-    std::optional<std::string_view> replacement(std::string_view characters) const;
+    /// An entry of the trie: how many bytes it has, and what they become.
+    struct Entry {
+        std::size_t size = 0;  ///< 0: there is none
+        std::string_view becomes;
+    };
+    /// The entry that the text begins with: the shortest, or the longest.
+    Entry entry(std::string_view text, bool longest) const;
     void append_plain(std::string_view character, std::string& to) const;
 
     std::vector<std::uint32_t> trie_;

@@ -217,6 +217,7 @@ void GgufModel::set_unigram(TokenizerTables& tables) const {
         tables.space = TokenizerTables::Space::each_without;
     const bool shortened = file_.value_or(prefix + "remove_extra_whitespaces", false);
     UnigramRules& rules = tables.unigram;
+    rules.as_sentencepiece = true;
     rules.strip_left = rules.strip_right = rules.join_spaces = shortened;
     for (const std::int64_t byte : file_.value_or<std::vector<std::int64_t>>(map, {}))
         rules.characters += static_cast<char>(byte);

@@ -74,6 +74,10 @@ struct UnigramRules {
     bool strip_right = false;   ///< that at its end
     bool join_spaces = false;   ///< several spaces are one
     bool split_spaces = false;  ///< white space ends words, and is left out
+    /// Whether text is read as SentencePiece itself reads it, where Hugging Face's tokenizers
+    /// differ: the longest entry of the table is taken at each place, signs for spaces at the end
+    /// are left out as spaces are, and the name of a byte's token in a text is not that token.
+    bool as_sentencepiece = false;
 };
 
 /// The tables of a tokenizer, as GGUF has them.

@@ -113,6 +113,7 @@ void read_normalizing(std::string_view bytes, const std::string& source, Tokeniz
              "' is a model of SentencePiece's BPE that replaces characters or removes spaces, or "
              "does not mark spaces, which is not supported");
     UnigramRules& rules = tables.unigram;
+    rules.as_sentencepiece = is_unigram;
     rules.strip_left = rules.strip_right = rules.join_spaces = is_unigram && shortened;
     tables.space = prefix ? TokenizerTables::Space::each : TokenizerTables::Space::none;
 }

@@ -22,6 +22,19 @@ std::string with_single_spaces(std::string_view text) {
     return made;
 }
 
+/// Takes the white space at the ends away.
+void strip(const UnigramRules& rules, std::string& text) {
+    if (!rules.as_sentencepiece) {
+        if (rules.strip_left) text.erase(0, space_at_begin(text));
+        if (rules.strip_right) text.resize(text.size() - space_at_end(text));
+        return;
+    }
+    if (rules.strip_left) text.erase(0, text.find_first_not_of(' '));
+    if (!rules.strip_right) return;
+    while (text.ends_with(' ') || text.ends_with(space_mark))
+        text.resize(text.size() - (text.ends_with(' ') ? 1 : space_mark.size()));
+}
+
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words;
     bool inside = false;
@@ -54,7 +67,9 @@ Unigram::Unigram(const TokenizerTables& tables, const std::string& source)
         if (!std::isfinite(scores_[i]))
             fail(ErrorKind::format, "the tokenizer of '", source, "' has a score for token ", i,
                  " that is no number");
-        if (kind != token_kind::plain || tables.tokens[i].empty()) continue;
+        const bool is_text =
+            kind == token_kind::plain || (kind == token_kind::byte && !rules_.as_sentencepiece);
+        if (!is_text || tables.tokens[i].empty()) continue;
         least = std::min(least, scores_[i]);
         tokens_.emplace_back(tables.tokens[i], static_cast<std::int32_t>(i));
     }
@@ -63,9 +78,9 @@ Unigram::Unigram(const TokenizerTables& tables, const std::string& source)
 }
 
 std::vector<std::string> Unigram::parts_of(std::string_view text) const {
-    std::string plain = map_.plain(text);
-    if (rules_.strip_left) plain.erase(0, space_at_begin(plain));
-    if (rules_.strip_right) plain.resize(plain.size() - space_at_end(plain));
+    std::string plain =
+        rules_.as_sentencepiece ? map_.plain_by_longest(text) : map_.plain_by_characters(text);
+    strip(rules_, plain);
     if (rules_.join_spaces) plain = with_single_spaces(plain);
     if (rules_.split_spaces) return words_of(plain);
     if (plain.empty()) return {};

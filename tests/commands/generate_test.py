@@ -153,7 +153,7 @@ class Generate(CommandTest):
         refuse_model(["JSON", "a GGUF file is expected"], b"{}")
         refuse_model(["attn_k.weight"], model(without=["blk.1.attn_k"]))
         refuse_model(["yarn", "linear"], model({"llama.rope.scaling.type": "yarn"}))
-        refuse_model(["'t5'", "gpt2"], model({"tokenizer.ggml.model": "t5"}))
+        refuse_model(["'rwkv'", "gpt2"], model({"tokenizer.ggml.model": "rwkv"}))
         refuse_model(["257 tokens", "258"], model({"tokenizer.ggml.tokens": byte_names() + ["x"]}))
         refuse(["'other'", "llama"], self.write("other.gguf", model({"general.architecture": "other"})), "abc")
         refuse(["prompt is empty"], self.model, "")

@@ -123,7 +123,9 @@ TEST_CASE("A damaged table of characters is an error or changes other characters
             std::string changed = map;
             changed[at] = byte;
             try {
-                (void)CharacterMap(changed, "x").plain(text);
+                const CharacterMap table(changed, "x");
+                (void)table.plain_by_characters(text);
+                (void)table.plain_by_longest(text);
             } catch (const Error& error) {
                 CHECK(error.kind() == ErrorKind::format);
             }
