@@ -126,7 +126,7 @@ std::string CharacterMap::plain_by_longest(std::string_view text) const {
     while (!text.empty()) {
         Entry next = entry(text, true);
         if (next.size == 0) {
-            next.size = std::max<std::size_t>(1, character_size(text));
+            next.size = character_step(text);
             next.becomes = text.substr(0, next.size);
         }
         made += next.becomes;
@@ -144,8 +144,7 @@ void CharacterMap::append_plain(std::string_view character, std::string& to) con
             return;
         }
     while (!character.empty()) {
-        const std::string_view point =
-            character.substr(0, std::max<std::size_t>(1, character_size(character)));
+        const std::string_view point = character.substr(0, character_step(character));
         const Entry found = entry(point, false);
         to += found.size > 0 ? found.becomes : point;
         character.remove_prefix(point.size());

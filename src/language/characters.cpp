@@ -17,6 +17,13 @@ constexpr std::string_view spaces[] = {
     "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
     "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
 
+/// The size of the space that is there, or 0 if none is.
+template <typename IsThere>
+std::size_t size_of_space(const IsThere& is_there) {
+    const auto* const found = std::find_if(std::begin(spaces), std::end(spaces), is_there);
+    return found == std::end(spaces) ? 0 : found->size();
+}
+
 }  // namespace
 
 std::size_t character_size(std::string_view text) {
@@ -35,6 +42,10 @@ std::size_t character_size(std::string_view text) {
     return wrong ? 0 : length;
 }
 
+std::size_t character_step(std::string_view text) {
+    return std::max<std::size_t>(1, character_size(text));
+}
+
 void require_utf8(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t length = character_size(text.substr(at));
@@ -46,21 +57,27 @@ void require_utf8(std::string_view text) {
 
 std::size_t space_at_begin(std::string_view text) {
     const std::size_t all = text.size();
-    const auto begins = [&](std::string_view space) { return text.starts_with(space); };
-    for (const auto* found = spaces; found != std::end(spaces);) {
-        found = std::find_if(std::begin(spaces), std::end(spaces), begins);
-        if (found != std::end(spaces)) text.remove_prefix(found->size());
-    }
+    const auto is_first = [&](std::string_view space) { return text.starts_with(space); };
+    while (const std::size_t size = size_of_space(is_first)) text.remove_prefix(size);
     return all - text.size();
 }
+
 std::size_t space_at_end(std::string_view text) {
     const std::size_t all = text.size();
-    const auto ends = [&](std::string_view space) { return text.ends_with(space); };
-    for (const auto* found = spaces; found != std::end(spaces);) {
-        found = std::find_if(std::begin(spaces), std::end(spaces), ends);
-        if (found != std::end(spaces)) text.remove_suffix(found->size());
-    }
+    const auto is_last = [&](std::string_view space) { return text.ends_with(space); };
+    while (const std::size_t size = size_of_space(is_last)) text.remove_suffix(size);
     return all - text.size();
+}
+
+std::size_t unfinished(std::string_view text) {
+    // A character has at most three bytes that do not end it.
+    for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - count]);
+        if ((byte & 0xC0) == 0x80) continue;
+        const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        return length > count && byte <= 0xF4 ? count : 0;
+    }
+    return 0;
 }
 
 }  // namespace dlprim::language

@@ -9,6 +9,10 @@ namespace dlprim::language {
 
 /// The length, in bytes, of the character that the text begins with; 0 if it begins with none.
 std::size_t character_size(std::string_view text);
+/// The same, and 1 if it begins with none: what a loop over damaged text goes on by.
+std::size_t character_step(std::string_view text);
+/// How many bytes at the end of the text begin a character without ending it.
+std::size_t unfinished(std::string_view text);
 /// Throws Error(invalid_argument), with the place, for a text that is not UTF-8.
 void require_utf8(std::string_view text);
 

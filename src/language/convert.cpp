@@ -93,7 +93,7 @@ void add_word_piece(const TokenizerTables& tables, std::map<std::string, GgufVal
     metadata["tokenizer.ggml.unknown_token_id"] = tables.unknown.value();
 }
 
-/// GGUF has one word for all that is done with white space.
+/// GGUF has one word for all that is done with white space, and what ends a text is its separator.
 void add_unigram(const TokenizerTables& tables, std::map<std::string, GgufValue>& metadata) {
     const UnigramRules& rules = tables.unigram;
     const std::string& map = rules.characters;
@@ -104,6 +104,7 @@ void add_unigram(const TokenizerTables& tables, std::map<std::string, GgufValue>
             std::vector<std::uint8_t>(map.begin(), map.end());
     if (tables.unknown) metadata["tokenizer.ggml.unknown_token_id"] = *tables.unknown;
     metadata["tokenizer.ggml.add_eos_token"] = tables.separator.has_value();
+    if (tables.separator) metadata["tokenizer.ggml.eos_token_id"] = *tables.separator;
 }
 
 void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValue>& metadata) {
@@ -123,20 +124,16 @@ void add_tokenizer(const TokenizerTables& tables, std::map<std::string, GgufValu
     } else {
         set("scores", scores_of(tables));
         set("add_space_prefix", tables.space != TokenizerTables::Space::none);
-        if (tables.model == "t5") add_unigram(tables, metadata);
     }
     if (tables.begin) set("bos_token_id", *tables.begin);
     if (tables.separator) {
         set("seperator_token_id", *tables.separator);  // as GGUF spells it
         set("add_sep_token", true);
     }
-    const bool ends_with_separator = tables.model == "t5" && tables.separator;
-    if (ends_with_separator)
-        set("eos_token_id", *tables.separator);
-    else if (!tables.ends.empty())
-        set("eos_token_id", tables.ends[0]);
+    if (!tables.ends.empty()) set("eos_token_id", tables.ends[0]);
     if (tables.ends.size() > 1) set("eot_token_id", tables.ends[1]);
     set("add_bos_token", tables.add_begin);
+    if (tables.model == "t5") add_unigram(tables, metadata);
 }
 
 }  // namespace

@@ -185,13 +185,15 @@ TokenizerTables GgufModel::tokenizer() const {
         if (file_.has(prefix + name))
             tables.ends.push_back(file_.value<std::int64_t>(prefix + name));
     tables.add_begin = file_.value_or(prefix + "add_bos_token", tables.model == "llama");
+    if (tables.model == "t5") {
+        set_unigram(tables);
+        return tables;
+    }
     if (tables.model == "bert") set_word_piece(tables);
-    if (tables.model == "t5") set_unigram(tables);
     const std::string separator = prefix + "seperator_token_id";  // as GGUF spells it
-    const bool is_separated = tables.model == "bert" || tables.model == "t5";
-    if (!file_.value_or(prefix + "add_sep_token", is_separated))
+    if (!file_.value_or(prefix + "add_sep_token", tables.model == "bert"))
         tables.separator.reset();
-    else if (file_.has(separator) && tables.model != "t5")
+    else if (file_.has(separator))
         tables.separator = file_.value<std::int64_t>(separator);
     return tables;
 }
@@ -209,7 +211,8 @@ void GgufModel::set_word_piece(TokenizerTables& tables) const {
     tables.word_piece.strip_accents = tables.word_piece.lower;
 }
 
-/// Texts of Unigram end with the token for their end unless the file says otherwise.
+/// Texts of Unigram end with the token for their end unless the file says otherwise; what it says
+/// of a separator is meant for pairs of texts.
 void GgufModel::set_unigram(TokenizerTables& tables) const {
     const std::string prefix = "tokenizer.ggml.", map = prefix + "precompiled_charsmap";
     tables.scores = file_.value<std::vector<double>>(prefix + "scores");

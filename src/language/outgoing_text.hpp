@@ -3,7 +3,7 @@
 // become a stop text, or is no whole character yet, is kept back.
 #pragma once
 
-#include "language/tokenizer.hpp"
+#include "language/characters.hpp"
 
 #include <algorithm>
 #include <string>

@@ -46,7 +46,7 @@ std::string bytes_of_name(std::string_view name) {
     }();
     std::string result;
     for (std::size_t at = 0; at < name.size();) {
-        const std::size_t length = std::max<std::size_t>(character_size(name.substr(at)), 1);
+        const std::size_t length = character_step(name.substr(at));
         const std::string one(name.substr(at, length));
         const auto found = bytes.find(one);
         if (found == bytes.end())
@@ -385,17 +385,6 @@ std::string Tokenizer::bytes(std::int32_t token) const {
 
 bool Tokenizer::ends(std::int32_t token) const {
     return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
-}
-
-std::size_t unfinished(std::string_view text) {
-    // A character has at most three bytes that do not end it.
-    for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
-        const auto byte = static_cast<unsigned char>(text[text.size() - count]);
-        if ((byte & 0xC0) == 0x80) continue;
-        const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-        return length > count && byte <= 0xF4 ? count : 0;
-    }
-    return 0;
 }
 
 }  // namespace dlprim::language

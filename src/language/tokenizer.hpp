@@ -102,7 +102,4 @@ class Tokenizer {
     std::int32_t begin_ = -1, separator_ = -1, unknown_ = -1;
 };
 
-/// How many bytes at the end of the text begin a character of UTF-8 without ending it.
-std::size_t unfinished(std::string_view text);
-
 }  // namespace dlprim::language

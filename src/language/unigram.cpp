@@ -35,7 +35,7 @@ void strip(const UnigramRules& rules, std::string& text) {
         text.resize(text.size() - (text.ends_with(' ') ? 1 : space_mark.size()));
 }
 
-std::vector<std::string> words_of(std::string_view text) {
+std::vector<std::string> split_at_spaces(std::string_view text) {
     std::vector<std::string> words;
     bool inside = false;
     while (!text.empty()) {
@@ -45,7 +45,7 @@ std::vector<std::string> words_of(std::string_view text) {
             inside = false;
             continue;
         }
-        const std::size_t size = std::max<std::size_t>(1, character_size(text));
+        const std::size_t size = character_step(text);
         if (!inside) words.emplace_back();
         inside = true;
         words.back() += text.substr(0, size);
@@ -82,7 +82,7 @@ std::vector<std::string> Unigram::parts_of(std::string_view text) const {
         rules_.as_sentencepiece ? map_.plain_by_longest(text) : map_.plain_by_characters(text);
     strip(rules_, plain);
     if (rules_.join_spaces) plain = with_single_spaces(plain);
-    if (rules_.split_spaces) return words_of(plain);
+    if (rules_.split_spaces) return split_at_spaces(plain);
     if (plain.empty()) return {};
     return {std::move(plain)};
 }
@@ -104,7 +104,7 @@ struct Unigram::Node {
 /// is that character alone.
 void Unigram::offer_tokens(std::string_view text, std::size_t at, std::vector<Node>& nodes) const {
     const std::string_view rest = text.substr(at);
-    const std::size_t character = std::max<std::size_t>(1, character_size(rest));
+    const std::size_t character = character_step(rest);
     const double score = nodes[at].score;
     bool is_known = false;
     // The tokens that begin with the bytes so far are beside each other, the shortest first.
@@ -129,8 +129,7 @@ void Unigram::offer_tokens(std::string_view text, std::size_t at, std::vector<No
 
 std::vector<Unigram::Piece> Unigram::split(std::string_view text) const {
     std::vector<Node> nodes(text.size() + 1);
-    for (std::size_t at = 0; at < text.size();
-         at += std::max<std::size_t>(1, character_size(text.substr(at))))
+    for (std::size_t at = 0; at < text.size(); at += character_step(text.substr(at)))
         offer_tokens(text, at, nodes);
     std::vector<Piece> pieces;
     for (std::size_t end = text.size(); end > 0;) {

@@ -2,6 +2,8 @@
 // Tokenizers beside what PyPI's `tokenizers` makes of texts in many scripts, and tables that do not
 // fit. Choice of tokens.
 #include "language/tokenizer.hpp"
+
+#include "language/characters.hpp"
 #include "language/sampler.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"

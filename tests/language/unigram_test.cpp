@@ -4,12 +4,15 @@
 #include "language/unigram.hpp"
 
 #include "base/base64.hpp"
+#include "gguf_writer.hpp"
 #include "language/hugging_face_tokenizer.hpp"
 #include "language/sentencepiece.hpp"
 #include "language/tokenizer.hpp"
 #include "language/tokenizer_json.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/folder.hpp"
+#include "tiny_model.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -68,6 +71,28 @@ TEST_CASE("Tokens of a tokenizer.model of Unigram are those of sentencepiece", "
     const json& one = unigram_golden()["sentencepiece"];
     const std::string bytes = from_base64(one["model"].get<std::string>()).value();
     check_unigram(parse_sentencepiece(bytes, "tokenizer.model"), one);
+}
+
+TEST_CASE("Keys of GGUF say what ends a text of Unigram", "[unigram]") {
+    const auto separator_of = [](bool adds_end, bool adds_separator) {
+        const Folder folder;
+        GgufWriter writer = TinyLlama({}).writer();
+        writer.key("tokenizer.ggml.model", std::string("t5"))
+            .key("tokenizer.ggml.tokens", std::vector<std::string>{"</s>", "\u2581", "a", "?"})
+            .key("tokenizer.ggml.scores", std::vector<float>{0, -1, -2, -9})
+            .key("tokenizer.ggml.eos_token_id", std::uint32_t{0})
+            .key("tokenizer.ggml.unknown_token_id", std::uint32_t{3})
+            .key("tokenizer.ggml.seperator_token_id", std::uint32_t{2})
+            .key("tokenizer.ggml.add_eos_token", adds_end)
+            .key("tokenizer.ggml.add_sep_token", adds_separator);
+        const TokenizerTables tables =
+            open_model(folder.write("model.gguf", writer.bytes()))->tokenizer();
+        CHECK(Tokenizer(tables, 4, "test").encode(" a\u00e9") == std::vector{1, 2, 3});
+        return tables.separator.value_or(-1);
+    };
+    CHECK(separator_of(true, false) == 0);
+    CHECK(separator_of(true, true) == 0);
+    CHECK(separator_of(false, true) == -1);
 }
 
 TEST_CASE("Unigram that is damaged or unknown is an error", "[unigram]") {

@@ -13,7 +13,7 @@ constexpr const char* rows_source = "attention/cached_rows.cl";
 constexpr std::int64_t block_of_rows = 8;
 constexpr std::int64_t rows_part_tile = 256;  // positions of the shortest part, as in the kernel
 
-/// Two work-groups for each core, so that the last ones to end are short.
+/// At least a work-group for each core.
 CacheParts rows_parts(const Traits& device, const CacheSizes& sizes) {
     return {sizes, block_of_rows, rows_part_tile, std::max<std::int64_t>(1, device.compute_units)};
 }
