@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .._builder import Builder
-from .table import Node, form
+from .table import Node, form, operator_name
 
 # Images in other sizes: of "upsample_nearest2d" and so on the method of Resize.
 RESIZES = {
@@ -38,7 +38,7 @@ def resize_options(name: str, given: dict[str, Any], made: Sequence[Any]) -> dic
 
 @form(*(f"{name}.{overload}" for name in RESIZES for overload in ("vec", "default")))
 def resize(b: Builder) -> Any:
-    given, name = b.arguments(b.node), str(b.node.target).split(".")[1]
+    given, name = b.arguments(b.node), operator_name(b)
     return b.layer("Resize", [given.get("input") or given["self"]], resize_options(name, given, b.sizes(b.node)))
 
 
@@ -49,7 +49,7 @@ def absent(b: Builder, sizes: Sequence[Any], like: Node) -> str:
 
 @form(*(f"{name}_backward.default" for name in RESIZES))
 def resize_backward(b: Builder, grad_output: Node, input_size: Sequence[Any]) -> Any:
-    name = str(b.node.target).split(".")[1].removesuffix("_backward")
+    name = operator_name(b).removesuffix("_backward")
     options = resize_options(name, b.arguments(b.node), b.sizes(grad_output))
     return b.gradients("Resize", [absent(b, input_size, grad_output)], grad_output, [True], options)[0]
 
@@ -89,29 +89,19 @@ def constant_pad(b: Builder, self: Node, pad: Sequence[int], value: float) -> An
     return b.layer("Pad", [self], {"pads": list(pad), "value": float(value)})
 
 
-@form("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
-def reflection_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
-    return mirrored_pad(b, self, padding, "reflect")
+# Of "reflection_pad2d" and so on the mode of Pad.
+MODES = {"reflection": "reflect", "replication": "replicate"}
+PADS = {f"{name}_pad{d}d": mode for name, mode in MODES.items() for d in (1, 2, 3)}
 
 
-@form("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
-def replication_pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
-    return mirrored_pad(b, self, padding, "replicate")
-
-
-def mirrored_pad(b: Builder, x: Node, padding: Sequence[int], mode: str) -> Any:
-    if b.value(x).dtype == torch.float64:
+@form(*(f"{name}.default" for name in PADS))
+def pad(b: Builder, self: Node, padding: Sequence[int]) -> Any:
+    if b.value(self).dtype == torch.float64:
         raise b.no_form("of double has no form in a network of dlprim")
-    return b.layer("Pad", [x], {"pads": list(padding), "mode": mode})
+    return b.layer("Pad", [self], {"pads": list(padding), "mode": PADS[operator_name(b)]})
 
 
-@form("reflection_pad1d_backward.default", "reflection_pad2d_backward.default", "reflection_pad3d_backward.default")
-def reflection_pad_backward(b: Builder, grad_output: Node, self: Node, padding: Sequence[int]) -> Any:
-    options = {"pads": list(padding), "mode": "reflect"}
-    return b.gradients("Pad", [self], grad_output, [True], options)[0]
-
-
-@form("replication_pad1d_backward.default", "replication_pad2d_backward.default", "replication_pad3d_backward.default")
-def replication_pad_backward(b: Builder, grad_output: Node, self: Node, padding: Sequence[int]) -> Any:
-    options = {"pads": list(padding), "mode": "replicate"}
-    return b.gradients("Pad", [self], grad_output, [True], options)[0]
+@form(*(f"{name}_backward.default" for name in PADS))
+def pad_backward(b: Builder, grad_output: Node, self: Node, padding: Sequence[int]) -> Any:
+    mode = PADS[operator_name(b).removesuffix("_backward")]
+    return b.gradients("Pad", [self], grad_output, [True], {"pads": list(padding), "mode": mode})[0]

@@ -3,63 +3,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from .._builder import Builder
-from .table import FORMS, Form, Node, form
+from .table import Node, form, operator_name
 
-# Functions of one tensor that layers can apply to their results: the operator, the activation, and its options by the
-# names of arguments.
-ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "relu": ("relu", {}),
-    "sigmoid": ("sigmoid", {}),
-    "tanh": ("tanh", {}),
-    "silu": ("silu", {}),
-    "mish": ("mish", {}),
-    "hardswish": ("hardswish", {}),
-    "hardsigmoid": ("hardsigmoid", {}),
-    "hardtanh": ("hardtanh", {"min_val": "min_val", "max_val": "max_val"}),
-    "leaky_relu": ("leaky_relu", {"negative_slope": "negative_slope"}),
-    "softplus": ("softplus", {"beta": "beta", "threshold": "threshold"}),
-    "softshrink": ("softshrink", {"lambd": "lambd"}),
-    "hardshrink": ("hardshrink", {"lambd": "lambd"}),
+# Functions of one tensor that layers can apply to their results, and the arguments that are options of Activation.
+ACTIVATIONS: dict[str, list[str]] = {
+    "relu": [],
+    "sigmoid": [],
+    "tanh": [],
+    "silu": [],
+    "mish": [],
+    "hardswish": [],
+    "hardsigmoid": [],
+    "hardtanh": ["min_val", "max_val"],
+    "leaky_relu": ["negative_slope"],
+    "softplus": ["beta", "threshold"],
+    "softshrink": ["lambd"],
+    "hardshrink": ["lambd"],
 }
 
 
-def activation(b: Builder, kind: str, options: dict[str, Any]) -> Any:
+def activation(b: Builder, kind: str, options: Sequence[str]) -> Any:
     """The layer Activation of the node's argument self. Of other tensors than floats None: rows.yaml promotes."""
     given = b.arguments(b.node)
     source = given["self"]
     if not b.value(source).is_floating_point():
         return None
-    found = {name: given[argument] for name, argument in options.items()}
+    found = {name: given[name] for name in options}
     if kind == "hardtanh" and list(found.values()) == [0, 6]:
         kind, found = "relu6", {}
     return b.layer("Activation", [source], {"activation": kind, **found})
 
 
-def activation_form(kind: str, options: dict[str, str]) -> Form:
-    """The form of a row of ACTIVATIONS."""
-
-    def made(b: Builder) -> Any:
-        return activation(b, kind, options)
-
-    return made
-
-
-FORMS.update({f"{name}.default": activation_form(*row) for name, row in ACTIVATIONS.items()})
+@form(*(f"{name}.default" for name in ACTIVATIONS))
+def of_table(b: Builder) -> Any:
+    return activation(b, operator_name(b), ACTIVATIONS[operator_name(b)])
 
 
 @form("gelu.default")
 def gelu(b: Builder, approximate: str) -> Any:
-    return activation(b, "gelu_tanh" if approximate == "tanh" else "gelu", {})
+    return activation(b, "gelu_tanh" if approximate == "tanh" else "gelu", [])
 
 
 @form("elu.default")
 def elu(b: Builder, scale: float, input_scale: float) -> Any:
-    return activation(b, "elu", {"alpha": "alpha"}) if scale == 1 and input_scale == 1 else None
+    return activation(b, "elu", ["alpha"]) if scale == 1 and input_scale == 1 else None
 
 
 def elementwise(b: Builder, self: Any, other: Any, options: dict[str, Any]) -> Any:

@@ -30,6 +30,11 @@ def form(*names: str) -> Callable[[Form], Form]:
     return register
 
 
+def operator_name(b: Builder) -> str:
+    """The operator of the node that is being visited, without its overload: "flip"."""
+    return str(b.node.target).split(".")[1]
+
+
 def cast(b: Builder, x: Node, wanted: torch.dtype) -> Any:
     """A tensor in another type."""
     return x if b.value(x).dtype == wanted else b.layer("Cast", [x], {"dtype": b.dtype(wanted)})
