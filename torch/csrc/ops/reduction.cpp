@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The boxed kernel of rows that reduce over dimensions.
+// The boxed kernels of rows that reduce over dimensions, and of losses: one value for each element,
+// or their mean or sum.
 #include "fallback/fallback.hpp"
 #include "memory/convert.hpp"
 #include "memory/view.hpp"
-#include "ops/arguments.hpp"
 #include "ops/call.hpp"
 #include "ops/checks.hpp"
+#include "ops/elementwise.hpp"
 
+#include <ATen/core/Reduction.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/DeviceGuard.h>
+
+#include <algorithm>
+#include <limits>
 
 namespace dlprim_torch {
 namespace {
@@ -37,15 +42,17 @@ at::Tensor cast_before(const at::Tensor& self, const Arguments& arguments) {
 /// What a reduction needs to know.
 struct Plan {
     at::Tensor self;
-    at::ScalarType type;
+    at::ScalarType common;        ///< the type in which operands meet
+    at::ScalarType type;          ///< of the result
+    std::optional<double> empty;  ///< the result where there are no elements; nothing: an error
     std::string axes;
-    bool keep_dim;
-    std::vector<std::int64_t> sizes;
+    bool keep_dim = false;
+    std::vector<std::int64_t> sizes = {};
 };
 
 void reduce_into(const std::vector<at::Tensor>& outs, const Row& row, const Arguments& arguments,
                  const Plan& plan) {
-    Circumstances of{.common = plan.self.scalar_type(), .axes = plan.axes};
+    Circumstances of{.common = plan.common, .axes = plan.axes};
     Program program = program_of(row, arguments, of);
     if (!program.inputs.empty() && !plan.self.is_same(arguments.inputs().front()))
         program.inputs.front() = plan.self;
@@ -62,6 +69,33 @@ void reduce_into(const std::vector<at::Tensor>& outs, const Row& row, const Argu
     pointwise_into(outs, std::move(after.code), after.inputs, after.scalars);
 }
 
+void fill(const std::vector<at::Tensor>& outs, const Arguments& arguments, const Plan& plan) {
+    if (outs.front().numel() == 0) return;
+    TORCH_CHECK(plan.empty, arguments.name(),
+                "(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                "the reduction dim with the 'dim' argument.");
+    for (const at::Tensor& out : outs) out.fill_(*plan.empty);
+}
+
+void reduce(const Row& row, Arguments& arguments, const Plan& plan) {
+    const at::Tensor& given = arguments.inputs().front();
+    std::vector<at::Tensor> outs = arguments.outs();
+    for (const at::Tensor& out : outs) {
+        check_written(out);
+        check_overlap(out, given, Overlap::same);
+    }
+    for (const at::Tensor& out : outs) at::native::resize_output(out, plan.sizes);
+    if (outs.empty())
+        for (std::size_t i = 0; i < arguments.returns(); ++i)
+            outs.push_back(at::empty(plan.sizes, given.options().dtype(plan.type)));
+    if (std::all_of(arguments.inputs().begin(), arguments.inputs().end(),
+                    [](const at::Tensor& input) { return input.numel() > 0; }))
+        reduce_into(outs, row, arguments, plan);
+    else
+        fill(outs, arguments, plan);
+    arguments.give_back(std::move(outs));
+}
+
 class Reduction final : public c10::OperatorKernel {
   public:
     explicit Reduction(const Row& row) : row_(row) {}
@@ -74,41 +108,38 @@ class Reduction final : public c10::OperatorKernel {
         const at::ScalarType type = result_type(row_.types, arguments, given.scalar_type());
         if (!serves(arguments) || !has_dtype(type)) return run_on_cpu(op, stack);
         const c10::DeviceGuard guard(given.device());
-        const Plan plan = plan_of(arguments, type);
-        std::vector<at::Tensor> outs = arguments.outs();
-        for (const at::Tensor& out : outs) {
-            check_written(out);
-            check_overlap(out, given, Overlap::same);
-        }
-        for (const at::Tensor& out : outs) at::native::resize_output(out, plan.sizes);
-        if (outs.empty())
-            for (std::size_t i = 0; i < arguments.returns(); ++i)
-                outs.push_back(at::empty(plan.sizes, given.options().dtype(type)));
-        if (given.numel() == 0)
-            fill(outs, arguments);
-        else
-            reduce_into(outs, row_, arguments, plan);
-        arguments.give_back(std::move(outs));
-    }
-
-  private:
-    static Plan plan_of(const Arguments& arguments, at::ScalarType type) {
-        const at::Tensor& given = arguments.inputs().front();
         const Dims dims = reduced_dims(arguments, given.dim());
         const c10::IValue* const keeps = arguments.find("keepdim");
         const bool keep_dim = keeps != nullptr && keeps->toBool();
-        return {cast_before(given, arguments), type, axes_of(dims, given.dim()), keep_dim,
-                result_sizes(given.sizes(), dims, keep_dim)};
+        const at::Tensor self = cast_before(given, arguments);
+        reduce(row_, arguments,
+               {self, self.scalar_type(), type, row_.empty, axes_of(dims, given.dim()), keep_dim,
+                result_sizes(given.sizes(), dims, keep_dim)});
     }
 
-    void fill(const std::vector<at::Tensor>& outs, const Arguments& arguments) const {
-        if (outs.front().numel() == 0) return;
-        TORCH_CHECK(row_.empty, arguments.name(),
-                    "(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-                    "the reduction dim with the 'dim' argument.");
-        for (const at::Tensor& out : outs) out.fill_(*row_.empty);
+  private:
+    const Row& row_;
+};
+
+class Loss final : public c10::OperatorKernel {
+  public:
+    explicit Loss(const Row& row) : row_(row) {}
+
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
+                    torch::jit::Stack* stack) const {
+        const OperatorScope scope(op.operator_name().name);
+        Arguments arguments(op, *stack);
+        if (!serves(arguments)) return run_on_cpu(op, stack);
+        const std::int64_t reduction = arguments.find("reduction")->toInt();
+        if (reduction == at::Reduction::None) return run_elementwise(row_, arguments);
+        const c10::OptionalDeviceGuard guard(device_of(arguments));
+        const at::ScalarType common = common_type(row_, arguments);
+        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+        const double empty = reduction == at::Reduction::Mean ? nan : 0.0;
+        reduce(row_, arguments, {arguments.inputs().front(), common, common, empty, "[]"});
     }
 
+  private:
     const Row& row_;
 };
 
@@ -116,6 +147,10 @@ class Reduction final : public c10::OperatorKernel {
 
 torch::CppFunction reduction_kernel(const Row& row) {
     return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Reduction>(row));
+}
+
+torch::CppFunction loss_kernel(const Row& row) {
+    return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Loss>(row));
 }
 
 }  // namespace dlprim_torch
