@@ -3,245 +3,179 @@
 // gradients are made: a launch or two for a list. Lists that do not fit (many.hpp) run as PyTorch's
 // loop over the tensors.
 #include "ops/call.hpp"
+#include "ops/literal.hpp"
 #include "ops/many.hpp"
 
 #include <ATen/NativeFunctions.h>
 
 #include <algorithm>
+#include <type_traits>
 
 namespace dlprim_torch {
 namespace {
 
 namespace slow = at::native;
 using Tensors = std::vector<at::Tensor>;
-using Scalars = at::ArrayRef<at::Scalar>;
 
-/// Whether the program gives what PyTorch's loop gives: results have the type of the first list.
-bool joins(const Lists& inputs) {
-    return inputs[0].size() > 1 && fits_many(inputs);
-}
-
-bool in_place(const char* code, const Lists& inputs, const std::vector<double>& scalars = {}) {
-    if (!joins(inputs)) return false;
-    run_many(code, inputs, scalars, {inputs[0]});
-    return true;
-}
-
-/// The results, or none where the lists do not fit.
-Tensors made(const char* code, const Lists& inputs, const std::vector<double>& scalars = {}) {
-    if (!joins(inputs)) return {};
-    Tensors results = empty_like_all(inputs[0]);
-    run_many(code, inputs, scalars, {results});
-    return results;
-}
-
-/// Whether they are one number, as an optimizer's step sizes are.
-bool are_one(Scalars scalars) {
-    return !scalars.empty() && std::all_of(scalars.begin(), scalars.end(), [&](const auto& scalar) {
-        return !scalar.isComplex() && scalar.toDouble() == scalars[0].toDouble();
-    });
-}
-
-bool is_real(const at::Scalar& scalar) {
-    return !scalar.isComplex();
-}
-
-/// A number that a tensor of the CPU holds, or nothing.
-std::optional<double> number_of(const at::Tensor& tensor) {
-    if (tensor.numel() != 1 || !tensor.device().is_cpu() || tensor.is_complex())
-        return std::nullopt;
-    return tensor.item<double>();
-}
-
-// Each pair: `NAME` for new tensors and `NAME_` for the first list itself.
-
-#define DLPRIM_UNARY(name, code)                                                  \
-    Tensors name(at::TensorList x) {                                              \
-        Tensors results = made(code, {x});                                        \
-        return results.empty() ? slow::foreach_tensor_##name##_slow(x) : results; \
-    }                                                                             \
-    void name##_(at::TensorList x) {                                              \
-        if (!in_place(code, {x})) slow::foreach_tensor_##name##_slow_(x);         \
+/// The arguments of a call: lists are x0, x1, ..., and a number is p0.
+class Call {
+  public:
+    void add(at::TensorList list) {
+        fits_ = fits_ && (lists_.empty() || list.size() == lists_[0].size());
+        lists_.push_back(list);
+    }
+    /// Of the CPU it may be a number; else it serves all positions.
+    void add(const at::Tensor& tensor) {
+        if (tensor.numel() == 1 && tensor.device().is_cpu() && !tensor.is_complex())
+            numbers_.push_back(tensor.item<double>());
+        else
+            lists_.emplace_back(tensor);
+    }
+    void add(const at::Scalar& number) {
+        if (number.isComplex())
+            fits_ = false;
+        else
+            numbers_.push_back(number.toDouble());
+    }
+    /// One number for each position, of which all are the same, as an optimizer's step sizes are.
+    void add(at::ArrayRef<at::Scalar> numbers) {
+        if (!numbers.empty()) add(numbers[0]);
+        fits_ = fits_ && numbers.size() == lists_[0].size() &&
+                std::all_of(numbers.begin(), numbers.end(), [&](const at::Scalar& number) {
+                    return !number.isComplex() && number.toDouble() == numbers_[0];
+                });
     }
 
-DLPRIM_UNARY(sqrt, "y0 = sqrt(x0)")
-DLPRIM_UNARY(neg, "y0 = -x0")
-DLPRIM_UNARY(abs, "y0 = abs(x0)")
-DLPRIM_UNARY(reciprocal, "y0 = 1 / x0")
-#undef DLPRIM_UNARY
-
-#define DLPRIM_SCALAR(name, code)                                                           \
-    Tensors name##_scalar(at::TensorList x, const at::Scalar& p) {                          \
-        if (is_real(p))                                                                     \
-            if (Tensors results = made(code, {x}, {p.toDouble()}); !results.empty())        \
-                return results;                                                             \
-        return slow::foreach_tensor_##name##_scalar_kernel_slow(x, p);                      \
-    }                                                                                       \
-    void name##_scalar_(at::TensorList x, const at::Scalar& p) {                            \
-        if (!is_real(p) || !in_place(code, {x}, {p.toDouble()}))                            \
-            slow::foreach_tensor_##name##_scalar_kernel_slow_(x, p);                        \
-    }                                                                                       \
-    Tensors name##_scalars(at::TensorList x, Scalars p) {                                   \
-        if (p.size() == x.size() && are_one(p))                                             \
-            if (Tensors results = made(code, {x}, {p[0].toDouble()}); !results.empty())     \
-                return results;                                                             \
-        return slow::foreach_tensor_##name##_scalarlist_kernel_slow(x, p);                  \
-    }                                                                                       \
-    void name##_scalars_(at::TensorList x, Scalars p) {                                     \
-        if (p.size() != x.size() || !are_one(p) || !in_place(code, {x}, {p[0].toDouble()})) \
-            slow::foreach_tensor_##name##_scalarlist_kernel_slow_(x, p);                    \
+    /// Whether one program gives what PyTorch's loop gives: results have the type of the first
+    /// list.
+    bool joins() const { return fits_ && lists_[0].size() > 1 && fits_many(lists_); }
+    /// `by_number` stands for `code` where a tensor was a number.
+    void run(const char* code, const char* by_number, at::TensorList outs) const {
+        const bool is_number = *by_number != 0 && !numbers_.empty();
+        run_many(is_number ? by_number : code, lists_, numbers_, {outs});
     }
+    at::TensorList first() const { return lists_[0]; }
 
-DLPRIM_SCALAR(add, "y0 = x0 + p0")
-DLPRIM_SCALAR(sub, "y0 = x0 - p0")
-DLPRIM_SCALAR(mul, "y0 = x0 * p0")
-DLPRIM_SCALAR(div, "y0 = x0 / p0")
-#undef DLPRIM_SCALAR
+  private:
+    Lists lists_;
+    std::vector<double> numbers_;
+    bool fits_ = true;
+};
 
-#define DLPRIM_LIST(name, code)                                                             \
-    Tensors name##_list(at::TensorList x, at::TensorList other) {                           \
-        if (x.size() == other.size())                                                       \
-            if (Tensors results = made(code, {x, other}); !results.empty()) return results; \
-        return slow::foreach_tensor_##name##_list_kernel_slow(x, other);                    \
-    }                                                                                       \
-    void name##_list_(at::TensorList x, at::TensorList other) {                             \
-        if (x.size() != other.size() || !in_place(code, {x, other}))                        \
-            slow::foreach_tensor_##name##_list_kernel_slow_(x, other);                      \
+/// `slow` is PyTorch's loop: for new tensors, or for the first list itself.
+template <auto slow, Literal code, Literal by_number, typename Result, typename... Values>
+Result called_as_one(Values... values) {
+    Call call;
+    (call.add(values), ...);
+    if (!call.joins()) return slow(values...);
+    if constexpr (std::is_void_v<Result>) {
+        call.run(code.text, by_number.text, call.first());
+    } else {
+        Tensors results = empty_like_all(call.first());
+        call.run(code.text, by_number.text, results);
+        return results;
     }
-
-DLPRIM_LIST(mul, "y0 = x0 * x1")
-DLPRIM_LIST(div, "y0 = x0 / x1")
-DLPRIM_LIST(clamp_min, "y0 = max(x0, x1)")
-DLPRIM_LIST(clamp_max, "y0 = min(x0, x1)")
-#undef DLPRIM_LIST
-
-#define DLPRIM_SUM(name, code)                                                                  \
-    Tensors name##_list(at::TensorList x, at::TensorList other, const at::Scalar& alpha) {      \
-        if (is_real(alpha) && x.size() == other.size())                                         \
-            if (Tensors results = made(code, {x, other}, {alpha.toDouble()}); !results.empty()) \
-                return results;                                                                 \
-        return slow::foreach_tensor_##name##_list_kernel_slow(x, other, alpha);                 \
-    }                                                                                           \
-    void name##_list_(at::TensorList x, at::TensorList other, const at::Scalar& alpha) {        \
-        if (!is_real(alpha) || x.size() != other.size() ||                                      \
-            !in_place(code, {x, other}, {alpha.toDouble()}))                                    \
-            slow::foreach_tensor_##name##_list_kernel_slow_(x, other, alpha);                   \
-    }
-
-DLPRIM_SUM(add, "y0 = x0 + p0 * x1")
-DLPRIM_SUM(sub, "y0 = x0 - p0 * x1")
-#undef DLPRIM_SUM
-
-#define DLPRIM_TENSOR(name, code, by_number)                                                   \
-    Tensors name##_tensor(at::TensorList x, const at::Tensor& other) {                         \
-        const auto number = number_of(other);                                                  \
-        Tensors results = number ? made(by_number, {x}, {*number}) : made(code, {x, {other}}); \
-        return results.empty() ? slow::foreach_tensor_##name##_tensor_kernel_slow(x, other)    \
-                               : results;                                                      \
-    }                                                                                          \
-    void name##_tensor_(at::TensorList x, const at::Tensor& other) {                           \
-        const auto number = number_of(other);                                                  \
-        if (!(number ? in_place(by_number, {x}, {*number}) : in_place(code, {x, {other}})))    \
-            slow::foreach_tensor_##name##_tensor_kernel_slow_(x, other);                       \
-    }
-
-DLPRIM_TENSOR(mul, "y0 = x0 * x1", "y0 = x0 * p0")
-DLPRIM_TENSOR(div, "y0 = x0 / x1", "y0 = x0 / p0")
-#undef DLPRIM_TENSOR
-
-#define DLPRIM_PRODUCT(name, code)                                                                \
-    Tensors name##_scalar(at::TensorList x, at::TensorList a, at::TensorList b,                   \
-                          const at::Scalar& p) {                                                  \
-        if (is_real(p))                                                                           \
-            if (Tensors results = made(code, {x, a, b}, {p.toDouble()}); !results.empty())        \
-                return results;                                                                   \
-        return slow::foreach_tensor_##name##_scalar_slow(x, a, b, p);                             \
-    }                                                                                             \
-    void name##_scalar_(at::TensorList x, at::TensorList a, at::TensorList b,                     \
-                        const at::Scalar& p) {                                                    \
-        if (!is_real(p) || !in_place(code, {x, a, b}, {p.toDouble()}))                            \
-            slow::foreach_tensor_##name##_scalar_slow_(x, a, b, p);                               \
-    }                                                                                             \
-    Tensors name##_scalars(at::TensorList x, at::TensorList a, at::TensorList b, Scalars p) {     \
-        if (p.size() == x.size() && are_one(p))                                                   \
-            if (Tensors results = made(code, {x, a, b}, {p[0].toDouble()}); !results.empty())     \
-                return results;                                                                   \
-        return slow::foreach_tensor_##name##_scalarlist_slow(x, a, b, p);                         \
-    }                                                                                             \
-    void name##_scalars_(at::TensorList x, at::TensorList a, at::TensorList b, Scalars p) {       \
-        if (p.size() != x.size() || !are_one(p) || !in_place(code, {x, a, b}, {p[0].toDouble()})) \
-            slow::foreach_tensor_##name##_scalarlist_slow_(x, a, b, p);                           \
-    }
-
-DLPRIM_PRODUCT(addcmul, "y0 = x0 + p0 * x1 * x2")
-DLPRIM_PRODUCT(addcdiv, "y0 = x0 + p0 * x1 / x2")
-#undef DLPRIM_PRODUCT
-
-constexpr const char* lerp_code = "y0 = x0 + p0 * (x1 - x0)";
-
-Tensors lerp_scalar(at::TensorList x, at::TensorList end, const at::Scalar& weight) {
-    if (is_real(weight))
-        if (Tensors results = made(lerp_code, {x, end}, {weight.toDouble()}); !results.empty())
-            return results;
-    return slow::foreach_tensor_lerp_list_kernel_slow(x, end, weight);
 }
 
-void lerp_scalar_(at::TensorList x, at::TensorList end, const at::Scalar& weight) {
-    if (!is_real(weight) || !in_place(lerp_code, {x, end}, {weight.toDouble()}))
-        slow::foreach_tensor_lerp_list_kernel_slow_(x, end, weight);
+template <auto slow, Literal code, Literal by_number, typename Result, typename... Values>
+constexpr auto as_one_of(Result (*)(Values...)) {
+    return &called_as_one<slow, code, by_number, Result, Values...>;
 }
+
+template <auto slow, Literal code, Literal by_number = "">
+constexpr auto as_one = as_one_of<slow, code, by_number>(slow);
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_foreach_sqrt", sqrt);
-    m.impl("_foreach_sqrt_", sqrt_);
-    m.impl("_foreach_neg", neg);
-    m.impl("_foreach_neg_", neg_);
-    m.impl("_foreach_abs", abs);
-    m.impl("_foreach_abs_", abs_);
-    m.impl("_foreach_reciprocal", reciprocal);
-    m.impl("_foreach_reciprocal_", reciprocal_);
-    m.impl("_foreach_add.Scalar", add_scalar);
-    m.impl("_foreach_add_.Scalar", add_scalar_);
-    m.impl("_foreach_add.ScalarList", add_scalars);
-    m.impl("_foreach_add_.ScalarList", add_scalars_);
-    m.impl("_foreach_add.List", add_list);
-    m.impl("_foreach_add_.List", add_list_);
-    m.impl("_foreach_sub.Scalar", sub_scalar);
-    m.impl("_foreach_sub_.Scalar", sub_scalar_);
-    m.impl("_foreach_sub.ScalarList", sub_scalars);
-    m.impl("_foreach_sub_.ScalarList", sub_scalars_);
-    m.impl("_foreach_sub.List", sub_list);
-    m.impl("_foreach_sub_.List", sub_list_);
-    m.impl("_foreach_mul.Scalar", mul_scalar);
-    m.impl("_foreach_mul_.Scalar", mul_scalar_);
-    m.impl("_foreach_mul.ScalarList", mul_scalars);
-    m.impl("_foreach_mul_.ScalarList", mul_scalars_);
-    m.impl("_foreach_mul.List", mul_list);
-    m.impl("_foreach_mul_.List", mul_list_);
-    m.impl("_foreach_mul.Tensor", mul_tensor);
-    m.impl("_foreach_mul_.Tensor", mul_tensor_);
-    m.impl("_foreach_div.Scalar", div_scalar);
-    m.impl("_foreach_div_.Scalar", div_scalar_);
-    m.impl("_foreach_div.ScalarList", div_scalars);
-    m.impl("_foreach_div_.ScalarList", div_scalars_);
-    m.impl("_foreach_div.List", div_list);
-    m.impl("_foreach_div_.List", div_list_);
-    m.impl("_foreach_div.Tensor", div_tensor);
-    m.impl("_foreach_div_.Tensor", div_tensor_);
-    m.impl("_foreach_maximum.List", clamp_min_list);
-    m.impl("_foreach_maximum_.List", clamp_min_list_);
-    m.impl("_foreach_minimum.List", clamp_max_list);
-    m.impl("_foreach_minimum_.List", clamp_max_list_);
-    m.impl("_foreach_addcmul.Scalar", addcmul_scalar);
-    m.impl("_foreach_addcmul_.Scalar", addcmul_scalar_);
-    m.impl("_foreach_addcmul.ScalarList", addcmul_scalars);
-    m.impl("_foreach_addcmul_.ScalarList", addcmul_scalars_);
-    m.impl("_foreach_addcdiv.Scalar", addcdiv_scalar);
-    m.impl("_foreach_addcdiv_.Scalar", addcdiv_scalar_);
-    m.impl("_foreach_addcdiv.ScalarList", addcdiv_scalars);
-    m.impl("_foreach_addcdiv_.ScalarList", addcdiv_scalars_);
-    m.impl("_foreach_lerp.Scalar", lerp_scalar);
-    m.impl("_foreach_lerp_.Scalar", lerp_scalar_);
+    m.impl("_foreach_sqrt", as_one<slow::foreach_tensor_sqrt_slow, "y0 = sqrt(x0)">);
+    m.impl("_foreach_sqrt_", as_one<slow::foreach_tensor_sqrt_slow_, "y0 = sqrt(x0)">);
+    m.impl("_foreach_neg", as_one<slow::foreach_tensor_neg_slow, "y0 = -x0">);
+    m.impl("_foreach_neg_", as_one<slow::foreach_tensor_neg_slow_, "y0 = -x0">);
+    m.impl("_foreach_abs", as_one<slow::foreach_tensor_abs_slow, "y0 = abs(x0)">);
+    m.impl("_foreach_abs_", as_one<slow::foreach_tensor_abs_slow_, "y0 = abs(x0)">);
+    m.impl("_foreach_reciprocal", as_one<slow::foreach_tensor_reciprocal_slow, "y0 = 1 / x0">);
+    m.impl("_foreach_reciprocal_", as_one<slow::foreach_tensor_reciprocal_slow_, "y0 = 1 / x0">);
+    m.impl("_foreach_add.Scalar",
+           as_one<slow::foreach_tensor_add_scalar_kernel_slow, "y0 = x0 + p0">);
+    m.impl("_foreach_add_.Scalar",
+           as_one<slow::foreach_tensor_add_scalar_kernel_slow_, "y0 = x0 + p0">);
+    m.impl("_foreach_add.ScalarList",
+           as_one<slow::foreach_tensor_add_scalarlist_kernel_slow, "y0 = x0 + p0">);
+    m.impl("_foreach_add_.ScalarList",
+           as_one<slow::foreach_tensor_add_scalarlist_kernel_slow_, "y0 = x0 + p0">);
+    m.impl("_foreach_add.List",
+           as_one<slow::foreach_tensor_add_list_kernel_slow, "y0 = x0 + p0 * x1">);
+    m.impl("_foreach_add_.List",
+           as_one<slow::foreach_tensor_add_list_kernel_slow_, "y0 = x0 + p0 * x1">);
+    m.impl("_foreach_sub.Scalar",
+           as_one<slow::foreach_tensor_sub_scalar_kernel_slow, "y0 = x0 - p0">);
+    m.impl("_foreach_sub_.Scalar",
+           as_one<slow::foreach_tensor_sub_scalar_kernel_slow_, "y0 = x0 - p0">);
+    m.impl("_foreach_sub.ScalarList",
+           as_one<slow::foreach_tensor_sub_scalarlist_kernel_slow, "y0 = x0 - p0">);
+    m.impl("_foreach_sub_.ScalarList",
+           as_one<slow::foreach_tensor_sub_scalarlist_kernel_slow_, "y0 = x0 - p0">);
+    m.impl("_foreach_sub.List",
+           as_one<slow::foreach_tensor_sub_list_kernel_slow, "y0 = x0 - p0 * x1">);
+    m.impl("_foreach_sub_.List",
+           as_one<slow::foreach_tensor_sub_list_kernel_slow_, "y0 = x0 - p0 * x1">);
+    m.impl("_foreach_mul.Scalar",
+           as_one<slow::foreach_tensor_mul_scalar_kernel_slow, "y0 = x0 * p0">);
+    m.impl("_foreach_mul_.Scalar",
+           as_one<slow::foreach_tensor_mul_scalar_kernel_slow_, "y0 = x0 * p0">);
+    m.impl("_foreach_mul.ScalarList",
+           as_one<slow::foreach_tensor_mul_scalarlist_kernel_slow, "y0 = x0 * p0">);
+    m.impl("_foreach_mul_.ScalarList",
+           as_one<slow::foreach_tensor_mul_scalarlist_kernel_slow_, "y0 = x0 * p0">);
+    m.impl("_foreach_mul.List", as_one<slow::foreach_tensor_mul_list_kernel_slow, "y0 = x0 * x1">);
+    m.impl("_foreach_mul_.List",
+           as_one<slow::foreach_tensor_mul_list_kernel_slow_, "y0 = x0 * x1">);
+    m.impl("_foreach_mul.Tensor",
+           as_one<slow::foreach_tensor_mul_tensor_kernel_slow, "y0 = x0 * x1", "y0 = x0 * p0">);
+    m.impl("_foreach_mul_.Tensor",
+           as_one<slow::foreach_tensor_mul_tensor_kernel_slow_, "y0 = x0 * x1", "y0 = x0 * p0">);
+    m.impl("_foreach_div.Scalar",
+           as_one<slow::foreach_tensor_div_scalar_kernel_slow, "y0 = x0 / p0">);
+    m.impl("_foreach_div_.Scalar",
+           as_one<slow::foreach_tensor_div_scalar_kernel_slow_, "y0 = x0 / p0">);
+    m.impl("_foreach_div.ScalarList",
+           as_one<slow::foreach_tensor_div_scalarlist_kernel_slow, "y0 = x0 / p0">);
+    m.impl("_foreach_div_.ScalarList",
+           as_one<slow::foreach_tensor_div_scalarlist_kernel_slow_, "y0 = x0 / p0">);
+    m.impl("_foreach_div.List", as_one<slow::foreach_tensor_div_list_kernel_slow, "y0 = x0 / x1">);
+    m.impl("_foreach_div_.List",
+           as_one<slow::foreach_tensor_div_list_kernel_slow_, "y0 = x0 / x1">);
+    m.impl("_foreach_div.Tensor",
+           as_one<slow::foreach_tensor_div_tensor_kernel_slow, "y0 = x0 / x1", "y0 = x0 / p0">);
+    m.impl("_foreach_div_.Tensor",
+           as_one<slow::foreach_tensor_div_tensor_kernel_slow_, "y0 = x0 / x1", "y0 = x0 / p0">);
+    m.impl("_foreach_maximum.List",
+           as_one<slow::foreach_tensor_clamp_min_list_kernel_slow, "y0 = max(x0, x1)">);
+    m.impl("_foreach_maximum_.List",
+           as_one<slow::foreach_tensor_clamp_min_list_kernel_slow_, "y0 = max(x0, x1)">);
+    m.impl("_foreach_minimum.List",
+           as_one<slow::foreach_tensor_clamp_max_list_kernel_slow, "y0 = min(x0, x1)">);
+    m.impl("_foreach_minimum_.List",
+           as_one<slow::foreach_tensor_clamp_max_list_kernel_slow_, "y0 = min(x0, x1)">);
+    m.impl("_foreach_addcmul.Scalar",
+           as_one<slow::foreach_tensor_addcmul_scalar_slow, "y0 = x0 + p0 * x1 * x2">);
+    m.impl("_foreach_addcmul_.Scalar",
+           as_one<slow::foreach_tensor_addcmul_scalar_slow_, "y0 = x0 + p0 * x1 * x2">);
+    m.impl("_foreach_addcmul.ScalarList",
+           as_one<slow::foreach_tensor_addcmul_scalarlist_slow, "y0 = x0 + p0 * x1 * x2">);
+    m.impl("_foreach_addcmul_.ScalarList",
+           as_one<slow::foreach_tensor_addcmul_scalarlist_slow_, "y0 = x0 + p0 * x1 * x2">);
+    m.impl("_foreach_addcdiv.Scalar",
+           as_one<slow::foreach_tensor_addcdiv_scalar_slow, "y0 = x0 + p0 * x1 / x2">);
+    m.impl("_foreach_addcdiv_.Scalar",
+           as_one<slow::foreach_tensor_addcdiv_scalar_slow_, "y0 = x0 + p0 * x1 / x2">);
+    m.impl("_foreach_addcdiv.ScalarList",
+           as_one<slow::foreach_tensor_addcdiv_scalarlist_slow, "y0 = x0 + p0 * x1 / x2">);
+    m.impl("_foreach_addcdiv_.ScalarList",
+           as_one<slow::foreach_tensor_addcdiv_scalarlist_slow_, "y0 = x0 + p0 * x1 / x2">);
+    m.impl("_foreach_lerp.Scalar",
+           as_one<slow::foreach_tensor_lerp_list_kernel_slow, "y0 = x0 + p0 * (x1 - x0)">);
+    m.impl("_foreach_lerp_.Scalar",
+           as_one<slow::foreach_tensor_lerp_list_kernel_slow_, "y0 = x0 + p0 * (x1 - x0)">);
 }
 
 }  // namespace
