@@ -22,12 +22,7 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
 using Two = std::tuple<at::Tensor, at::Tensor>;
-
-bool defined(const Maybe& tensor) {
-    return tensor && tensor->defined();
-}
 
 bool shares_heads(const at::Tensor& query, const at::Tensor& key) {
     return query.dim() >= 3 && query.size(-3) != key.size(-3);

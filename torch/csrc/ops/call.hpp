@@ -15,9 +15,21 @@
 #include "memory/view.hpp"
 #include "ops/kernels.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace dlprim_torch {
+
+using Ints = c10::IntArrayRef;
+using Maybe = std::optional<at::Tensor>;
+
+inline bool defined(const Maybe& tensor) {
+    return tensor && tensor->defined();
+}
+/// The tensor, or an undefined one.
+inline at::Tensor value(const Maybe& tensor) {
+    return tensor.value_or(at::Tensor());
+}
 
 /// Where the results of a call go: into the tensors' memory, or hung on storages without memory.
 class Outputs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer, root-mean-square and group normalisation. The statistics are saved in float (double for doubles), and
-// backward reads them again. Tensors of 16 bits are computed in float.
+// Layer, root-mean-square and group normalisation. The statistics are saved in float (double for
+// doubles), and backward reads them again. Tensors of 16 bits are computed in float.
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
 
@@ -14,13 +14,7 @@
 namespace dlprim_torch {
 namespace {
 
-using Ints = c10::IntArrayRef;
-using Maybe = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-
-at::Tensor value(const Maybe& tensor) {
-    return tensor ? *tensor : at::Tensor();
-}
 
 /// The operand in the type of the computation, which is float where input and weight differ.
 class Common {
@@ -148,9 +142,9 @@ Two rms_norm(const at::Tensor& input, Ints shape, const Maybe& weight, std::opti
 Two rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, Ints shape, const at::Tensor& rstd,
                       const Maybe& weight, std::array<bool, 2> mask) {
     const c10::DeviceGuard guard(x.device());
-    const Three made = gradients(dp::ops::RMSNormBackward{.dims = static_cast<int>(shape.size())},
-                                 dy, x, at::Tensor(), rstd, value(weight), shape,
-                                 {mask[0], mask[1], false});
+    const Three made =
+        gradients(dp::ops::RMSNormBackward{.dims = static_cast<int>(shape.size())}, dy, x,
+                  at::Tensor(), rstd, value(weight), shape, {mask[0], mask[1], false});
     return {std::get<0>(made), std::get<1>(made)};
 }
 

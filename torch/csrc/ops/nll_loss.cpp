@@ -15,8 +15,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
-
 std::string name_of_reduction(std::int64_t reduction) {
     if (reduction == at::Reduction::Mean) return "mean";
     return reduction == at::Reduction::Sum ? "sum" : "none";
@@ -38,7 +36,7 @@ void forward_into(const at::Tensor& self, const at::Tensor& target, const Maybe&
     const bool alone = self.dim() == 1;
     std::vector<dp::Tensor> inputs{view_of(as_batch(self, alone)),
                                    view_of(as_batch(target, target.dim() == 0))};
-    if (weight && weight->defined()) inputs.push_back(view_of(*weight));
+    if (defined(weight)) inputs.push_back(view_of(*weight));
     const std::vector<dp::Tensor> made = results_of(
         dp::ops::NLLLoss{
             .reduce = name_of_reduction(reduction), .ignore_index = ignored, .return_weight = true},
@@ -56,7 +54,7 @@ void backward_into(const at::Tensor& grad, const at::Tensor& self, const at::Ten
     const at::Tensor labels = as_batch(target, target.dim() == 0);
     std::vector<dp::Tensor> inputs{view_of(each ? grad.reshape(labels.sizes()) : grad.reshape({1})),
                                    view_of(labels), view_of(total.reshape({1}))};
-    if (weight && weight->defined()) inputs.push_back(view_of(*weight));
+    if (defined(weight)) inputs.push_back(view_of(*weight));
     give(grad_input, results_of(dp::ops::NLLLossBackward{.reduce = name_of_reduction(reduction),
                                                          .ignore_index = ignored,
                                                          .classes = self.size(alone ? 0 : 1)},

@@ -12,7 +12,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Ints = c10::IntArrayRef;
 using List = dp::ops::IntList;
 using dp::ops::Pooling;
 using TwoTensors = std::tuple<at::Tensor&, at::Tensor&>;

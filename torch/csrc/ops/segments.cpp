@@ -9,7 +9,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
 using Initial = std::optional<at::Scalar>;
 
 struct Segments {
@@ -35,8 +34,8 @@ struct Segments {
 
 Segments segments_of(const at::Tensor& data, const Maybe& lengths, const Maybe& offsets,
                      std::int64_t axis) {
-    const bool by_length = lengths && lengths->defined();
-    TORCH_CHECK(by_length || (offsets && offsets->defined()),
+    const bool by_length = defined(lengths);
+    TORCH_CHECK(by_length || defined(offsets),
                 "segment_reduce(): Either lengths or offsets must be defined.");
     const at::Tensor bounds = (by_length ? *lengths : *offsets).to(at::kLong);
     TORCH_CHECK(bounds.dim() == axis + 1,
