@@ -13,8 +13,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
-
 /// Builds a program from its operands: each add() names a list xN or a number pN.
 class Update {
   public:
@@ -106,27 +104,28 @@ void adam(const Adam& how, at::TensorList params, at::TensorList gradients, at::
     update.run(how.decoupled ? "AdamW" : "Adam", outs);
 }
 
-template <bool decoupled>
-void fused_adam(at::TensorList params, at::TensorList gradients, at::TensorList first,
-                at::TensorList second, at::TensorList largest, at::TensorList steps, double lr,
-                double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                bool maximize, const Maybe& scale, const Maybe& found_inf) {
-    adam({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled}, params, gradients,
-         first, second, largest, steps, scale, found_inf);
+// Learning rates are numbers, or tensors, for which the host waits.
+
+double rate_of(double lr) {
+    return lr;
 }
 
-template <bool decoupled>
-void fused_adam_lr(at::TensorList params, at::TensorList gradients, at::TensorList first,
-                   at::TensorList second, at::TensorList largest, at::TensorList steps,
-                   const at::Tensor& lr, double beta1, double beta2, double weight_decay,
-                   double eps, bool amsgrad, bool maximize, const Maybe& scale,
-                   const Maybe& found_inf) {
-    adam({lr.item<double>(), beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled}, params,
+double rate_of(const at::Tensor& lr) {
+    return lr.item<double>();
+}
+
+template <bool decoupled, typename Rate>
+void fused_adam(at::TensorList params, at::TensorList gradients, at::TensorList first,
+                at::TensorList second, at::TensorList largest, at::TensorList steps, Rate lr,
+                double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                bool maximize, const Maybe& scale, const Maybe& found_inf) {
+    adam({rate_of(lr), beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled}, params,
          gradients, first, second, largest, steps, scale, found_inf);
 }
 
+template <typename Rate>
 void fused_sgd(at::TensorList params, at::TensorList gradients, at::TensorList buffers,
-               double weight_decay, double momentum, double lr, double dampening, bool nesterov,
+               double weight_decay, double momentum, Rate lr, double dampening, bool nesterov,
                bool maximize, bool is_first_step, const Maybe& scale, const Maybe& found_inf) {
     Update update;
     const std::string p = update.list(params);
@@ -149,50 +148,35 @@ void fused_sgd(at::TensorList params, at::TensorList gradients, at::TensorList b
     } else {
         update.then("s = d");
     }
-    update.then("n = " + p + " - " + update.number(lr) + " * s");
+    update.then("n = " + p + " - " + update.number(rate_of(lr)) + " * s");
     update.results(results, found_inf);
     update.run("SGD", outs);
 }
 
-void fused_sgd_lr(at::TensorList params, at::TensorList gradients, at::TensorList buffers,
-                  double weight_decay, double momentum, const at::Tensor& lr, double dampening,
-                  bool nesterov, bool maximize, bool is_first_step, const Maybe& scale,
-                  const Maybe& found_inf) {
-    fused_sgd(params, gradients, buffers, weight_decay, momentum, lr.item<double>(), dampening,
-              nesterov, maximize, is_first_step, scale, found_inf);
-}
-
+template <typename Rate>
 void fused_adagrad(at::TensorList params, at::TensorList gradients, at::TensorList sums,
-                   at::TensorList steps, double lr, double lr_decay, double weight_decay,
-                   double eps, bool maximize, const Maybe& scale, const Maybe& found_inf) {
+                   at::TensorList steps, Rate lr, double lr_decay, double weight_decay, double eps,
+                   bool maximize, const Maybe& scale, const Maybe& found_inf) {
     Update update;
     const std::string p = update.list(params), s = update.list(sums), t = update.list(steps);
     update.gradient(gradients, scale, maximize);
     update.then("d = g + " + update.number(weight_decay) + " * " + p);
     update.then("s = " + s + " + d * d");
-    update.then("n = " + p + " - " + update.number(lr) + " / (1 + (" + t + " - 1) * " +
+    update.then("n = " + p + " - " + update.number(rate_of(lr)) + " / (1 + (" + t + " - 1) * " +
                 update.number(lr_decay) + ") * d / (sqrt(s) + " + update.number(eps) + ")");
     update.results({{p, "n"}, {s, "s"}}, found_inf);
     update.run("Adagrad", {params, sums});
 }
 
-void fused_adagrad_lr(at::TensorList params, at::TensorList gradients, at::TensorList sums,
-                      at::TensorList steps, const at::Tensor& lr, double lr_decay,
-                      double weight_decay, double eps, bool maximize, const Maybe& scale,
-                      const Maybe& found_inf) {
-    fused_adagrad(params, gradients, sums, steps, lr.item<double>(), lr_decay, weight_decay, eps,
-                  maximize, scale, found_inf);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_fused_adam_", fused_adam<false>);
-    m.impl("_fused_adam_.tensor_lr", fused_adam_lr<false>);
-    m.impl("_fused_adamw_", fused_adam<true>);
-    m.impl("_fused_adamw_.tensor_lr", fused_adam_lr<true>);
-    m.impl("_fused_sgd_", fused_sgd);
-    m.impl("_fused_sgd_.tensor_lr", fused_sgd_lr);
-    m.impl("_fused_adagrad_", fused_adagrad);
-    m.impl("_fused_adagrad_.tensor_lr", fused_adagrad_lr);
+    m.impl("_fused_adam_", fused_adam<false, double>);
+    m.impl("_fused_adam_.tensor_lr", fused_adam<false, const at::Tensor&>);
+    m.impl("_fused_adamw_", fused_adam<true, double>);
+    m.impl("_fused_adamw_.tensor_lr", fused_adam<true, const at::Tensor&>);
+    m.impl("_fused_sgd_", fused_sgd<double>);
+    m.impl("_fused_sgd_.tensor_lr", fused_sgd<const at::Tensor&>);
+    m.impl("_fused_adagrad_", fused_adagrad<double>);
+    m.impl("_fused_adagrad_.tensor_lr", fused_adagrad<const at::Tensor&>);
 }
 
 }  // namespace
