@@ -11,6 +11,10 @@ Dims dims_of(c10::IntArrayRef list, std::int64_t rank) {
     return at::dim_list_to_bitset(list, static_cast<std::size_t>(rank));
 }
 
+Dims all_but(std::int64_t dim, std::int64_t rank) {
+    return dims_of({}, rank).reset(static_cast<std::size_t>(dim));
+}
+
 std::string axes_of(const Dims& dims, std::int64_t rank) {
     std::string text = "[";
     for (std::int64_t d = 0; d < rank; ++d)

@@ -12,6 +12,8 @@ using Dims = std::bitset<64>;
 
 /// The dimensions that a list names, which may be negative; an empty list names all.
 Dims dims_of(c10::IntArrayRef list, std::int64_t rank);
+/// All dimensions but one.
+Dims all_but(std::int64_t dim, std::int64_t rank);
 /// Their text in a reduction of a program: "[0,2]".
 std::string axes_of(const Dims& dims, std::int64_t rank);
 /// The sizes of a reduction's result.

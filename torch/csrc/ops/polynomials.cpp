@@ -4,8 +4,8 @@
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
+#include "ops/rounds.hpp"
 
-#include <initializer_list>
 #include <string_view>
 
 namespace dlprim_torch {
@@ -13,12 +13,6 @@ namespace {
 
 using std::string;
 using std::string_view;
-
-string joined(std::initializer_list<string_view> texts) {
-    string all;
-    for (const string_view text : texts) all += text;
-    return all;
-}
 
 string count(std::int64_t value) {
     return std::to_string(value);

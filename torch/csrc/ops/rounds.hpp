@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Loops of programs, which are written out.
+// Texts of programs: parts that are joined, and loops, which are written out.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 namespace dlprim_torch {
+
+inline std::string joined(std::initializer_list<std::string_view> texts) {
+    std::string all;
+    for (const std::string_view text : texts) all += text;
+    return all;
+}
 
 /// `text` once for each of `first` to `last`, where # stands for that number, $ for the number
 /// before it, and @ and % for two ids of random numbers that no other number has.

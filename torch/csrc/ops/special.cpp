@@ -4,11 +4,11 @@
 // text, in which x0 is the operand. The meta functions give out= its size and type.
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
+#include "ops/rounds.hpp"
 #include "ops/special_coefficients.hpp"
 
 #include <array>
 #include <charconv>
-#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -19,12 +19,6 @@ namespace of = coefficients;
 using Coefficients = std::span<const double>;
 using std::string;
 using std::string_view;
-
-string joined(std::initializer_list<string_view> texts) {
-    string all;
-    for (const string_view text : texts) all += text;
-    return all;
-}
 
 string number(double value) {
     std::array<char, 32> text{};

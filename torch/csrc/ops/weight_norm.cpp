@@ -2,6 +2,7 @@
 // Weights as direction and length, w = g * v / |v|, where |v| has one number for each index of one
 // dimension, the first or the last; PyTorch makes others of plain operators.
 #include "ops/call.hpp"
+#include "ops/dims.hpp"
 
 #include <ATen/WrapDimUtils.h>
 #include <c10/core/DeviceGuard.h>
@@ -9,25 +10,14 @@
 namespace dlprim_torch {
 namespace {
 
-/// All dimensions but one, as a program writes them: "[1,2]".
-std::string other_axes(const at::Tensor& v, std::int64_t dim) {
-    std::string text = "[";
-    for (std::int64_t i = 0; i < v.dim(); ++i) {
-        if (i == dim) continue;
-        if (text.size() > 1) text += ',';
-        text += std::to_string(i);
-    }
-    text += ']';
-    return text;
-}
-
 /// What a sum over the other dimensions gives of `code`. A vector has no others, and nothing is
 /// summed.
 at::Tensor summed(const std::string& code, const std::vector<at::Tensor>& inputs,
                   const at::Tensor& like, std::int64_t dim) {
     const at::Tensor& v = inputs.front();
     at::Tensor out = at::empty(like.sizes(), like.options());
-    const std::string sum = v.dim() == 1 ? "y0 = (" : "y0 = sum" + other_axes(v, dim) + "(";
+    const std::string axes = axes_of(all_but(dim, v.dim()), v.dim());
+    const std::string sum = v.dim() == 1 ? "y0 = (" : "y0 = sum" + axes + "(";
     pointwise_into({out}, sum + code + ")", inputs);
     return out;
 }
