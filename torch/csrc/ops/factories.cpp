@@ -151,10 +151,6 @@ at::Tensor unfold(const at::Tensor& self, std::int64_t dim, std::int64_t size, s
     return at::native::unfold(self, dim, size, step);
 }
 
-at::Tensor alias(const at::Tensor& self) {
-    return at::native::alias(self);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("empty.memory_format", empty);
     m.impl("empty_strided", empty_strided);
@@ -171,7 +167,6 @@ DLPRIM_TORCH_KERNELS(m) {
     m.impl("view", view);
     m.impl("_reshape_alias", reshape_alias);
     m.impl("unfold", unfold);
-    m.impl("alias", alias);
 }
 
 }  // namespace
