@@ -3,10 +3,11 @@
 // both there or neither, and all but the input are of one type, its own or float, dlprim's own
 // operators serve; else generated kernels do.
 #include "ops/call.hpp"
+#include "ops/dims.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <ATen/AccumulateType.h>
-#include <ATen/native/Resize.h>
 
 #include <algorithm>
 #include <array>
@@ -17,25 +18,13 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-
-at::Tensor value(const Maybe& tensor) {
-    return tensor ? *tensor : at::Tensor();
-}
 
 /// [C] as [1, C, 1, ...], for broadcasting.
 at::Tensor per_channel(const at::Tensor& tensor, std::int64_t rank) {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), 1);
     sizes[1] = tensor.numel();
     return tensor.view(sizes);
-}
-
-/// "[0,2,3]": all dimensions but the channels.
-std::string axes_of(std::int64_t rank) {
-    std::string text = "[0";
-    for (std::int64_t d = 2; d < rank; ++d) text.append(",").append(std::to_string(d));
-    return text + "]";
 }
 
 /// The type of statistics: float for 16 bits.
@@ -49,8 +38,8 @@ std::string number(std::size_t i) {
 
 /// Writes mean and variance of a batch.
 void batch_statistics(const at::Tensor& input, const at::Tensor& mean, const at::Tensor& variance) {
-    const std::string axes = axes_of(input.dim());
     const std::int64_t rank = input.dim();
+    const std::string axes = axes_of(all_but(1, rank), rank);
     const at::Tensor m = per_channel(mean, rank), v = per_channel(variance, rank);
     pointwise_into({m}, "y0 = mean" + axes + "(x0)", {input});
     pointwise_into({v}, "d = x0 - x1; y0 = mean" + axes + "(d * d)", {input, m});
@@ -223,7 +212,7 @@ Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe
         mean.scalar_type() == statistics_type(x))
         return whole_backward(dy, x, mean, deviation, value(weight), train, mask);
     const std::int64_t rank = x.dim();
-    const std::string axes = axes_of(rank);
+    const std::string axes = axes_of(all_but(1, rank), rank);
     if (train || mask[1] || mask[2])
         pointwise_into({per_channel(sums, rank), per_channel(products, rank)},
                        "y0 = sum" + axes + "(x0); y1 = sum" + axes + "(x0 * (x1 - x2) * x3)",
@@ -236,43 +225,6 @@ Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe
     return {dx, dw, db};
 }
 
-using Outs = std::tuple<at::Tensor&, at::Tensor&, at::Tensor&>;
-
-/// Brings results to the tensors of out=.
-Outs into(const Three& made, at::Tensor& out, at::Tensor& mean, at::Tensor& deviation) {
-    const auto put = [](at::Tensor& to, const at::Tensor& from) {
-        at::native::resize_output(to, from.sizes());
-        to.copy_(from);
-    };
-    put(out, std::get<0>(made));
-    put(mean, std::get<1>(made));
-    put(deviation, std::get<2>(made));
-    return {out, mean, deviation};
-}
-
-Outs batch_norm_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
-                    const Maybe& running_mean, const Maybe& running_var, bool training,
-                    double momentum, double eps, at::Tensor& out, at::Tensor& mean,
-                    at::Tensor& deviation) {
-    return into(batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps),
-                out, mean, deviation);
-}
-
-Outs batch_norm_legit_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
-                          at::Tensor& running_mean, at::Tensor& running_var, bool training,
-                          double momentum, double eps, at::Tensor& out, at::Tensor& mean,
-                          at::Tensor& deviation) {
-    return batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                          out, mean, deviation);
-}
-
-Outs batch_norm_no_stats_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
-                             bool training, double momentum, double eps, at::Tensor& out,
-                             at::Tensor& mean, at::Tensor& deviation) {
-    return batch_norm_out(input, weight, bias, {}, {}, training, momentum, eps, out, mean,
-                          deviation);
-}
-
 /// As batch_norm() in training, and a tensor of what backward needs beside that, which is nothing.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_update(
     const at::Tensor& input, const Maybe& weight, const Maybe& bias, at::Tensor& running_mean,
@@ -280,15 +232,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_updat
     const auto [out, mean, deviation] =
         batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
     return {out, mean, deviation, at::empty({0}, input.options().dtype(at::kByte))};
-}
-
-std::tuple<at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_with_update_out(
-    const at::Tensor& input, const Maybe& weight, const Maybe& bias, at::Tensor& running_mean,
-    at::Tensor& running_var, double momentum, double eps, at::Tensor& out, at::Tensor& mean,
-    at::Tensor& deviation, at::Tensor& reserve) {
-    batch_norm_out(input, weight, bias, running_mean, running_var, true, momentum, eps, out, mean,
-                   deviation);
-    return {out, mean, deviation, reserve};
 }
 
 Three batch_norm_updated_backward(const at::Tensor& dy, const at::Tensor& x,
@@ -302,11 +245,11 @@ Three batch_norm_updated_backward(const at::Tensor& dy, const at::Tensor& x,
 
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("native_batch_norm", batch_norm);
-    m.impl("native_batch_norm.out", batch_norm_out);
-    m.impl("_native_batch_norm_legit.out", batch_norm_legit_out);
-    m.impl("_native_batch_norm_legit.no_stats_out", batch_norm_no_stats_out);
+    m.impl("native_batch_norm.out", into_outs<batch_norm>);
+    m.impl("_native_batch_norm_legit.out", into_outs<batch_norm_legit>);
+    m.impl("_native_batch_norm_legit.no_stats_out", into_outs<batch_norm_no_stats>);
     m.impl("_batch_norm_with_update", batch_norm_with_update);
-    m.impl("_batch_norm_with_update.out", batch_norm_with_update_out);
+    m.impl("_batch_norm_with_update.out", into_outs<batch_norm_with_update>);
     m.impl("batch_norm_backward", batch_norm_updated_backward);
     m.impl("_native_batch_norm_legit", batch_norm_legit);
     m.impl("_native_batch_norm_legit.no_stats", batch_norm_no_stats);

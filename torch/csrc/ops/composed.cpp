@@ -3,6 +3,7 @@
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/NativeFunctions.h>
@@ -85,13 +86,6 @@ at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const a
                          batch2.reshape({inner, columns}), beta, alpha);
 }
 
-at::Tensor addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
-                  const at::Scalar& beta, const at::Scalar& alpha) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty({0}, self.options());
-    return addbmm_out(self, batch1, batch2, beta, alpha, out);
-}
-
 at::Tensor& addbmm_in_place(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
                             const at::Scalar& beta, const at::Scalar& alpha) {
     return addbmm_out(self, batch1, batch2, beta, alpha, self);
@@ -117,9 +111,8 @@ at::Tensor channel_shuffle(const at::Tensor& self, std::int64_t groups) {
 
 at::Tensor& narrow_copy_out(const at::Tensor& self, std::int64_t dim, std::int64_t start,
                             std::int64_t length, at::Tensor& out) {
-    const at::Tensor part = self.narrow(dim, start, length);
-    at::native::resize_output(out, part.sizes());
-    return out.copy_(part);
+    bring(out, self.narrow(dim, start, length));
+    return out;
 }
 
 /// A tensor that stands for zeros without memory, which forward derivatives use.
@@ -146,7 +139,7 @@ DLPRIM_TORCH_KERNELS(m) {
     m.impl("vdot", vdot);
     m.impl("_efficientzerotensor", efficient_zeros);
     m.impl("mvlgamma.out", at::native::mvlgamma_out);
-    m.impl("addbmm", addbmm);
+    m.impl("addbmm", into_new<addbmm_out>);
     m.impl("addbmm.out", addbmm_out);
     m.impl("addbmm_", addbmm_in_place);
     m.impl("channel_shuffle", channel_shuffle);

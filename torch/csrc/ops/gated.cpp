@@ -2,31 +2,18 @@
 // Programs over parts of tensors: gated linear units, and the cells of LSTM and GRU.
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
+#include "ops/rounds.hpp"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/DeviceGuard.h>
 
-#include <initializer_list>
-#include <string_view>
-
 namespace dlprim_torch {
 namespace {
 
-using Given = std::optional<at::Tensor>;
-
-std::string joined(std::initializer_list<std::string_view> texts) {
-    std::string all;
-    for (const std::string_view text : texts) all += text;
-    return all;
-}
-
 std::string operand_name(std::size_t number) {
     return joined({"x", std::to_string(number)});
-}
-
-bool defined(const Given& tensor) {
-    return tensor && tensor->defined();
 }
 
 /// The halves of `self` along a dimension.
@@ -55,18 +42,12 @@ at::Tensor& glu_backward_out(const at::Tensor& grad, const at::Tensor& self, std
     return out;
 }
 
-at::Tensor glu_backward(const at::Tensor& grad, const at::Tensor& self, std::int64_t dim) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty(self.sizes(), self.options());
-    return glu_backward_out(grad, self, dim, out);
-}
-
 /// Parts of a cell's gates, which a program reads as sums of what comes from the input and from the
 /// state, with their biases.
 class Gates {
   public:
-    Gates(const at::Tensor& input, const at::Tensor& hidden, const Given& input_bias,
-          const Given& hidden_bias, std::int64_t count)
+    Gates(const at::Tensor& input, const at::Tensor& hidden, const Maybe& input_bias,
+          const Maybe& hidden_bias, std::int64_t count)
         : count_(count), biased_(defined(input_bias)) {
         add(input);
         add(hidden);
@@ -113,8 +94,8 @@ std::vector<at::Tensor> with_parts(std::vector<at::Tensor> first, const at::Tens
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input,
                                                          const at::Tensor& hidden,
                                                          const at::Tensor& cx,
-                                                         const Given& input_bias,
-                                                         const Given& hidden_bias) {
+                                                         const Maybe& input_bias,
+                                                         const Maybe& hidden_bias) {
     const c10::DeviceGuard guard(cx.device());
     Gates gates(input, hidden, input_bias, hidden_bias, 4);
     const std::string before = gates.operand(cx);
@@ -129,7 +110,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(
-    const Given& grad_hy, const Given& grad_cy, const at::Tensor& cx, const at::Tensor& cy,
+    const Maybe& grad_hy, const Maybe& grad_cy, const at::Tensor& cx, const at::Tensor& cy,
     const at::Tensor& kept, bool has_bias) {
     if (!defined(grad_hy) && !defined(grad_cy)) return {};
     const c10::DeviceGuard guard(cx.device());
@@ -153,8 +134,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(
 }
 
 std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input, const at::Tensor& hidden,
-                                            const at::Tensor& hx, const Given& input_bias,
-                                            const Given& hidden_bias) {
+                                            const at::Tensor& hx, const Maybe& input_bias,
+                                            const Maybe& hidden_bias) {
     const c10::DeviceGuard guard(hx.device());
     Gates gates(input, hidden, input_bias, hidden_bias, 3);
     const std::string before = gates.operand(hx);
@@ -189,7 +170,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("glu.out", glu_out);
     m.impl("glu_backward.grad_input", glu_backward_out);
-    m.impl("glu_backward", glu_backward);
+    m.impl("glu_backward", into_new<glu_backward_out>);
     m.impl("_thnn_fused_lstm_cell", lstm_cell);
     m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);
     m.impl("_thnn_fused_gru_cell", gru_cell);

@@ -3,15 +3,12 @@
 // range is raised when the program next waits.
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
-
-#include <ATen/native/Resize.h>
+#include "ops/overloads.hpp"
 
 #include <tuple>
 
 namespace dlprim_torch {
 namespace {
-
-using Maybe = std::optional<at::Tensor>;
 
 constexpr std::int64_t mean = 1, sum = 2;  ///< values of the argument `reduction`
 
@@ -37,12 +34,11 @@ at::Tensor taken(const at::Tensor& from, const at::Tensor& labels) {
 /// Brings the loss of each row to `out`.
 at::Tensor& reduced(const at::Tensor& losses, const at::Tensor& self, std::int64_t reduction,
                     at::Tensor& out) {
-    const at::Tensor made = reduction == mean  ? losses.mean()
-                            : reduction == sum ? losses.sum()
-                            : self.dim() < 2   ? losses.reshape({})
-                                               : losses;
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
+    bring(out, reduction == mean  ? losses.mean()
+               : reduction == sum ? losses.sum()
+               : self.dim() < 2   ? losses.reshape({})
+                                  : losses);
+    return out;
 }
 
 /// The factor of each row's gradient, as [N, 1] or a tensor that can be broadcast to it.
@@ -62,8 +58,7 @@ class Single {
                     "inconsistent target size, got: ", target.sizes(), " for scores ",
                     self.sizes());
         operands = {scores, labels, taken(scores, labels)};
-        if (weight && weight->defined())
-            operands.push_back(taken(*weight, labels.view({-1})).unsqueeze(1));
+        if (defined(weight)) operands.push_back(taken(*weight, labels.view({-1})).unsqueeze(1));
     }
     std::string weighted(std::string text) const {
         return operands.size() == 4 ? "(" + text + ") * x3" : text;
@@ -92,13 +87,6 @@ at::Tensor& multi_margin_out(const at::Tensor& self, const at::Tensor& target, c
     return reduced(losses, self, reduction, out);
 }
 
-at::Tensor multi_margin(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
-                        const at::Scalar& margin, const Maybe& weight, std::int64_t reduction) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty({0}, self.options());
-    return multi_margin_out(self, target, p, margin, weight, reduction, out);
-}
-
 at::Tensor& multi_margin_backward_out(const at::Tensor& grad_output, const at::Tensor& self,
                                       const at::Tensor& target, const at::Scalar& p,
                                       const at::Scalar& margin, const Maybe& weight,
@@ -120,16 +108,6 @@ at::Tensor& multi_margin_backward_out(const at::Tensor& grad_output, const at::T
     pointwise_into({made}, slope + "y0 = (index(1) == x1 ? -x" + next + " : g) * x" + last,
                    of.operands, {margin.to<double>()});
     return grad_input.copy_(made.view(self.sizes()));
-}
-
-at::Tensor multi_margin_backward(const at::Tensor& grad_output, const at::Tensor& self,
-                                 const at::Tensor& target, const at::Scalar& p,
-                                 const at::Scalar& margin, const Maybe& weight,
-                                 std::int64_t reduction) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor grad_input = at::empty({0}, self.options());
-    return multi_margin_backward_out(grad_output, self, target, p, margin, weight, reduction,
-                                     grad_input);
 }
 
 /// Of several labels a row, which end before the first -1. Tensors [N, labels, classes] are
@@ -175,8 +153,7 @@ std::tuple<at::Tensor&, at::Tensor&> multilabel_out(const at::Tensor& self,
     pointwise_into({losses}, std::string(Several::margin_of) + "y0 = sum[1,2](m)", of.operands(),
                    {}, false);
     losses.div_(of.scores.size(1));
-    at::native::resize_output(is_target, target.sizes());
-    is_target.copy_(of.is_target.view(target.sizes()));
+    bring(is_target, of.is_target.view(target.sizes()));
     return {reduced(losses, self, reduction, out), is_target};
 }
 
@@ -209,22 +186,14 @@ at::Tensor& multilabel_backward_out(const at::Tensor& grad_output, const at::Ten
     return grad_input.copy_(made.view(self.sizes()));
 }
 
-at::Tensor multilabel_backward(const at::Tensor& grad_output, const at::Tensor& self,
-                               const at::Tensor& target, std::int64_t reduction,
-                               const at::Tensor& is_target) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor grad_input = at::empty({0}, self.options());
-    return multilabel_backward_out(grad_output, self, target, reduction, is_target, grad_input);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("multi_margin_loss", multi_margin);
+    m.impl("multi_margin_loss", into_new<multi_margin_out>);
     m.impl("multi_margin_loss.out", multi_margin_out);
-    m.impl("multi_margin_loss_backward", multi_margin_backward);
+    m.impl("multi_margin_loss_backward", into_new<multi_margin_backward_out>);
     m.impl("multi_margin_loss_backward.grad_input", multi_margin_backward_out);
     m.impl("multilabel_margin_loss_forward", multilabel);
     m.impl("multilabel_margin_loss_forward.output", multilabel_out);
-    m.impl("multilabel_margin_loss_backward", multilabel_backward);
+    m.impl("multilabel_margin_loss_backward", into_new<multilabel_backward_out>);
     m.impl("multilabel_margin_loss_backward.grad_input", multilabel_backward_out);
 }
 

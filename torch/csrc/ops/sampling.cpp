@@ -3,6 +3,7 @@
 // no probabilities are an error of the next wait, as an index out of range is.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <optional>
 
@@ -75,9 +76,8 @@ at::Tensor& multinomial_out(const at::Tensor& self, c10::SymInt count, bool repl
                             Generator generator, at::Tensor& out) {
     TORCH_CHECK(out.scalar_type() == at::kLong,
                 "multinomial expects Long tensor out, got: ", out.scalar_type());
-    const at::Tensor made = multinomial(self, std::move(count), replacement, std::move(generator));
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
+    bring(out, multinomial(self, std::move(count), replacement, std::move(generator)));
+    return out;
 }
 
 /// The order in which random numbers of 63 bits are sorted.

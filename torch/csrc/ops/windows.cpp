@@ -3,6 +3,7 @@
 // places.
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
@@ -12,8 +13,6 @@
 
 namespace dlprim_torch {
 namespace {
-
-using Ints = c10::IntArrayRef;
 
 /// One dimension of a window that moves over an image.
 struct Axis {
@@ -64,13 +63,6 @@ at::Tensor columns_of(const at::Tensor& self, Ints kernel, Ints dilation, Ints p
     return self.dim() == 3 ? columns.squeeze(0) : columns;
 }
 
-at::Tensor& im2col_out(const at::Tensor& self, Ints kernel, Ints dilation, Ints padding,
-                       Ints stride, at::Tensor& out) {
-    const at::Tensor made = columns_of(self, kernel, dilation, padding, stride);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
-}
-
 /// Adds windows to the places that they were taken from: in one copy where no two of them share an
 /// element, else the elements of one position in all windows after the other.
 void put_windows(const at::Tensor& image, const at::Tensor& windows, const Axis& y, const Axis& x) {
@@ -102,13 +94,6 @@ at::Tensor image_of(const at::Tensor& self, Ints size, Ints kernel, Ints dilatio
     const at::Tensor image =
         padded.narrow(2, y.padding, size[0]).narrow(3, x.padding, size[1]).contiguous();
     return self.dim() == 2 ? image.squeeze(0) : image;
-}
-
-at::Tensor& col2im_out(const at::Tensor& self, Ints size, Ints kernel, Ints dilation, Ints padding,
-                       Ints stride, at::Tensor& out) {
-    const at::Tensor made = image_of(self, size, kernel, dilation, padding, stride);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
 }
 
 /// Images of zeros in which the elements of `self` lie where `indices` say, counted in each image.
@@ -147,12 +132,6 @@ at::Tensor& max_unpool2d_out(const at::Tensor& self, const at::Tensor& indices, 
     return unpool_into(self, indices, size, out);
 }
 
-at::Tensor max_unpool2d(const at::Tensor& self, const at::Tensor& indices, Ints size) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty({0}, self.options());
-    return max_unpool2d_out(self, indices, size, out);
-}
-
 at::Tensor& max_unpool3d_out(const at::Tensor& self, const at::Tensor& indices, Ints size, Ints,
                              Ints, at::Tensor& out) {
     TORCH_CHECK(size.size() == 3,
@@ -162,21 +141,14 @@ at::Tensor& max_unpool3d_out(const at::Tensor& self, const at::Tensor& indices, 
     return unpool_into(self, indices, size, out);
 }
 
-at::Tensor max_unpool3d(const at::Tensor& self, const at::Tensor& indices, Ints size, Ints stride,
-                        Ints padding) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty({0}, self.options());
-    return max_unpool3d_out(self, indices, size, stride, padding, out);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("im2col", columns_of);
-    m.impl("im2col.out", im2col_out);
+    m.impl("im2col.out", into_outs<columns_of>);
     m.impl("col2im", image_of);
-    m.impl("col2im.out", col2im_out);
-    m.impl("max_unpool2d", max_unpool2d);
+    m.impl("col2im.out", into_outs<image_of>);
+    m.impl("max_unpool2d", into_new<max_unpool2d_out>);
     m.impl("max_unpool2d.out", max_unpool2d_out);
-    m.impl("max_unpool3d", max_unpool3d);
+    m.impl("max_unpool3d", into_new<max_unpool3d_out>);
     m.impl("max_unpool3d.out", max_unpool3d_out);
 }
 
