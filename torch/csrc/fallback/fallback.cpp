@@ -2,8 +2,6 @@
 // See fallback.hpp.
 #include "fallback/fallback.hpp"
 
-#include "ops/checks.hpp"
-
 #include <ATen/native/CPUFallback.h>
 
 #include <cstdlib>

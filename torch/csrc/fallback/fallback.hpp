@@ -2,7 +2,7 @@
 // What "ocl" has no kernel for runs on the CPU, and is counted.
 #pragma once
 
-#include "common.hpp"
+#include "ops/checks.hpp"
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/CPUFallback.h>
@@ -20,6 +20,14 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 template <typename Op, typename... Values>
 decltype(auto) on_cpu(Values&&... values) {
     return at::native::call_fallback_fn_symint<&run_on_cpu, Op>::call(
+        std::forward<Values>(values)...);
+}
+
+/// The same for the overload of that name.
+template <typename Result, typename... Values>
+Result named_on_cpu(const char* name, Values... values) {
+    return c10::impl::BoxedKernelWrapper<Result(Values...)>::call(
+        c10::BoxedKernel::makeFromFunction<&run_on_cpu>(), operator_of(name), c10::DispatchKeySet(),
         std::forward<Values>(values)...);
 }
 

@@ -12,6 +12,10 @@ dp::DType dtype_of(at::ScalarType type);
 /// Whether dtype_of() would return.
 bool has_dtype(at::ScalarType type);
 at::ScalarType scalar_type_of(dp::DType dtype);
+/// Whether operators of dlprim take this tensor.
+inline bool serves(const at::Tensor& tensor) {
+    return has_dtype(tensor.scalar_type()) && tensor.dim() <= dp::Shape::max_rank;
+}
 
 inline Memory& memory_of(const at::Tensor& tensor) {
     return Memory::of(tensor.storage());

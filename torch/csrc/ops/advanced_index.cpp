@@ -5,6 +5,7 @@
 // range is found by the kernel, and raised when the program next waits.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/IndexingUtils.h>
@@ -99,7 +100,6 @@ at::Tensor rows_of_mask(const at::Tensor& self, const Indices& indices, std::int
 
 at::Tensor index(const at::Tensor& self, const Indices& indices) {
     const c10::DeviceGuard guard(self.device());
-    if (!serves(self)) return on_cpu<at::_ops::index_Tensor>(self, indices);
     std::int64_t covered = 0;
     const at::Tensor rows = rows_of_mask(self, indices, covered);
     if (rows.defined()) return self.flatten(0, covered - 1).index_select(0, rows);
@@ -112,7 +112,6 @@ at::Tensor index(const at::Tensor& self, const Indices& indices) {
 
 at::Tensor& index_out(const at::Tensor& self, const Indices& indices, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
-    if (!serves(self)) return on_cpu<at::_ops::index_Tensor_out>(self, indices, out);
     const Choice choice = choice_of(self, indices);
     if (!fits(choice)) return on_cpu<at::_ops::index_Tensor_out>(self, indices, out);
     TORCH_CHECK(self.scalar_type() == out.scalar_type(), "index_out: self (", self.scalar_type(),
@@ -172,7 +171,6 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
 }
 
 at::Tensor& take_out(const at::Tensor& self, const at::Tensor& index, at::Tensor& out) {
-    if (!serves(self) || !serves(index)) return on_cpu<at::_ops::take_out>(self, index, out);
     TORCH_CHECK(index.scalar_type() == at::kLong,
                 "take(): Expected a long tensor for index, but got ", index.scalar_type());
     TORCH_CHECK(self.scalar_type() == out.scalar_type(),
@@ -187,15 +185,8 @@ at::Tensor& take_out(const at::Tensor& self, const at::Tensor& index, at::Tensor
     return out;
 }
 
-at::Tensor take(const at::Tensor& self, const at::Tensor& index) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty(index.sizes(), self.options());
-    return take_out(self, index, out);
-}
-
 at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& source,
                 bool accumulate) {
-    if (!serves(self)) return on_cpu<at::_ops::put_>(self, index, source, accumulate);
     TORCH_CHECK(index.scalar_type() == at::kLong,
                 "put_(): Expected a long tensor for index, but got ", index.scalar_type());
     TORCH_CHECK(self.scalar_type() == source.scalar_type(),
@@ -216,12 +207,13 @@ at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& sou
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("index.Tensor", index);
-    m.impl("index.Tensor_out", index_out, Overlap::none);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("index.Tensor", index);
+    served.impl("index.Tensor_out", index_out, Overlap::none);
     m.impl("_index_put_impl_", index_put, Overlap::none, Repeats::left);
-    m.impl("take", take);
-    m.impl("take.out", take_out, Overlap::none);
-    m.impl("put_", put, Overlap::none);
+    served.impl("take", into_new<take_out>);
+    served.impl("take.out", take_out, Overlap::none);
+    served.impl("put_", put, Overlap::none);
 }
 
 }  // namespace

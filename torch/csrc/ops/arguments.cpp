@@ -206,11 +206,11 @@ Dims reduced_dims(const Arguments& arguments, std::int64_t rank) {
 }
 
 bool serves(const Arguments& arguments) {
-    const auto fits = [](const at::Tensor& tensor) {
-        return has_dtype(tensor.scalar_type()) && tensor.dim() <= dp::Shape::max_rank;
+    const auto all_fit = [](const std::vector<at::Tensor>& tensors) {
+        return std::all_of(tensors.begin(), tensors.end(),
+                           [](const at::Tensor& tensor) { return serves(tensor); });
     };
-    return std::all_of(arguments.inputs().begin(), arguments.inputs().end(), fits) &&
-           std::all_of(arguments.outs().begin(), arguments.outs().end(), fits);
+    return all_fit(arguments.inputs()) && all_fit(arguments.outs());
 }
 
 std::optional<c10::Device> device_of(const Arguments& arguments) {

@@ -2,6 +2,8 @@
 // See checks.hpp.
 #include "ops/checks.hpp"
 
+#include "memory/view.hpp"
+
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/op_registration/adaption.h>
 
@@ -26,12 +28,6 @@ bool is_apart(const at::Tensor& tensor) {
     return true;
 }
 
-c10::OperatorName name_of(const std::string& overload) {
-    const std::size_t dot = overload.find('.');
-    return {"aten::" + overload.substr(0, dot),
-            dot == std::string::npos ? std::string() : overload.substr(dot + 1)};
-}
-
 [[noreturn]] void refuse(c10::Device common, const at::Tensor& tensor, const std::string& method,
                          const std::string& argument) {
     c10::impl::common_device_check_failure(common, tensor, method.c_str(), argument.c_str());
@@ -39,6 +35,13 @@ c10::OperatorName name_of(const std::string& overload) {
 }
 
 }  // namespace
+
+c10::OperatorHandle operator_of(std::string_view overload) {
+    const std::size_t dot = std::min(overload.find('.'), overload.size());
+    const std::string_view rest = overload.substr(std::min(dot + 1, overload.size()));
+    return c10::Dispatcher::singleton().findSchemaOrThrow(
+        ("aten::" + std::string(overload.substr(0, dot))).c_str(), std::string(rest).c_str());
+}
 
 void check_written(const at::Tensor& written) {
     const at::MemOverlap found = at::has_internal_overlap(written);
@@ -94,10 +97,18 @@ void Operands::check_memory() const {
     }
 }
 
+bool Operands::are_served(Takes takes) const {
+    const auto fits = [&](const at::Tensor* tensor) {
+        return !tensor->defined() || (tensor == first_ ? takes(*tensor) : serves(*tensor));
+    };
+    return std::all_of(read_.begin(), read_.end(), fits) &&
+           std::all_of(written_.begin(), written_.end(), fits);
+}
+
 void Operands::refuse_device(const at::Tensor& tensor, std::size_t argument) const {
-    const auto op = c10::Dispatcher::singleton().findSchema(name_of(name_));
-    const bool known = op && argument < op->schema().arguments().size();
-    refuse(*device_, tensor, name_, known ? op->schema().arguments()[argument].name() : "?");
+    const c10::OperatorHandle op = operator_of(name_);
+    const auto& arguments = op.schema().arguments();
+    refuse(*device_, tensor, name_, argument < arguments.size() ? arguments[argument].name() : "?");
 }
 
 }  // namespace dlprim_torch

@@ -6,7 +6,7 @@
 
 #include "common.hpp"
 
-#include <span>
+#include <string_view>
 
 namespace dlprim_torch {
 
@@ -16,6 +16,9 @@ enum class Overlap : std::uint8_t {
     none,  ///< they share no element
     any,   ///< PyTorch does not ask, and the library computes what a new tensor would hold
 };
+
+/// Whether the device computes a call whose first tensor this is.
+using Takes = bool (*)(const at::Tensor& first);
 
 /// What happens where several elements of a tensor that is written are the same memory.
 enum class Repeats : std::uint8_t {
@@ -28,6 +31,9 @@ enum class Repeats : std::uint8_t {
 void check_written(const at::Tensor& written);
 /// Throws the same sentence where two operands overlap as `allowed` does not.
 void check_overlap(const at::Tensor& written, const at::Tensor& read, Overlap allowed);
+
+/// The operator of an overload such as "put_" or "take.out".
+c10::OperatorHandle operator_of(std::string_view overload);
 
 /// Whether a tensor is an operand on any device: an undefined one, and a number in a tensor of the
 /// CPU without dimensions, which the kernel takes or refuses.
@@ -66,9 +72,13 @@ class Operands {
     }
 
     void check_memory() const;
+    /// Whether the device computes the call: `takes` has the first tensor, and the library has the
+    /// types and ranks of all others.
+    bool are_served(Takes takes) const;
 
   private:
     void see(const at::Tensor& tensor, std::size_t arguments = 1) {
+        if (first_ == nullptr) first_ = &tensor;
         arguments_ += arguments;
         if (device_ == tensor_device(tensor) || is_anywhere(tensor)) return;
         if (device_) refuse_device(tensor, arguments_ - arguments);
@@ -83,6 +93,7 @@ class Operands {
     Overlap allowed_;
     Repeats repeats_;
     std::size_t arguments_ = 0;
+    const at::Tensor* first_ = nullptr;
     std::optional<c10::Device> device_;
     c10::SmallVector<const at::Tensor*, 4> written_;
     c10::SmallVector<const at::Tensor*, 8> read_;

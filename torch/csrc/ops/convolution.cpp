@@ -95,10 +95,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias, SymInts stride, SymInts padding,
                        SymInts dilation, bool transposed, SymInts output_padding,
                        c10::SymInt groups) {
-    if (!is_served(input))
-        return on_cpu<at::_ops::convolution_overrideable>(
-            input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-    const bool with_bias = bias && bias->defined();
+    const bool with_bias = defined(bias);
     const Convolution what = describe(weight, with_bias, stride, padding, dilation, transposed,
                                       output_padding, groups.expect_int());
     const dp::Tensor x = view_of(as_image(input, what.sequence));
@@ -145,7 +142,7 @@ Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& inpu
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("convolution_overrideable", convolution);
+    m.where(is_served).impl("convolution_overrideable", convolution);
     m.impl("convolution_backward_overrideable", convolution_backward);
 }
 

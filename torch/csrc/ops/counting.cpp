@@ -2,6 +2,7 @@
 // How often values occur: by number (bincount) and by interval (histc).
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <optional>
 #include <utility>
@@ -35,8 +36,6 @@ std::pair<double, double> range_of(const at::Tensor& self, double low, double hi
 
 at::Tensor histc(const at::Tensor& self, std::int64_t bins, const at::Scalar& min,
                  const at::Scalar& max) {
-    if (!serves(self) || !self.is_floating_point())
-        return on_cpu<at::_ops::histc>(self, bins, min, max);
     const c10::DeviceGuard guard(self.device());
     TORCH_CHECK(bins > 0, "bins must be > 0, but got ", bins, " for dimension 0");
     const auto [low, high] = range_of(self, min.to<double>(), max.to<double>());
@@ -50,11 +49,8 @@ at::Tensor histc(const at::Tensor& self, std::int64_t bins, const at::Scalar& mi
     return counted(places, bins + 1, at::ones({1}, self.options())).narrow(0, 0, bins).clone();
 }
 
-at::Tensor& histc_out(const at::Tensor& self, std::int64_t bins, const at::Scalar& min,
-                      const at::Scalar& max, at::Tensor& out) {
-    const at::Tensor made = at::histc(self, bins, min, max);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
+bool serves_floats(const at::Tensor& self) {
+    return serves(self) && self.is_floating_point();
 }
 
 /// Waits for the largest value, which gives the result its size.
@@ -65,7 +61,7 @@ at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& wei
     TORCH_CHECK(self.dim() == 1 && at::isIntegralType(self.scalar_type(), false),
                 "bincount only supports 1-d non-negative integral inputs.");
     const c10::DeviceGuard guard(self.device());
-    const bool weighted = weights && weights->defined();
+    const bool weighted = defined(weights);
     TORCH_CHECK(!weighted || weights->sizes() == self.sizes(),
                 "weights should be 1-d and have the same length as input");
     at::Tensor each = at::ones({1}, self.options().dtype(at::kLong));
@@ -80,8 +76,9 @@ at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& wei
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("histc", histc);
-    m.impl("histc.out", histc_out);
+    const KernelsOfSome served = m.where(serves_floats);
+    served.impl("histc", histc);
+    served.impl("histc.out", into_outs<histc>);
     m.impl("bincount", bincount);
 }
 

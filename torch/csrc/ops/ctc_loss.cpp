@@ -17,7 +17,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Ints = c10::IntArrayRef;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The sum of three probabilities by which a state is reached; of the third where x3 is true.
@@ -100,7 +99,7 @@ void check(const at::Tensor& log_probs, const at::Tensor& targets, Ints input_le
                 " labels, but got ", targets.numel());
 }
 
-bool serves(const at::Tensor& log_probs) {
+bool takes_log_probs(const at::Tensor& log_probs) {
     return (log_probs.scalar_type() == at::kFloat || log_probs.scalar_type() == at::kDouble) &&
            log_probs.numel() > 0;
 }
@@ -130,9 +129,6 @@ at::Tensor loss_of(const at::Tensor& alpha, Ints input_lengths, Ints target_leng
 std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& log_probs, const at::Tensor& targets,
                                            Ints input_lengths, Ints target_lengths,
                                            std::int64_t blank, bool zero_infinity) {
-    if (!serves(log_probs))
-        return on_cpu<at::_ops::_ctc_loss>(log_probs, targets, input_lengths, target_lengths, blank,
-                                           zero_infinity);
     check(log_probs, targets, input_lengths, target_lengths, blank);
     const c10::DeviceGuard guard(log_probs.device());
     const States states = states_of(log_probs, targets, target_lengths, blank);
@@ -175,7 +171,7 @@ at::Tensor beta_of(const States& states, Ints input_lengths, Ints target_lengths
 at::Tensor backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                     Ints input_lengths, Ints target_lengths, const at::Tensor& loss,
                     const at::Tensor& alpha, std::int64_t blank, bool zero_infinity) {
-    if (!serves(log_probs))
+    if (!takes_log_probs(log_probs))
         return on_cpu<at::_ops::_ctc_loss_backward>(grad, log_probs, targets, input_lengths,
                                                     target_lengths, loss, alpha, blank,
                                                     zero_infinity);
@@ -198,7 +194,7 @@ at::Tensor backward(const at::Tensor& grad, const at::Tensor& log_probs, const a
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_ctc_loss", forward);
+    m.where(takes_log_probs).impl("_ctc_loss", forward);
     m.impl("_ctc_loss_backward", backward);
     m.impl("_ctc_loss.Tensor", at::native::ctc_loss_tensor);  // reads the lengths, and calls these
     m.impl("_ctc_loss_backward.Tensor", at::native::ctc_loss_backward_tensor);

@@ -77,7 +77,6 @@ const char* gradient_code(double p) {
 
 at::Tensor cdist_backward(const at::Tensor& grad, const at::Tensor& x1, const at::Tensor& x2,
                           double p, const at::Tensor& distances) {
-    if (!is_served(x1)) return on_cpu<at::_ops::_cdist_backward>(grad, x1, x2, p, distances);
     const c10::DeviceGuard guard(x1.device());
     const Pairs pairs(x1, x2);
     std::vector<std::int64_t> sizes = pairs.sizes;
@@ -98,7 +97,6 @@ at::Tensor places_of_pairs(const at::Tensor& self) {
 
 at::Tensor pdist_forward(const at::Tensor& self, double p) {
     TORCH_CHECK(self.dim() == 2, "_pdist_forward requires a matrix, not ", self.sizes());
-    if (!is_served(self)) return on_cpu<at::_ops::_pdist_forward>(self, p);
     const c10::DeviceGuard guard(self.device());
     const at::Tensor places = places_of_pairs(self);
     if (places.numel() == 0) return at::empty({0}, self.options());
@@ -117,7 +115,6 @@ at::Tensor symmetric(const at::Tensor& values, const at::Tensor& places, std::in
 
 at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p,
                           const at::Tensor& distances) {
-    if (!is_served(self)) return on_cpu<at::_ops::_pdist_backward>(grad, self, p, distances);
     const c10::DeviceGuard guard(self.device());
     if (distances.numel() == 0) return at::zeros_like(self);
     const std::int64_t n = self.size(0);
@@ -128,9 +125,10 @@ at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double
 
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("_cdist_forward", cdist_forward);
-    m.impl("_cdist_backward", cdist_backward);
-    m.impl("_pdist_forward", pdist_forward);
-    m.impl("_pdist_backward", pdist_backward);
+    const KernelsOfSome served = m.where(is_served);
+    served.impl("_cdist_backward", cdist_backward);
+    served.impl("_pdist_forward", pdist_forward);
+    served.impl("_pdist_backward", pdist_backward);
 }
 
 }  // namespace

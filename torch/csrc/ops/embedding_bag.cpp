@@ -11,7 +11,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 constexpr std::int64_t by_sum = 0, by_mean = 1, by_max = 2;
 
@@ -67,9 +66,6 @@ at::Tensor winners_of(const Bags& bags, const at::Tensor& rows, const at::Tensor
 Four forward(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
              bool by_frequency, std::int64_t mode, bool sparse, const Maybe& factors, bool has_last,
              std::int64_t padding) {
-    if (!serves(weight))
-        return on_cpu<at::_ops::_embedding_bag>(weight, indices, offsets, by_frequency, mode,
-                                                sparse, factors, has_last, padding);
     const c10::DeviceGuard guard(weight.device());
     const Bags bags = bags_of(indices, offsets, has_last, padding);
     const at::Tensor sizes = sizes_of(bags);
@@ -83,7 +79,7 @@ Four forward(const at::Tensor& weight, const at::Tensor& indices, const at::Tens
         winners = winners_of(bags, rows, maxima);
         return {at::where(sizes.gt(0).unsqueeze(1), maxima, 0), bags.of_row, sizes, winners};
     }
-    if (factors && factors->defined()) rows = rows * factors->unsqueeze(1);
+    if (defined(factors)) rows = rows * factors->unsqueeze(1);
     out = out.index_add(0, bags.of_row, bags.without_padding(rows, 0));
     if (mode == by_mean) out = out / sizes.clamp_min(1).unsqueeze(1).to(out.scalar_type());
     return {out, bags.of_row, sizes, winners};
@@ -102,7 +98,7 @@ at::Tensor dense_gradient(const at::Tensor& grad, const at::Tensor& indices,
     at::Tensor each = grad;
     if (mode == by_mean) each = each / sizes.clamp_min(1).unsqueeze(1).to(grad.scalar_type());
     each = each.index_select(0, of_row);
-    if (factors && factors->defined()) each = each * factors->unsqueeze(1);
+    if (defined(factors)) each = each * factors->unsqueeze(1);
     return at::embedding_dense_backward(each, indices, count, padding, by_frequency);
 }
 
@@ -127,8 +123,8 @@ at::Tensor factor_gradient(const at::Tensor& grad, const at::Tensor& weight,
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_embedding_bag", forward);
-    m.impl("_embedding_bag_forward_only", forward);
+    m.where(serves).impl("_embedding_bag", forward);
+    m.where(serves).impl("_embedding_bag_forward_only", forward);
     m.impl("_embedding_bag_backward", gradient);
     m.impl("_embedding_bag_dense_backward", dense_gradient);
     m.impl("_embedding_bag_per_sample_weights_backward", factor_gradient);

@@ -3,6 +3,7 @@
 // counts, and a NaN before all numbers.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/literal.hpp"
 
 #include <optional>
 #include <tuple>
@@ -22,19 +23,11 @@ void position_into(const at::Tensor& out, const at::Tensor& self, std::optional<
     give(out, results_of(options, {view_of(self)})[0]);
 }
 
-at::Tensor& argmax_out(const at::Tensor& self, std::optional<std::int64_t> dim, bool keep_dim,
-                       at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::argmax_out>(self, dim, keep_dim, out);
-    at::meta::argmax_out(out, self, dim, keep_dim);
-    position_into(out, self, dim, "max");
-    return out;
-}
-
-at::Tensor& argmin_out(const at::Tensor& self, std::optional<std::int64_t> dim, bool keep_dim,
-                       at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::argmin_out>(self, dim, keep_dim, out);
-    at::meta::argmin_out(out, self, dim, keep_dim);
-    position_into(out, self, dim, "min");
+template <Literal method, auto check>
+at::Tensor& position_out(const at::Tensor& self, std::optional<std::int64_t> dim, bool keep_dim,
+                         at::Tensor& out) {
+    check(out, self, dim, keep_dim);
+    position_into(out, self, dim, method.text);
     return out;
 }
 
@@ -53,29 +46,21 @@ void extremes_into(const at::Tensor& values, const at::Tensor& indices, const at
     give(indices, made[1]);
 }
 
-std::tuple<at::Tensor&, at::Tensor&> max_out(const at::Tensor& self, std::int64_t dim,
-                                             bool keep_dim, at::Tensor& values,
-                                             at::Tensor& indices) {
-    if (!serves(self)) return on_cpu<at::_ops::max_dim_max>(self, dim, keep_dim, values, indices);
-    at::meta::max_out(values, indices, self, dim, keep_dim);
-    extremes_into(values, indices, self, dim, "max");
-    return {values, indices};
-}
-
-std::tuple<at::Tensor&, at::Tensor&> min_out(const at::Tensor& self, std::int64_t dim,
-                                             bool keep_dim, at::Tensor& values,
-                                             at::Tensor& indices) {
-    if (!serves(self)) return on_cpu<at::_ops::min_dim_min>(self, dim, keep_dim, values, indices);
-    at::meta::min_out(values, indices, self, dim, keep_dim);
-    extremes_into(values, indices, self, dim, "min");
+template <Literal method, auto check>
+std::tuple<at::Tensor&, at::Tensor&> extremes_out(const at::Tensor& self, std::int64_t dim,
+                                                  bool keep_dim, at::Tensor& values,
+                                                  at::Tensor& indices) {
+    check(values, indices, self, dim, keep_dim);
+    extremes_into(values, indices, self, dim, method.text);
     return {values, indices};
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("argmax.out", argmax_out);
-    m.impl("argmin.out", argmin_out);
-    m.impl("max.dim_max", max_out);
-    m.impl("min.dim_min", min_out);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("argmax.out", position_out<"max", at::meta::argmax_out>);
+    served.impl("argmin.out", position_out<"min", at::meta::argmin_out>);
+    served.impl("max.dim_max", extremes_out<"max", at::meta::max_out>);
+    served.impl("min.dim_min", extremes_out<"min", at::meta::min_out>);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace {
 
 at::Tensor& gather_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                        bool sparse_grad, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::gather_out>(self, dim, index, sparse_grad, out);
     at::meta::gather_out(out, self, dim, index, sparse_grad);
     if (out.numel() == 0) return out;
     TORCH_CHECK_INDEX(self.numel() > 0, "gather(): the index names elements of an empty tensor");
@@ -38,6 +37,10 @@ void scatter_into(const at::Tensor& out, const at::Tensor& self, std::int64_t di
     call_into({as_line(out)}, options, {view_of(as_line(self)), view_of(named), view_of(updates)});
 }
 
+const at::Tensor& updates_of(const at::Tensor& source, const at::Tensor&, const at::Tensor&) {
+    return source;
+}
+
 /// A number as updates for all that the index names.
 at::Tensor updates_of(const at::Scalar& value, const at::Tensor& self, const at::Tensor& index) {
     const c10::DeviceGuard guard(self.device());
@@ -49,44 +52,25 @@ dp::ops::Scatter older(std::string_view reduce) {
     return {.reduction = reduce == "multiply" ? "mul" : "add"};
 }
 
-at::Tensor& scatter_src(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
-                        const at::Tensor& src, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::scatter_src_out>(self, dim, index, src, out);
-    at::meta::scatter_out(out, self, dim, index, src);
-    scatter_into(out, self, dim, index, src);
+/// `Given` is a tensor or a number.
+template <typename Given>
+at::Tensor& scatter(const at::Tensor& self, std::int64_t dim, const at::Tensor& index, Given given,
+                    at::Tensor& out) {
+    at::meta::scatter_out(out, self, dim, index, given);
+    scatter_into(out, self, dim, index, updates_of(given, self, index));
     return out;
 }
 
-at::Tensor& scatter_value(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
-                          const at::Scalar& value, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::scatter_value_out>(self, dim, index, value, out);
-    at::meta::scatter_out(out, self, dim, index, value);
-    scatter_into(out, self, dim, index, updates_of(value, self, index));
-    return out;
-}
-
-at::Tensor& scatter_reduce_src(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
-                               const at::Tensor& src, std::string_view reduce, at::Tensor& out) {
-    if (!serves(self))
-        return on_cpu<at::_ops::scatter_reduce_out>(self, dim, index, src, reduce, out);
-    at::meta::scatter_out(out, self, dim, index, src, reduce);
-    scatter_into(out, self, dim, index, src, older(reduce));
-    return out;
-}
-
-at::Tensor& scatter_reduce_value(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
-                                 const at::Scalar& value, std::string_view reduce,
-                                 at::Tensor& out) {
-    if (!serves(self))
-        return on_cpu<at::_ops::scatter_value_reduce_out>(self, dim, index, value, reduce, out);
-    at::meta::scatter_out(out, self, dim, index, value, reduce);
-    scatter_into(out, self, dim, index, updates_of(value, self, index), older(reduce));
+template <typename Given>
+at::Tensor& scatter_reduce(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
+                           Given given, std::string_view reduce, at::Tensor& out) {
+    at::meta::scatter_out(out, self, dim, index, given, reduce);
+    scatter_into(out, self, dim, index, updates_of(given, self, index), older(reduce));
     return out;
 }
 
 at::Tensor& scatter_add(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                         const at::Tensor& src, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::scatter_add_out>(self, dim, index, src, out);
     at::meta::scatter_add_out(out, self, dim, index, src);
     scatter_into(out, self, dim, index, src, {.reduction = "add"});
     return out;
@@ -95,27 +79,21 @@ at::Tensor& scatter_add(const at::Tensor& self, std::int64_t dim, const at::Tens
 at::Tensor& scatter_reduce_two(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                                const at::Tensor& src, std::string_view reduce, bool include_self,
                                at::Tensor& out) {
-    if (!serves(self))
-        return on_cpu<at::_ops::scatter_reduce_two_out>(self, dim, index, src, reduce, include_self,
-                                                        out);
     at::meta::scatter_reduce_out(out, self, dim, index, src, reduce, include_self);
-    const std::string name = reduce == "sum"    ? "add"
-                             : reduce == "prod" ? "mul"
-                             : reduce == "mean" ? "mean"
-                             : reduce == "amax" ? "max"
-                                                : "min";
-    scatter_into(out, self, dim, index, src, {.reduction = name, .include_self = include_self});
+    scatter_into(out, self, dim, index, src,
+                 {.reduction = name_of_reduction(reduce), .include_self = include_self});
     return out;
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("gather.out", gather_out);
-    m.impl("scatter.src_out", scatter_src);
-    m.impl("scatter.value_out", scatter_value);
-    m.impl("scatter.reduce_out", scatter_reduce_src);
-    m.impl("scatter.value_reduce_out", scatter_reduce_value);
-    m.impl("scatter_add.out", scatter_add);
-    m.impl("scatter_reduce.two_out", scatter_reduce_two);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("gather.out", gather_out);
+    served.impl("scatter.src_out", scatter<const at::Tensor&>);
+    served.impl("scatter.value_out", scatter<const at::Scalar&>);
+    served.impl("scatter.reduce_out", scatter_reduce<const at::Tensor&>);
+    served.impl("scatter.value_reduce_out", scatter_reduce<const at::Scalar&>);
+    served.impl("scatter_add.out", scatter_add);
+    served.impl("scatter_reduce.two_out", scatter_reduce_two);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // How often values fall between edges: each value searches for its place among these.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <optional>
 #include <tuple>
@@ -9,7 +10,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Maybe = std::optional<at::Tensor>;
 using Two = std::tuple<at::Tensor, at::Tensor>;
 using Range = std::optional<c10::ArrayRef<double>>;
 
@@ -25,7 +25,7 @@ at::Tensor counted(const at::Tensor& self, const at::Tensor& edges, const Maybe&
         pointwise_into({places},
                        "y0 = x1 == x2 ? p0 - 1 : x0 == 0 || x0 > p0 || isnan(x1) ? p0 : x0 - 1",
                        {below, values, edges.narrow(0, bins, 1)}, {static_cast<double>(bins)});
-        const bool weighted = weight && weight->defined();
+        const bool weighted = defined(weight);
         made = made.index_add(0, places,
                               weighted ? weight->reshape({-1})
                                        : at::ones({1}, made.options()).expand(places.sizes()));
@@ -64,48 +64,24 @@ bool serves_values(const at::Tensor& self) {
 
 Two by_number(const at::Tensor& self, std::int64_t bins, Range range, const Maybe& weight,
               bool density) {
-    if (!serves_values(self))
-        return on_cpu<at::_ops::histogram_bin_ct>(self, bins, range, weight, density);
     const c10::DeviceGuard guard(self.device());
     const at::Tensor edges = edges_of(self, bins, range);
     return {counted(self, edges, weight, density), edges};
 }
 
 Two by_edges(const at::Tensor& self, const at::Tensor& bins, const Maybe& weight, bool density) {
-    if (!serves_values(self))
-        return on_cpu<at::_ops::histogram_bins_tensor>(self, bins, weight, density);
     TORCH_CHECK(bins.dim() == 1 && bins.numel() > 1,
                 "torch.histogram(): bins tensor should have one dimension and at least 2 elements");
     const c10::DeviceGuard guard(self.device());
     return {counted(self, bins, weight, density), bins.clone()};
 }
 
-std::tuple<at::Tensor&, at::Tensor&> brought(const Two& made, at::Tensor& counts,
-                                             at::Tensor& edges) {
-    at::native::resize_output(counts, std::get<0>(made).sizes());
-    at::native::resize_output(edges, std::get<1>(made).sizes());
-    counts.copy_(std::get<0>(made));
-    edges.copy_(std::get<1>(made));
-    return {counts, edges};
-}
-
-std::tuple<at::Tensor&, at::Tensor&> by_number_out(const at::Tensor& self, std::int64_t bins,
-                                                   Range range, const Maybe& weight, bool density,
-                                                   at::Tensor& counts, at::Tensor& edges) {
-    return brought(by_number(self, bins, range, weight, density), counts, edges);
-}
-
-std::tuple<at::Tensor&, at::Tensor&> by_edges_out(const at::Tensor& self, const at::Tensor& bins,
-                                                  const Maybe& weight, bool density,
-                                                  at::Tensor& counts, at::Tensor& edges) {
-    return brought(by_edges(self, bins, weight, density), counts, edges);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("histogram.bin_ct", by_number);
-    m.impl("histogram.bin_ct_out", by_number_out);
-    m.impl("histogram.bins_tensor", by_edges);
-    m.impl("histogram.bins_tensor_out", by_edges_out);
+    const KernelsOfSome served = m.where(serves_values);
+    served.impl("histogram.bin_ct", by_number);
+    served.impl("histogram.bin_ct_out", into_outs<by_number>);
+    served.impl("histogram.bins_tensor", by_edges);
+    served.impl("histogram.bins_tensor_out", into_outs<by_edges>);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // QR by Householder's reflections, as LAPACK stores them: R above the diagonal, below it the
 // reflections' vectors, whose first element is 1, and a factor tau for each.
 #include "ops/matrices.hpp"
+#include "ops/overloads.hpp"
 
 namespace dlprim_torch {
 namespace {
@@ -81,10 +82,6 @@ std::vector<std::int64_t> tau_sizes(const at::Tensor& of) {
 
 std::tuple<at::Tensor&, at::Tensor&> qr_out(const at::Tensor& a, c10::string_view mode,
                                             at::Tensor& q, at::Tensor& r) {
-    if (!factors(a)) {
-        on_cpu<at::_ops::linalg_qr_out>(a, mode, q, r);
-        return {q, r};
-    }
     const c10::DeviceGuard guard(a.device());
     const std::int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
     const std::int64_t columns = mode == "complete" ? m : k;
@@ -106,21 +103,10 @@ std::tuple<at::Tensor&, at::Tensor&> qr_out(const at::Tensor& a, c10::string_vie
 std::tuple<at::Tensor, at::Tensor> reflections_of(const at::Tensor& self) {
     TORCH_CHECK(self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions, not ",
                 self.dim());
-    if (!factors(self)) return on_cpu<at::_ops::geqrf>(self);
     const c10::DeviceGuard guard(self.device());
     if (self.numel() == 0) return {self.clone(), at::zeros(tau_sizes(self), self.options())};
     const Reflections made = factored(as_batch(self));
     return {made.vectors.view(self.sizes()), made.taus.view(tau_sizes(self))};
-}
-
-std::tuple<at::Tensor&, at::Tensor&> geqrf_out(const at::Tensor& self, at::Tensor& a,
-                                               at::Tensor& tau) {
-    const auto [vectors, taus] = reflections_of(self);
-    at::native::resize_output(a, vectors.sizes());
-    at::native::resize_output(tau, taus.sizes());
-    a.copy_(vectors);
-    tau.copy_(taus);
-    return {a, tau};
 }
 
 at::Tensor householder_product(const at::Tensor& input, const at::Tensor& tau) {
@@ -132,7 +118,6 @@ at::Tensor householder_product(const at::Tensor& input, const at::Tensor& tau) {
     TORCH_CHECK(input.scalar_type() == tau.scalar_type(),
                 "torch.linalg.householder_product: tau dtype ", tau.scalar_type(),
                 " does not match input dtype ", input.scalar_type());
-    if (!factors(input)) return on_cpu<at::_ops::linalg_householder_product>(input, tau);
     const c10::DeviceGuard guard(input.device());
     if (input.numel() == 0) return at::empty(input.sizes(), input.options());
     const at::Tensor vectors = as_batch(input);
@@ -140,19 +125,13 @@ at::Tensor householder_product(const at::Tensor& input, const at::Tensor& tau) {
         .view(input.sizes());
 }
 
-at::Tensor& householder_product_out(const at::Tensor& input, const at::Tensor& tau,
-                                    at::Tensor& out) {
-    const at::Tensor made = householder_product(input, tau);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("linalg_qr.out", qr_out);
-    m.impl("geqrf", reflections_of);
-    m.impl("geqrf.a", geqrf_out);
-    m.impl("linalg_householder_product", householder_product);
-    m.impl("linalg_householder_product.out", householder_product_out);
+    const KernelsOfSome served = m.where(factors);
+    served.impl("linalg_qr.out", qr_out);
+    served.impl("geqrf", reflections_of);
+    served.impl("geqrf.a", into_outs<reflections_of>);
+    served.impl("linalg_householder_product", householder_product);
+    served.impl("linalg_householder_product.out", into_outs<householder_product>);
 }
 
 }  // namespace

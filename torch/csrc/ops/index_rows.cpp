@@ -5,6 +5,7 @@
 // is out of range as on the CPU, where index_fill_ alone counts it from the end.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 namespace dlprim_torch {
 namespace {
@@ -17,7 +18,6 @@ void check_index(const char* name, const at::Tensor& index) {
 
 at::Tensor& index_select_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                              at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::index_select_out>(self, dim, index, out);
     check_index("index_select", index);
     TORCH_CHECK(self.scalar_type() == out.scalar_type(),
                 "index_select(): self and result must have the same scalar type");
@@ -36,13 +36,6 @@ at::Tensor& index_select_out(const at::Tensor& self, std::int64_t dim, const at:
     return out;
 }
 
-at::Tensor index_select(const at::Tensor& self, std::int64_t dim, const at::Tensor& index) {
-    if (!serves(self)) return on_cpu<at::_ops::index_select>(self, dim, index);
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty({0}, self.options());
-    return index_select_out(self, dim, index, out);
-}
-
 /// Scatters rows of `source`, which has the shape of `self` except for dimension `dim`.
 void scatter_rows(const at::Tensor& out, const at::Tensor& self, std::int64_t dim,
                   const at::Tensor& index, const at::Tensor& source, const dp::ops::Scatter& how) {
@@ -59,7 +52,6 @@ void scatter_rows(const at::Tensor& out, const at::Tensor& self, std::int64_t di
 
 at::Tensor& index_add_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                           const at::Tensor& source, const at::Scalar& alpha, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::index_add_out>(self, dim, index, source, alpha, out);
     at::meta::index_add_out(out, self, dim, index, source, alpha);
     const bool plain = !alpha.isComplex() && alpha.to<double>() == 1;
     scatter_rows(out, self, dim, index, plain ? source : source.mul(alpha),
@@ -69,7 +61,6 @@ at::Tensor& index_add_out(const at::Tensor& self, std::int64_t dim, const at::Te
 
 at::Tensor& index_copy_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                            const at::Tensor& source, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::index_copy_out>(self, dim, index, source, out);
     at::meta::index_copy_out(out, self, dim, index, source);
     scatter_rows(out, self, dim, index, source, {.from_end = false});
     return out;
@@ -78,16 +69,10 @@ at::Tensor& index_copy_out(const at::Tensor& self, std::int64_t dim, const at::T
 at::Tensor& index_reduce_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                              const at::Tensor& source, std::string_view reduce, bool include_self,
                              at::Tensor& out) {
-    if (!serves(self))
-        return on_cpu<at::_ops::index_reduce_out>(self, dim, index, source, reduce, include_self,
-                                                  out);
     at::meta::index_reduce_out(out, self, dim, index, source, reduce, include_self);
-    const std::string name = reduce == "prod"   ? "mul"
-                             : reduce == "mean" ? "mean"
-                             : reduce == "amax" ? "max"
-                                                : "min";
-    scatter_rows(out, self, dim, index, source,
-                 {.from_end = false, .reduction = name, .include_self = include_self});
+    scatter_rows(
+        out, self, dim, index, source,
+        {.from_end = false, .reduction = name_of_reduction(reduce), .include_self = include_self});
     return out;
 }
 
@@ -130,9 +115,6 @@ at::Tensor& index_fill_tensor(at::Tensor& self, std::int64_t dim, const at::Tens
 /// The sum of the gradients of each row of the table. The row at `padding` gets none.
 at::Tensor embedding_gradient(const at::Tensor& grad, const at::Tensor& indices, c10::SymInt rows,
                               c10::SymInt padding, bool by_frequency) {
-    if (!serves(grad))
-        return on_cpu<at::_ops::embedding_dense_backward>(grad, indices, rows, padding,
-                                                          by_frequency);
     const c10::DeviceGuard guard(grad.device());
     const std::int64_t count = rows.expect_int(), width = grad.size(-1);
     if (indices.numel() == 0 || width == 0) return at::zeros({count, width}, grad.options());
@@ -153,14 +135,15 @@ at::Tensor embedding_gradient(const at::Tensor& grad, const at::Tensor& indices,
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("index_select", index_select);
-    m.impl("index_select.out", index_select_out, Overlap::none);
-    m.impl("index_add.out", index_add_out);
-    m.impl("index_copy.out", index_copy_out);
-    m.impl("index_reduce.out", index_reduce_out);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("index_select", into_new<index_select_out>);
+    served.impl("index_select.out", index_select_out, Overlap::none);
+    served.impl("index_add.out", index_add_out);
+    served.impl("index_copy.out", index_copy_out);
+    served.impl("index_reduce.out", index_reduce_out);
     m.impl("index_fill_.int_Scalar", index_fill_scalar, Overlap::none, Repeats::left);
     m.impl("index_fill_.int_Tensor", index_fill_tensor, Overlap::none, Repeats::left);
-    m.impl("embedding_dense_backward", embedding_gradient);
+    served.impl("embedding_dense_backward", embedding_gradient);
 }
 
 }  // namespace

@@ -9,16 +9,20 @@
 #include <ATen/native/Resize.h>
 #include <c10/core/DeviceGuard.h>
 
-namespace dlprim_torch {
+#include <string_view>
 
-/// Whether operators of dlprim take this tensor.
-inline bool serves(const at::Tensor& tensor) {
-    return has_dtype(tensor.scalar_type()) && tensor.dim() <= dp::Shape::max_rank;
-}
+namespace dlprim_torch {
 
 /// A tensor without dimensions as one of a single element.
 inline at::Tensor as_line(const at::Tensor& tensor) {
     return tensor.dim() == 0 ? tensor.unsqueeze(0) : tensor;
+}
+
+/// What the library calls one of PyTorch's reductions of scattered elements.
+inline std::string name_of_reduction(std::string_view reduce) {
+    if (reduce == "sum") return "add";
+    if (reduce == "prod") return "mul";
+    return std::string(reduce == "amax" ? "max" : reduce == "amin" ? "min" : reduce);
 }
 
 /// `self` as the result of an operator that has nothing to change.

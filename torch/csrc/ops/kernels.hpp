@@ -6,7 +6,8 @@
 #pragma once
 
 #include "device/errors.hpp"
-#include "ops/checks.hpp"
+#include "fallback/fallback.hpp"
+#include "memory/view.hpp"
 
 #include <utility>
 
@@ -22,6 +23,8 @@ struct NamedKernel {
     Overlap allowed;
     Repeats repeats;
     bool checked;
+    Takes takes = nullptr;  ///< none: the device computes every call
+    Result (*otherwise)(const char* name, Values...) = nullptr;
 
     Result operator()(Values... values) const {
         const OperatorScope scope(name);
@@ -29,9 +32,33 @@ struct NamedKernel {
             Operands operands(name, allowed, repeats);
             (operands.add(values), ...);
             operands.check_memory();
+            if (takes != nullptr && !operands.are_served(takes))
+                return otherwise(name, std::forward<Values>(values)...);
         }
         return function(std::forward<Values>(values)...);
     }
+};
+
+/// Registers kernels of some calls. The CPU computes the others (fallback.hpp).
+class KernelsOfSome {
+  public:
+    KernelsOfSome(torch::Library& library, Takes takes) : library_(library), takes_(takes) {}
+
+    template <typename Function>
+    void impl(const char* name, Function&& function, Overlap allowed = Overlap::same) const {
+        add(name, +function, allowed);
+    }
+
+  private:
+    template <typename Result, typename... Values>
+    void add(const char* name, Result (*function)(Values...), Overlap allowed) const {
+        library_.impl(
+            name, NamedKernel<Result, Values...>{name, function, allowed, Repeats::refused, true,
+                                                 takes_, named_on_cpu<Result, Values...>});
+    }
+
+    torch::Library& library_;
+    Takes takes_;
 };
 
 /// What is registered for operators of aten on the device.
@@ -45,6 +72,9 @@ class Kernels {
               Repeats repeats = Repeats::refused) {
         add(name, +function, allowed, repeats, true);
     }
+    /// For kernels that compute only calls whose first tensor `takes` has, and whose other tensors
+    /// the library has types and ranks for.
+    KernelsOfSome where(Takes takes) const { return {library_, takes}; }
     /// For copies between devices, what moves a tensor to other memory, and what gives all of a
     /// tensor's elements one value.
     template <typename Function>

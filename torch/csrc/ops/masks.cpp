@@ -3,6 +3,7 @@
 // on values waits once, for that number.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <ATen/ExpandUtils.h>
 #include <dlprim/selection.hpp>
@@ -26,14 +27,12 @@ bool has_elements(const at::Tensor& self, const at::Tensor& mask) {
 }
 
 at::Tensor masked_select(const at::Tensor& self, const at::Tensor& mask) {
-    if (!serves(self) || !serves(mask)) return on_cpu<at::_ops::masked_select>(self, mask);
     const c10::DeviceGuard guard(self.device());
     if (!has_elements(self, mask)) return at::empty({0}, self.options());
     return new_tensor(selected(self, mask), self.device());
 }
 
 at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {
-    if (!serves(self) || !serves(mask)) return on_cpu<at::_ops::masked_select_out>(self, mask, out);
     TORCH_CHECK(self.scalar_type() == out.scalar_type(),
                 "masked_select(): self and result must have the same scalar type");
     if (!has_elements(self, mask)) {
@@ -47,8 +46,6 @@ at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at
 }
 
 at::Tensor& masked_scatter(at::Tensor& self, const at::Tensor& mask, const at::Tensor& source) {
-    if (!serves(self) || !serves(mask))
-        return on_cpu<at::_ops::masked_scatter_>(self, mask, source);
     TORCH_CHECK(self.scalar_type() == source.scalar_type(),
                 "masked_scatter: expected self and source to have same dtypes but got",
                 self.scalar_type(), " and ", source.scalar_type());
@@ -68,7 +65,6 @@ dp::Tensor places(const at::Tensor& self) {
 }
 
 at::Tensor nonzero(const at::Tensor& self) {
-    if (!serves(self)) return on_cpu<at::_ops::nonzero>(self);
     const c10::DeviceGuard guard(self.device());
     const at::TensorOptions options = self.options().dtype(at::kLong);
     if (self.dim() == 0) return at::empty({self.ne(0).item<bool>() ? 1 : 0, 0}, options);
@@ -80,9 +76,7 @@ at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
     TORCH_CHECK(out.scalar_type() == at::kLong,
                 "nonzero: Expected out tensor to have scalar type Long but got scalar type ",
                 out.scalar_type());
-    const at::Tensor made = at::nonzero(self);
-    at::native::resize_output(out, made.sizes());
-    out.copy_(made);
+    bring(out, at::nonzero(self));
     return out;
 }
 
@@ -93,7 +87,6 @@ at::Tensor& nonzero_static_out(const at::Tensor& self, c10::SymInt size, std::in
     TORCH_CHECK(out.scalar_type() == at::kLong,
                 "nonzero_static: Expected out tensor to have scalar type Long but got scalar type ",
                 out.scalar_type());
-    if (!serves(self)) return on_cpu<at::_ops::nonzero_static_out>(self, size, fill, out);
     at::native::resize_output(out, {rows, self.dim()});
     if (out.numel() == 0) return out;
     if (self.numel() == 0) return out.fill_(fill);
@@ -108,13 +101,14 @@ at::Tensor nonzero_static(const at::Tensor& self, c10::SymInt size, std::int64_t
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("masked_select", masked_select);
-    m.impl("masked_select.out", masked_select_out, Overlap::none);
-    m.impl("masked_scatter_", masked_scatter, Overlap::any);
-    m.impl("nonzero", nonzero);
-    m.impl("nonzero.out", nonzero_out, Overlap::none);
-    m.impl("nonzero_static", nonzero_static);
-    m.impl("nonzero_static.out", nonzero_static_out);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("masked_select", masked_select);
+    served.impl("masked_select.out", masked_select_out, Overlap::none);
+    served.impl("masked_scatter_", masked_scatter, Overlap::any);
+    served.impl("nonzero", nonzero);
+    served.impl("nonzero.out", nonzero_out, Overlap::none);
+    served.impl("nonzero_static", nonzero_static);
+    served.impl("nonzero_static.out", nonzero_static_out);
 }
 
 }  // namespace

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Padding by reflection and by repetition of the edge, of one to three dimensions. Constant padding
 // PyTorch makes of copies.
-#include "fallback/fallback.hpp"
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
-
-#include <ATen/native/Resize.h>
+#include "ops/overloads.hpp"
 
 #include <algorithm>
 
 namespace dlprim_torch {
 namespace {
-
-using Ints = c10::IntArrayRef;
 
 constexpr const char* reflect = "reflect";
 constexpr const char* replicate = "replicate";
@@ -83,52 +79,35 @@ at::Tensor& gradient_into(const char* mode, const at::Tensor& grad_output, const
     return grad_input;
 }
 
-bool is_served(const at::Tensor& self) {
-    return has_dtype(self.scalar_type());
-}
-
-/// Whether gradients are; those of doubles are not.
-bool is_gradient_served(const at::Tensor& self) {
-    return is_served(self) && self.scalar_type() != at::kDouble;
+/// Gradients of doubles are not computed.
+bool serves_gradient(const at::Tensor& grad_output) {
+    return serves(grad_output) && grad_output.scalar_type() != at::kDouble;
 }
 
 /// Of operators that have a meta function.
-template <const char* const& mode, auto check, typename Op>
+template <const char* const& mode, auto check>
 at::Tensor& pad(const at::Tensor& self, Ints padding, at::Tensor& out) {
-    if (!is_served(self)) return on_cpu<Op>(self, c10::fromIntArrayRefSlow(padding), out);
     check(out, self, padding);
     return pad_into(mode, self, padding, out);
 }
 
-template <const char* const& mode, auto check, typename Op>
+template <const char* const& mode, auto check>
 at::Tensor& pad_backward(const at::Tensor& grad_output, const at::Tensor& self, Ints padding,
                          at::Tensor& grad_input) {
-    if (!is_gradient_served(self))
-        return on_cpu<Op>(grad_output, self, c10::fromIntArrayRefSlow(padding), grad_input);
     check(grad_input, grad_output, self, padding);
     return gradient_into(mode, grad_output, self, padding, grad_input);
 }
 
 /// Of operators that have none.
-template <const char* const& mode, typename Op>
+template <const char* const& mode>
 at::Tensor& plain_pad(const at::Tensor& self, Ints padding, at::Tensor& out) {
-    if (!is_served(self)) return on_cpu<Op>(self, c10::fromIntArrayRefSlow(padding), out);
     at::native::resize_output(out, padded_sizes(mode, self, padding));
     return pad_into(mode, self, padding, out);
 }
 
-template <const char* const& mode, typename Op>
-at::Tensor made_pad(const at::Tensor& self, Ints padding) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty({0}, self.options());
-    return plain_pad<mode, Op>(self, padding, out);
-}
-
-template <const char* const& mode, typename Op>
+template <const char* const& mode>
 at::Tensor& plain_backward(const at::Tensor& grad_output, const at::Tensor& self, Ints padding,
                            at::Tensor& grad_input) {
-    if (!is_gradient_served(self))
-        return on_cpu<Op>(grad_output, self, c10::fromIntArrayRefSlow(padding), grad_input);
     TORCH_CHECK(grad_output.sizes() == Ints(padded_sizes(mode, self, padding)),
                 "grad_output of shape ", grad_output.sizes(), " is not that of input ",
                 self.sizes(), " with padding ", padding);
@@ -136,49 +115,29 @@ at::Tensor& plain_backward(const at::Tensor& grad_output, const at::Tensor& self
     return gradient_into(mode, grad_output, self, padding, grad_input);
 }
 
-template <const char* const& mode, typename Op>
-at::Tensor made_backward(const at::Tensor& grad_output, const at::Tensor& self, Ints padding) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor grad_input = at::empty({0}, self.options());
-    return plain_backward<mode, Op>(grad_output, self, padding, grad_input);
-}
-
-namespace names = at::_ops;
+namespace meta = at::meta;
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("reflection_pad1d.out",
-           pad<reflect, at::meta::reflection_pad1d_out, names::reflection_pad1d_out>);
-    m.impl("reflection_pad1d_backward.grad_input",
-           pad_backward<reflect, at::meta::reflection_pad1d_backward_out,
-                        names::reflection_pad1d_backward_grad_input>);
-    m.impl("reflection_pad2d", made_pad<reflect, names::reflection_pad2d_out>);
-    m.impl("reflection_pad2d.out", plain_pad<reflect, names::reflection_pad2d_out>);
-    m.impl("reflection_pad2d_backward",
-           made_backward<reflect, names::reflection_pad2d_backward_grad_input>);
-    m.impl("reflection_pad2d_backward.grad_input",
-           plain_backward<reflect, names::reflection_pad2d_backward_grad_input>);
-    m.impl("reflection_pad3d.out",
-           pad<reflect, at::meta::reflection_pad3d_out, names::reflection_pad3d_out>);
-    m.impl("reflection_pad3d_backward.grad_input",
-           pad_backward<reflect, at::meta::reflection_pad3d_backward_out,
-                        names::reflection_pad3d_backward_grad_input>);
-    m.impl("replication_pad1d.out",
-           pad<replicate, at::meta::replication_pad1d_out, names::replication_pad1d_out>);
-    m.impl("replication_pad1d_backward.grad_input",
-           pad_backward<replicate, at::meta::replication_pad1d_backward_out,
-                        names::replication_pad1d_backward_grad_input>);
-    m.impl("replication_pad2d.out",
-           pad<replicate, at::meta::replication_pad2d_out, names::replication_pad2d_out>);
-    m.impl("replication_pad2d_backward",
-           made_backward<replicate, names::replication_pad2d_backward_grad_input>);
-    m.impl("replication_pad2d_backward.grad_input",
-           plain_backward<replicate, names::replication_pad2d_backward_grad_input>);
-    m.impl("replication_pad3d.out",
-           pad<replicate, at::meta::replication_pad3d_out, names::replication_pad3d_out>);
-    m.impl("replication_pad3d_backward",
-           made_backward<replicate, names::replication_pad3d_backward_grad_input>);
-    m.impl("replication_pad3d_backward.grad_input",
-           plain_backward<replicate, names::replication_pad3d_backward_grad_input>);
+    const KernelsOfSome served = m.where(serves), gradients = m.where(serves_gradient);
+    served.impl("reflection_pad1d.out", pad<reflect, meta::reflection_pad1d_out>);
+    gradients.impl("reflection_pad1d_backward.grad_input",
+                   pad_backward<reflect, meta::reflection_pad1d_backward_out>);
+    served.impl("reflection_pad2d", into_new<plain_pad<reflect>>);
+    served.impl("reflection_pad2d.out", plain_pad<reflect>);
+    gradients.impl("reflection_pad2d_backward", into_new<plain_backward<reflect>>);
+    gradients.impl("reflection_pad2d_backward.grad_input", plain_backward<reflect>);
+    served.impl("reflection_pad3d.out", pad<reflect, meta::reflection_pad3d_out>);
+    gradients.impl("reflection_pad3d_backward.grad_input",
+                   pad_backward<reflect, meta::reflection_pad3d_backward_out>);
+    served.impl("replication_pad1d.out", pad<replicate, meta::replication_pad1d_out>);
+    gradients.impl("replication_pad1d_backward.grad_input",
+                   pad_backward<replicate, meta::replication_pad1d_backward_out>);
+    served.impl("replication_pad2d.out", pad<replicate, meta::replication_pad2d_out>);
+    gradients.impl("replication_pad2d_backward", into_new<plain_backward<replicate>>);
+    gradients.impl("replication_pad2d_backward.grad_input", plain_backward<replicate>);
+    served.impl("replication_pad3d.out", pad<replicate, meta::replication_pad3d_out>);
+    gradients.impl("replication_pad3d_backward", into_new<plain_backward<replicate>>);
+    gradients.impl("replication_pad3d_backward.grad_input", plain_backward<replicate>);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace dlprim_torch {
 namespace {
 
 at::Tensor flip(const at::Tensor& self, c10::IntArrayRef dims) {
-    if (!serves(self)) return on_cpu<at::_ops::flip>(self, dims);
     const auto chosen = at::dim_list_to_bitset(dims, static_cast<std::size_t>(self.dim()));
     std::vector<std::int64_t> axes;
     for (std::int64_t d = 0; d < self.dim(); ++d)
@@ -40,7 +39,6 @@ std::vector<std::int64_t> as_pads(c10::IntArrayRef sizes, c10::IntArrayRef shift
 
 at::Tensor roll(const at::Tensor& self, c10::SymIntArrayRef symbolic, c10::IntArrayRef dims) {
     const c10::IntArrayRef shifts = C10_AS_INTARRAYREF_SLOW(symbolic);
-    if (!serves(self)) return on_cpu<at::_ops::roll>(self, symbolic, dims);
     TORCH_CHECK(!shifts.empty(), "`shifts` required");
     if (dims.empty() && shifts.size() == 1)
         return at::roll(self.reshape({-1}), shifts, {0}).view(self.sizes());
@@ -60,7 +58,6 @@ at::Tensor roll(const at::Tensor& self, c10::SymIntArrayRef symbolic, c10::IntAr
 /// The sum of the gradients of all windows in which an element lies.
 at::Tensor unfold_backward(const at::Tensor& grad, c10::SymIntArrayRef symbolic, std::int64_t dim,
                            std::int64_t size, std::int64_t step) {
-    if (!serves(grad)) return on_cpu<at::_ops::unfold_backward>(grad, symbolic, dim, size, step);
     const c10::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(symbolic);
     const at::Tensor made = at::zeros(sizes, grad.options());
     const std::int64_t axis = at::maybe_wrap_dim(dim, static_cast<std::int64_t>(sizes.size()));
@@ -76,9 +73,10 @@ at::Tensor unfold_backward(const at::Tensor& grad, c10::SymIntArrayRef symbolic,
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("flip", flip);
-    m.impl("roll", roll);
-    m.impl("unfold_backward", unfold_backward);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("flip", flip);
+    served.impl("roll", roll);
+    served.impl("unfold_backward", unfold_backward);
 }
 
 }  // namespace

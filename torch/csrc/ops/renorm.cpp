@@ -8,7 +8,6 @@ namespace {
 
 at::Tensor& renorm_out(const at::Tensor& self, const at::Scalar& p, std::int64_t dim,
                        const at::Scalar& most, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::renorm_out>(self, p, dim, most, out);
     at::meta::renorm_out(out, self, p, dim, most);
     if (out.numel() == 0) return out;
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
@@ -32,7 +31,7 @@ at::Tensor& embedding_renorm(at::Tensor& self, const at::Tensor& indices, double
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("renorm.out", renorm_out);
+    m.where(serves).impl("renorm.out", renorm_out);
     m.impl("embedding_renorm_", embedding_renorm);
 }
 

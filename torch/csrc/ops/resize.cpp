@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Images in another size, of one to three dimensions, and images sampled at given places. The meta
 // functions check the arguments, and give out= its size.
-#include "fallback/fallback.hpp"
 #include "ops/call.hpp"
 #include "ops/kernels.hpp"
 
@@ -12,7 +11,6 @@
 namespace dlprim_torch {
 namespace {
 
-using Ints = c10::IntArrayRef;
 using Scale = std::optional<double>;
 
 /// How elements between those of the input are made.
@@ -76,15 +74,6 @@ at::Tensor& resize(const at::Tensor& self, Ints size, More... more, at::Tensor& 
     return out;
 }
 
-/// Of bytes PyTorch's cubic has other weights than of floats.
-template <const Method& method, auto check, typename Op>
-at::Tensor& resize_cubic(const at::Tensor& self, Ints size, bool align_corners, Scale height,
-                         Scale width, at::Tensor& out) {
-    if (!at::isFloatingType(self.scalar_type()))
-        return on_cpu<Op>(self, c10::fromIntArrayRefSlow(size), align_corners, height, width, out);
-    return resize<method, check, bool, Scale, Scale>(self, size, align_corners, height, width, out);
-}
-
 /// Of the input only the shape counts; its memory is that of the result.
 template <const Method& method, auto check, typename... More>
 at::Tensor& resize_backward(const at::Tensor& grad_output, Ints size, Ints input_size, More... more,
@@ -137,6 +126,10 @@ std::tuple<at::Tensor, at::Tensor> grid_sampler_backward(const at::Tensor& grad_
             mask[1] ? new_tensor(made[1], input.device()) : at::Tensor()};
 }
 
+bool holds_floats(const at::Tensor& image) {
+    return at::isFloatingType(image.scalar_type());
+}
+
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("upsample_nearest1d.out", resize<nearest, at::meta::upsample_nearest1d_out, Scale>);
     m.impl("upsample_nearest2d.out",
@@ -154,13 +147,14 @@ DLPRIM_TORCH_KERNELS(m) {
            resize<linear, at::meta::upsample_bilinear2d_out, bool, Scale, Scale>);
     m.impl("upsample_trilinear3d.out",
            resize<linear, at::meta::upsample_trilinear3d_out, bool, Scale, Scale, Scale>);
-    m.impl("upsample_bicubic2d.out",
-           resize_cubic<cubic, at::meta::upsample_bicubic2d_out, at::_ops::upsample_bicubic2d_out>);
+    // Of bytes PyTorch's cubic has other weights than of floats.
+    const KernelsOfSome of_floats = m.where(holds_floats);
+    of_floats.impl("upsample_bicubic2d.out",
+                   resize<cubic, at::meta::upsample_bicubic2d_out, bool, Scale, Scale>);
     m.impl("_upsample_bilinear2d_aa.out",
            resize<linear_aa, at::meta::_upsample_bilinear2d_aa_out, bool, Scale, Scale>);
-    m.impl("_upsample_bicubic2d_aa.out",
-           resize_cubic<cubic_aa, at::meta::_upsample_bicubic2d_aa_out,
-                        at::_ops::_upsample_bicubic2d_aa_out>);
+    of_floats.impl("_upsample_bicubic2d_aa.out",
+                   resize<cubic_aa, at::meta::_upsample_bicubic2d_aa_out, bool, Scale, Scale>);
     m.impl("grid_sampler_2d", grid_sampler);
     m.impl("grid_sampler_2d_backward", grid_sampler_backward);
     m.impl("upsample_nearest1d_backward.grad_input",

@@ -2,6 +2,8 @@
 // See row_program.hpp.
 #include "ops/row_program.hpp"
 
+#include "ops/checks.hpp"
+
 #include <ATen/core/Reduction.h>
 
 #include <algorithm>
@@ -40,17 +42,9 @@ std::string name_of(const Schema& schema) {
     return schema.overload_name().empty() ? name : name + "." + schema.overload_name();
 }
 
-c10::OperatorHandle operator_of(std::string_view overload) {
-    const std::string_view base = base_of(overload);
-    const std::string_view rest = overload.substr(std::min(base.size() + 1, overload.size()));
-    return c10::Dispatcher::singleton().findSchemaOrThrow(("aten::" + std::string(base)).c_str(),
-                                                          std::string(rest).c_str());
-}
-
 bool reduces(const Row& row, const Arguments& arguments) {
     return row.kind == Kind::reduction ||
-           (row.kind == Kind::loss &&
-            arguments.find("reduction")->toInt() != at::Reduction::None);
+           (row.kind == Kind::loss && arguments.find("reduction")->toInt() != at::Reduction::None);
 }
 
 }  // namespace
@@ -87,8 +81,8 @@ RowProgram row_program(const RowMatch& match, torch::jit::Stack& stack, std::int
     made.first = program_of(row, arguments, of);
     if (!made.first.goes_on) return made;
     const bool wide = over_dims && of.common != at::kDouble;
-    made.result = at::empty({0}, at::TensorOptions().device(at::kMeta).dtype(
-                                     wide ? at::kFloat : of.common));
+    made.result =
+        at::empty({0}, at::TensorOptions().device(at::kMeta).dtype(wide ? at::kFloat : of.common));
     of.second = true;
     of.result = made.result;
     made.second = program_of(row, arguments, of);

@@ -2,6 +2,8 @@
 // Sums, products and extremes of each line up to every element.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/literal.hpp"
+#include "ops/overloads.hpp"
 
 #include <optional>
 
@@ -24,55 +26,36 @@ void scan_into(const at::Tensor& out, const at::Tensor& self, std::int64_t dim,
 
 using Type = std::optional<at::ScalarType>;
 
-at::Tensor& cumsum_out(const at::Tensor& self, std::int64_t dim, Type dtype, at::Tensor& out) {
-    if (!serves(self) || !serves(out)) return on_cpu<at::_ops::cumsum_out>(self, dim, dtype, out);
-    at::meta::cumsum_out(out, self, dim, dtype);
-    scan_into(out, self, dim, "sum");
-    return out;
-}
-
-at::Tensor& cumprod_out(const at::Tensor& self, std::int64_t dim, Type dtype, at::Tensor& out) {
-    if (!serves(self) || !serves(out)) return on_cpu<at::_ops::cumprod_out>(self, dim, dtype, out);
-    at::meta::cumprod_out(out, self, dim, dtype);
-    scan_into(out, self, dim, "prod");
+template <Literal method, auto check>
+at::Tensor& running_out(const at::Tensor& self, std::int64_t dim, Type dtype, at::Tensor& out) {
+    check(out, self, dim, dtype);
+    scan_into(out, self, dim, method.text);
     return out;
 }
 
 /// PyTorch has given the results their sizes, and has served what has no dimensions or elements.
-void cummax(const at::Tensor& self, at::Tensor& values, at::Tensor& indices, std::int64_t dim) {
-    if (!serves(self)) return on_cpu<at::_ops::_cummax_helper>(self, values, indices, dim);
+template <Literal method>
+void running_extremes(const at::Tensor& self, at::Tensor& values, at::Tensor& indices,
+                      std::int64_t dim) {
     call_into({values, indices},
-              dp::ops::Scan{.method = "max", .dim = at::maybe_wrap_dim(dim, self.dim())},
-              {view_of(self)});
-}
-
-void cummin(const at::Tensor& self, at::Tensor& values, at::Tensor& indices, std::int64_t dim) {
-    if (!serves(self)) return on_cpu<at::_ops::_cummin_helper>(self, values, indices, dim);
-    call_into({values, indices},
-              dp::ops::Scan{.method = "min", .dim = at::maybe_wrap_dim(dim, self.dim())},
+              dp::ops::Scan{.method = method.text, .dim = at::maybe_wrap_dim(dim, self.dim())},
               {view_of(self)});
 }
 
 at::Tensor& logcumsumexp_out(const at::Tensor& self, std::int64_t dim, at::Tensor& out) {
-    if (!serves(self)) return on_cpu<at::_ops::_logcumsumexp_out>(self, dim, out);
     at::native::resize_output(out, self.sizes());
     scan_into(out, self, dim, "logsumexp");
     return out;
 }
 
-at::Tensor logcumsumexp(const at::Tensor& self, std::int64_t dim) {
-    const c10::DeviceGuard guard(self.device());
-    at::Tensor out = at::empty(self.sizes(), self.options());
-    return logcumsumexp_out(self, dim, out);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("cumsum.out", cumsum_out);
-    m.impl("cumprod.out", cumprod_out);
-    m.impl("_cummax_helper", cummax);
-    m.impl("_cummin_helper", cummin);
-    m.impl("_logcumsumexp", logcumsumexp);
-    m.impl("_logcumsumexp.out", logcumsumexp_out);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("cumsum.out", running_out<"sum", at::meta::cumsum_out>);
+    served.impl("cumprod.out", running_out<"prod", at::meta::cumprod_out>);
+    served.impl("_cummax_helper", running_extremes<"max">);
+    served.impl("_cummin_helper", running_extremes<"min">);
+    served.impl("_logcumsumexp", into_new<logcumsumexp_out>);
+    served.impl("_logcumsumexp.out", logcumsumexp_out);
 }
 
 }  // namespace

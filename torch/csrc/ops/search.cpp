@@ -54,11 +54,19 @@ namespace {
 using Sorter = std::optional<at::Tensor>;
 using Side = std::optional<std::string_view>;
 
-at::Tensor& searchsorted_out(const at::Tensor& sequence, const at::Tensor& self, bool out_int32,
-                             bool right, Side side, const Sorter& sorter, at::Tensor& out) {
-    if (!serves(sequence) || !serves(self))
-        return on_cpu<at::_ops::searchsorted_Tensor_out>(sequence, self, out_int32, right, side,
-                                                         sorter, out);
+const at::Tensor& values_of(const at::Tensor& given, const at::Tensor&) {
+    return given;
+}
+
+at::Tensor values_of(const at::Scalar& given, const at::Tensor& sequence) {
+    return at::native::searchsorted_scalar_tensor(given, sequence.device());
+}
+
+/// `Given` is a tensor or a number.
+template <typename Given>
+at::Tensor& searchsorted_out(const at::Tensor& sequence, Given given, bool out_int32, bool right,
+                             Side side, const Sorter& sorter, at::Tensor& out) {
+    const at::Tensor self = values_of(given, sequence);
     const c10::DeviceGuard guard(self.device());
     const at::Tensor order = sorter.value_or(at::Tensor());
     at::native::searchsorted_pre_check(sequence, self, out, out_int32, right, side, order);
@@ -71,46 +79,30 @@ at::Tensor& searchsorted_out(const at::Tensor& sequence, const at::Tensor& self,
     return out;
 }
 
-at::Tensor searchsorted_new(const at::Tensor& sequence, const at::Tensor& self, bool out_int32,
-                            bool right, Side side, const Sorter& sorter) {
+template <typename Given>
+at::Tensor searchsorted_new(const at::Tensor& sequence, Given given, bool out_int32, bool right,
+                            Side side, const Sorter& sorter) {
     const c10::DeviceGuard guard(sequence.device());
     at::Tensor out = at::empty({0}, sequence.options().dtype(out_int32 ? at::kInt : at::kLong));
-    return searchsorted_out(sequence, self, out_int32, right, side, sorter, out);
+    return searchsorted_out<Given>(sequence, given, out_int32, right, side, sorter, out);
 }
 
-at::Tensor searchsorted_scalar(const at::Tensor& sequence, const at::Scalar& self, bool out_int32,
-                               bool right, Side side, const Sorter& sorter) {
-    return searchsorted_new(sequence,
-                            at::native::searchsorted_scalar_tensor(self, sequence.device()),
-                            out_int32, right, side, sorter);
-}
-
-at::Tensor& searchsorted_scalar_out(const at::Tensor& sequence, const at::Scalar& self,
-                                    bool out_int32, bool right, Side side, const Sorter& sorter,
-                                    at::Tensor& out) {
-    return searchsorted_out(sequence,
-                            at::native::searchsorted_scalar_tensor(self, sequence.device()),
-                            out_int32, right, side, sorter, out);
+void check_boundaries(const at::Tensor& boundaries) {
+    TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
+                boundaries.dim(), ")");
 }
 
 at::Tensor& bucketize_out(const at::Tensor& self, const at::Tensor& boundaries, bool out_int32,
                           bool right, at::Tensor& out) {
-    TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
-                boundaries.dim(), ")");
-    return searchsorted_out(boundaries, self, out_int32, right, std::nullopt, std::nullopt, out);
+    check_boundaries(boundaries);
+    return searchsorted_out<const at::Tensor&>(boundaries, self, out_int32, right, std::nullopt,
+                                               std::nullopt, out);
 }
 
-at::Tensor bucketize_new(const at::Tensor& self, const at::Tensor& boundaries, bool out_int32,
-                         bool right) {
-    const c10::DeviceGuard guard(boundaries.device());
-    at::Tensor out = at::empty({0}, boundaries.options().dtype(out_int32 ? at::kInt : at::kLong));
-    return bucketize_out(self, boundaries, out_int32, right, out);
-}
-
-at::Tensor bucketize_scalar(const at::Scalar& self, const at::Tensor& boundaries, bool out_int32,
-                            bool right) {
-    return bucketize_new(at::native::searchsorted_scalar_tensor(self, boundaries.device()),
-                         boundaries, out_int32, right);
+template <typename Given>
+at::Tensor bucketize_new(Given given, const at::Tensor& boundaries, bool out_int32, bool right) {
+    check_boundaries(boundaries);
+    return searchsorted_new<Given>(boundaries, given, out_int32, right, std::nullopt, std::nullopt);
 }
 
 /// How many elements to compare each one with rather than to sort them.
@@ -140,8 +132,6 @@ void isin_into(const at::Tensor& out, const at::Tensor& elements, const at::Tens
 
 at::Tensor& isin_tensors(const at::Tensor& elements, const at::Tensor& others, bool unique,
                          bool invert, at::Tensor& out) {
-    if (!serves(elements) || !serves(others))
-        return on_cpu<at::_ops::isin_Tensor_Tensor_out>(elements, others, unique, invert, out);
     at::meta::isin_out(out, elements, others, unique, invert);
     isin_into(out, elements, others, invert);
     return out;
@@ -161,14 +151,15 @@ at::Tensor& scalar_isin(const at::Scalar& element, const at::Tensor& others, boo
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("searchsorted.Tensor", searchsorted_new);
-    m.impl("searchsorted.Tensor_out", searchsorted_out);
-    m.impl("searchsorted.Scalar", searchsorted_scalar);
-    m.impl("searchsorted.Scalar_out", searchsorted_scalar_out);
-    m.impl("bucketize.Tensor", bucketize_new);
-    m.impl("bucketize.Tensor_out", bucketize_out);
-    m.impl("bucketize.Scalar", bucketize_scalar);
-    m.impl("isin.Tensor_Tensor_out", isin_tensors);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("searchsorted.Tensor", searchsorted_new<const at::Tensor&>);
+    served.impl("searchsorted.Tensor_out", searchsorted_out<const at::Tensor&>);
+    served.impl("searchsorted.Scalar", searchsorted_new<const at::Scalar&>);
+    served.impl("searchsorted.Scalar_out", searchsorted_out<const at::Scalar&>);
+    served.impl("bucketize.Tensor", bucketize_new<const at::Tensor&>);
+    served.impl("bucketize.Tensor_out", bucketize_out);
+    served.impl("bucketize.Scalar", bucketize_new<const at::Scalar&>);
+    served.impl("isin.Tensor_Tensor_out", isin_tensors);
     m.impl("isin.Tensor_Scalar_out", isin_scalar);
     m.impl("isin.Scalar_Tensor_out", scalar_isin);
 }

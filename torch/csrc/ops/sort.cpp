@@ -3,6 +3,7 @@
 // all numbers.
 #include "ops/indexing.hpp"
 #include "ops/kernels.hpp"
+#include "ops/overloads.hpp"
 
 #include <optional>
 #include <tuple>
@@ -19,8 +20,6 @@ void single_into(const at::Tensor& values, const at::Tensor& indices, const at::
 std::tuple<at::Tensor&, at::Tensor&> sort_out(const at::Tensor& self, std::optional<bool> stable,
                                               std::int64_t dim, bool descending, at::Tensor& values,
                                               at::Tensor& indices) {
-    if (!serves(self))
-        return on_cpu<at::_ops::sort_values_stable>(self, stable, dim, descending, values, indices);
     at::meta::sort_out(values, indices, self, stable, dim, descending);
     if (values.numel() == 0) return {values, indices};
     if (self.dim() == 0)
@@ -36,8 +35,6 @@ std::tuple<at::Tensor&, at::Tensor&> sort_out(const at::Tensor& self, std::optio
 std::tuple<at::Tensor&, at::Tensor&> topk_out(const at::Tensor& self, c10::SymInt k,
                                               std::int64_t dim, bool largest, bool sorted,
                                               at::Tensor& values, at::Tensor& indices) {
-    if (!serves(self))
-        return on_cpu<at::_ops::topk_values>(self, k, dim, largest, sorted, values, indices);
     const std::int64_t count = k.expect_int();
     at::meta::topk_out(values, indices, self, count, dim, largest, sorted);
     if (values.numel() == 0) return {values, indices};
@@ -61,8 +58,6 @@ void ranked_into(const at::Tensor& values, const at::Tensor& indices, const at::
 std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, c10::SymInt k,
                                                   std::int64_t dim, bool keep_dim,
                                                   at::Tensor& values, at::Tensor& indices) {
-    if (!serves(self))
-        return on_cpu<at::_ops::kthvalue_values>(self, k, dim, keep_dim, values, indices);
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim()), rank = k.expect_int();
     const std::int64_t length = self.dim() == 0 ? 1 : self.size(axis);
     TORCH_CHECK(rank >= 1 && rank <= length,
@@ -104,11 +99,10 @@ void median_into(const at::Tensor& values, const at::Tensor& indices, const at::
     ranked_into(values, indices, sorted, positions, axis, rank_of_median(self, axis, leaves_nan));
 }
 
-template <bool leaves_nan, typename Op>
+template <bool leaves_nan>
 std::tuple<at::Tensor&, at::Tensor&> median_out(const at::Tensor& self, std::int64_t dim,
                                                 bool keep_dim, at::Tensor& values,
                                                 at::Tensor& indices) {
-    if (!serves(self)) return on_cpu<Op>(self, dim, keep_dim, values, indices);
     const c10::DeviceGuard guard(self.device());
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
     TORCH_CHECK_INDEX(self.dim() == 0 || self.size(axis) > 0, "median(): Expected reduction dim ",
@@ -120,9 +114,8 @@ std::tuple<at::Tensor&, at::Tensor&> median_out(const at::Tensor& self, std::int
     return {values, indices};
 }
 
-template <bool leaves_nan, typename Op>
+template <bool leaves_nan>
 at::Tensor median(const at::Tensor& self) {
-    if (!serves(self)) return on_cpu<Op>(self);
     const c10::DeviceGuard guard(self.device());
     const at::Tensor value = at::empty({}, self.options()),
                      index = at::empty({}, self.options().dtype(at::kLong));
@@ -133,7 +126,6 @@ at::Tensor median(const at::Tensor& self) {
 
 /// The value that a line has most often, the smallest of several, and its last position.
 std::tuple<at::Tensor, at::Tensor> mode(const at::Tensor& self, std::int64_t dim, bool keep_dim) {
-    if (!serves(self)) return on_cpu<at::_ops::mode>(self, dim, keep_dim);
     const c10::DeviceGuard guard(self.device());
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
     const std::vector<std::int64_t> sizes = without(self.sizes(), axis, keep_dim);
@@ -162,27 +154,17 @@ std::tuple<at::Tensor, at::Tensor> mode(const at::Tensor& self, std::int64_t dim
     return {values, indices};
 }
 
-std::tuple<at::Tensor&, at::Tensor&> mode_out(const at::Tensor& self, std::int64_t dim,
-                                              bool keep_dim, at::Tensor& values,
-                                              at::Tensor& indices) {
-    const auto [made, places] = at::mode(self, dim, keep_dim);
-    at::native::resize_output(values, made.sizes());
-    at::native::resize_output(indices, made.sizes());
-    values.copy_(made);
-    indices.copy_(places);
-    return {values, indices};
-}
-
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("sort.values_stable", sort_out);
-    m.impl("topk.values", topk_out);
-    m.impl("kthvalue.values", kthvalue_out);
-    m.impl("median.dim_values", median_out<false, at::_ops::median_dim_values>);
-    m.impl("nanmedian.dim_values", median_out<true, at::_ops::nanmedian_dim_values>);
-    m.impl("median", median<false, at::_ops::median>);
-    m.impl("nanmedian", median<true, at::_ops::nanmedian>);
-    m.impl("mode", mode);
-    m.impl("mode.values", mode_out);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("sort.values_stable", sort_out);
+    served.impl("topk.values", topk_out);
+    served.impl("kthvalue.values", kthvalue_out);
+    served.impl("median.dim_values", median_out<false>);
+    served.impl("nanmedian.dim_values", median_out<true>);
+    served.impl("median", median<false>);
+    served.impl("nanmedian", median<true>);
+    served.impl("mode", mode);
+    served.impl("mode.values", into_outs<mode>);
 }
 
 }  // namespace

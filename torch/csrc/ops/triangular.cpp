@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Cholesky's factorisation and triangular systems, a column of the triangle a step.
 #include "ops/matrices.hpp"
+#include "ops/overloads.hpp"
 
 namespace dlprim_torch {
 namespace {
@@ -46,25 +47,16 @@ at::Tensor solve_triangular(const at::Tensor& a, const at::Tensor& b, bool upper
     return solved(whole(a).mT(), whole(b).mT(), !upper, unit).mT().contiguous();
 }
 
-at::Tensor& solve_triangular_out(const at::Tensor& a, const at::Tensor& b, bool upper, bool left,
-                                 bool unit, at::Tensor& out) {
-    const at::Tensor made = solve_triangular(a, b, upper, left, unit);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
-}
-
 std::tuple<at::Tensor&, at::Tensor&> triangular_solve_out(const at::Tensor& b, const at::Tensor& a,
                                                           bool upper, bool transpose, bool unit,
                                                           at::Tensor& x, at::Tensor& copy) {
     const at::Tensor triangle = transpose ? a.mT() : a;
     const at::Tensor made = solve_triangular(triangle, b, upper != transpose, true, unit);
-    at::native::resize_output(x, made.sizes());
-    x.copy_(made);
+    bring(x, made);
     // The copy of the triangles has the batch that the solutions have.
     std::vector<std::int64_t> sizes = made.sizes().vec();
     sizes.back() = a.size(-1);
-    at::native::resize_output(copy, sizes);
-    copy.copy_(a.expand(sizes));
+    bring(copy, a.expand(sizes));
     return {x, copy};
 }
 
@@ -92,10 +84,6 @@ at::Tensor cholesky_factor(const at::Tensor& matrices) {
 std::tuple<at::Tensor&, at::Tensor&> cholesky_ex_out(const at::Tensor& self, bool upper,
                                                      bool check_errors, at::Tensor& l,
                                                      at::Tensor& info) {
-    if (!factors(self)) {
-        on_cpu<at::_ops::linalg_cholesky_ex_L>(self, upper, check_errors, l, info);
-        return {l, info};
-    }
     const c10::DeviceGuard guard(self.device());
     at::native::resize_output(l, self.sizes());
     at::native::resize_output(info, self.sizes().slice(0, self.dim() - 2));
@@ -118,12 +106,6 @@ at::Tensor factor_of(const at::Tensor& self, bool upper) {
     return l;
 }
 
-at::Tensor& cholesky_out(const at::Tensor& self, bool upper, at::Tensor& out) {
-    const at::Tensor made = factor_of(self, upper);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
-}
-
 /// Of l l^T x = b, or of u^T u x = b.
 at::Tensor solved_by_factor(const at::Tensor& b, const at::Tensor& factor, bool upper) {
     const at::Tensor l = upper ? factor.mT() : factor;
@@ -138,22 +120,16 @@ at::Tensor inverse_by_factor(const at::Tensor& self, bool upper) {
                             upper);
 }
 
-at::Tensor& cholesky_inverse_out(const at::Tensor& self, bool upper, at::Tensor& out) {
-    const at::Tensor made = inverse_by_factor(self, upper);
-    at::native::resize_output(out, made.sizes());
-    return out.copy_(made);
-}
-
 DLPRIM_TORCH_KERNELS(m) {
     m.impl("linalg_solve_triangular", solve_triangular);
-    m.impl("linalg_solve_triangular.out", solve_triangular_out);
+    m.impl("linalg_solve_triangular.out", into_outs<solve_triangular>);
     m.impl("triangular_solve.X", triangular_solve_out);
-    m.impl("linalg_cholesky_ex.L", cholesky_ex_out);
+    m.where(factors).impl("linalg_cholesky_ex.L", cholesky_ex_out);
     m.impl("cholesky", factor_of);
-    m.impl("cholesky.out", cholesky_out);
+    m.impl("cholesky.out", into_outs<factor_of>);
     m.impl("_cholesky_solve_helper", solved_by_factor);
     m.impl("cholesky_inverse", inverse_by_factor);
-    m.impl("cholesky_inverse.out", cholesky_inverse_out);
+    m.impl("cholesky_inverse.out", into_outs<inverse_by_factor>);
 }
 
 }  // namespace

@@ -52,7 +52,6 @@ at::Tensor unsorted(const at::Tensor& members, const at::Tensor& order) {
 }
 
 Three unique(const at::Tensor& self, bool, bool inverse, bool counts) {
-    if (!serves(self)) return on_cpu<at::_ops::_unique2>(self, true, inverse, counts);
     const c10::DeviceGuard guard(self.device());
     if (self.numel() == 0) return nothing(self, inverse);
     const auto [sorted, order] = at::sort(self.reshape({-1}), true, 0, false);
@@ -80,7 +79,6 @@ Three no_rows(const at::Tensor& self, std::int64_t axis) {
 }
 
 Three consecutive_rows(const at::Tensor& self, std::int64_t dim, bool inverse, bool counts) {
-    if (!serves(self)) return on_cpu<at::_ops::unique_dim_consecutive>(self, dim, inverse, counts);
     const c10::DeviceGuard guard(self.device());
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
     if (self.numel() == 0) return no_rows(self, axis);
@@ -93,7 +91,6 @@ Three consecutive_rows(const at::Tensor& self, std::int64_t dim, bool inverse, b
 Three unique_consecutive(const at::Tensor& self, bool inverse, bool counts,
                          std::optional<std::int64_t> dim) {
     if (dim && self.dim() > 1) return consecutive_rows(self, *dim, inverse, counts);
-    if (!serves(self)) return on_cpu<at::_ops::unique_consecutive>(self, inverse, counts, dim);
     const c10::DeviceGuard guard(self.device());
     if (self.numel() == 0) return nothing(self, inverse);
     const at::Tensor flat = self.reshape({-1});
@@ -112,7 +109,7 @@ Three unique_dim(const at::Tensor& self, std::int64_t dim, bool sorted, bool inv
     const at::Tensor line = as_line(self);
     const c10::DeviceGuard guard(self.device());
     if (self.numel() == 0) return no_rows(self, axis);
-    if (!serves(self) || self.numel() / line.size(axis) > most_keys)
+    if (self.numel() / line.size(axis) > most_keys)
         return on_cpu<at::_ops::unique_dim>(self, dim, sorted, inverse, counts);
     const at::Tensor rows = line.movedim(axis, 0).reshape({line.size(axis), -1});
     at::Tensor order;
@@ -151,11 +148,12 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<c10::SymIn
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("_unique2", unique);
-    m.impl("_unique", unique_values);
-    m.impl("unique_dim", unique_dim);
-    m.impl("unique_consecutive", unique_consecutive);
-    m.impl("unique_dim_consecutive", consecutive_rows);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("_unique2", unique);
+    served.impl("_unique", unique_values);
+    served.impl("unique_dim", unique_dim);
+    served.impl("unique_consecutive", unique_consecutive);
+    served.impl("unique_dim_consecutive", consecutive_rows);
     m.impl("repeat_interleave.Tensor", repeat_interleave);
 }
 

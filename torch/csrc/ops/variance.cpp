@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Variances and standard deviations: the mean, then the squares of what differs from it.
-#include "fallback/fallback.hpp"
 #include "memory/view.hpp"
 #include "ops/call.hpp"
 #include "ops/dims.hpp"
@@ -67,13 +66,8 @@ class Moments {
     bool keep_dim_;
 };
 
-bool serves(const at::Tensor& self) {
-    return has_dtype(self.scalar_type()) && self.dim() <= dp::Shape::max_rank;
-}
-
-template <bool root, typename Op>
+template <bool root>
 at::Tensor spread(const at::Tensor& self, Dim dim, const Correction& correction, bool keep_dim) {
-    if (!serves(self)) return on_cpu<Op>(self, dim, correction, keep_dim);
     const c10::DeviceGuard guard(self.device());
     const Moments moments(self, dim, correction, keep_dim);
     const at::Tensor out = moments.make();
@@ -81,10 +75,9 @@ at::Tensor spread(const at::Tensor& self, Dim dim, const Correction& correction,
     return out;
 }
 
-template <bool root, typename Op>
+template <bool root>
 at::Tensor& spread_out(const at::Tensor& self, Dim dim, const Correction& correction, bool keep_dim,
                        at::Tensor& out) {
-    if (!serves(self)) return on_cpu<Op>(self, dim, correction, keep_dim, out);
     const c10::DeviceGuard guard(self.device());
     const Moments moments(self, dim, correction, keep_dim);
     at::native::resize_output(out, moments.sizes());
@@ -92,10 +85,9 @@ at::Tensor& spread_out(const at::Tensor& self, Dim dim, const Correction& correc
     return out;
 }
 
-template <bool root, typename Op>
+template <bool root>
 std::tuple<at::Tensor, at::Tensor> both(const at::Tensor& self, Dim dim,
                                         const Correction& correction, bool keep_dim) {
-    if (!serves(self)) return on_cpu<Op>(self, dim, correction, keep_dim);
     const c10::DeviceGuard guard(self.device());
     const Moments moments(self, dim, correction, keep_dim);
     const at::Tensor out = moments.make();
@@ -104,12 +96,13 @@ std::tuple<at::Tensor, at::Tensor> both(const at::Tensor& self, Dim dim,
 }
 
 DLPRIM_TORCH_KERNELS(m) {
-    m.impl("var.correction", spread<false, at::_ops::var_correction>);
-    m.impl("std.correction", spread<true, at::_ops::std_correction>);
-    m.impl("var.correction_out", spread_out<false, at::_ops::var_correction_out>, Overlap::any);
-    m.impl("std.correction_out", spread_out<true, at::_ops::std_correction_out>, Overlap::any);
-    m.impl("var_mean.correction", both<false, at::_ops::var_mean_correction>);
-    m.impl("std_mean.correction", both<true, at::_ops::std_mean_correction>);
+    const KernelsOfSome served = m.where(serves);
+    served.impl("var.correction", spread<false>);
+    served.impl("std.correction", spread<true>);
+    served.impl("var.correction_out", spread_out<false>, Overlap::any);
+    served.impl("std.correction_out", spread_out<true>, Overlap::any);
+    served.impl("var_mean.correction", both<false>);
+    served.impl("std_mean.correction", both<true>);
 }
 
 }  // namespace
