@@ -3,15 +3,19 @@
 // and the engine allow it.
 #include "check/small_problem.hpp"
 
+#include "base/text.hpp"
 #include "engine/laid_out.hpp"
 #include "graph/operator.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <functional>
 #include <numeric>
 #include <set>
 #include <span>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace dlprim {
@@ -130,9 +134,34 @@ Problem with_dimension(const Problem& problem, std::int64_t from, std::int64_t t
     return changed;
 }
 
-/// Whether two layouts of the same operand in problems of other sizes are of one kind.
-bool alike(const Layout& a, const Layout& b) {
-    return a.kind == b.kind && a.block == b.block && a.tag == b.tag && a.aligned == b.aligned;
+/// Takes the digits that `text` begins with.
+std::int64_t take_number(std::string_view& text) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return error == std::errc() ? number : 0;
+}
+
+/// Whether the tags of two packed layouts differ in sizes alone. Of the given problem these are
+/// long dimensions; smaller numbers, as of lanes, are the same.
+bool are_tags_alike(std::string_view given, std::string_view small) {
+    while (!given.empty() && !small.empty()) {
+        if (ascii::is_digit(given.front()) && ascii::is_digit(small.front())) {
+            const std::int64_t from = take_number(given), to = take_number(small);
+            if (from != to && from <= long_dimension) return false;
+            continue;
+        }
+        if (given.front() != small.front()) return false;
+        given.remove_prefix(1);
+        small.remove_prefix(1);
+    }
+    return given.empty() && small.empty();
+}
+
+/// Whether a layout of an operand and that of the small problem's are of one kind.
+bool alike(const Layout& given, const Layout& small) {
+    return given.kind == small.kind && given.block == small.block &&
+           are_tags_alike(given.tag, small.tag) && given.aligned == small.aligned;
 }
 
 /// Strides without gaps in which the dimensions of `shape` lie within each other as in `layout`.

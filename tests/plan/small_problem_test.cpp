@@ -51,6 +51,31 @@ std::optional<Problem> smaller(const Problem& problem, bool cuts_dimensions = tr
 
 }  // namespace
 
+TEST_CASE(
+    "weights that are packed are of a smaller problem where only long sizes differ in the tag") {
+    class Packs : public AnyProblem {
+      public:
+        std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+            const Shape& weight = problem.inputs[1].shape;
+            const std::string lanes = weight[0] > 1000 ? wide_lanes : "16";
+            const std::string tag =
+                "n" + std::to_string(weight[0]) + "k" + std::to_string(weight[1]) + "w" + lanes;
+            const std::uint64_t bytes = 4 * static_cast<std::uint64_t>(weight.numel());
+            return {{{Layout::plain(), Layout::packed(tag, bytes)}, {Layout::plain()}}};
+        }
+        std::string wide_lanes = "16";
+    };
+    Packs engine;
+    const auto cut = [&] {
+        Problem problem = inner_product(64, 768, 50257);
+        problem.inputs[1].layout = engine.layouts(Traits{}, problem)[0].inputs[1];
+        return smaller_problem(Traits{}, engine, problem, {}, true, any).value();
+    };
+    CHECK(cut().inputs[1].shape == Shape{128 + 50257 % 64, 768});
+    engine.wide_lanes = "32";  // another layout, and not another size
+    CHECK(cut().inputs[1].shape[0] == 50257);
+}
+
 TEST_CASE("strided operands of a smaller problem lie within each other as in the given one") {
     class AsGiven : public AnyProblem {
       public:
