@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "engine/disabled.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/new_memory.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -83,7 +84,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             blocks_.push_back(found->second);
         } else {
             blocks_.push_back(allocate(block.bytes));
-            if (block.bytes > 0) {
+            if (block.bytes > 0 && (brief_scratch_ || !is_new_zeros(*blocks_.back()))) {
                 const std::uint32_t zero = 0;
                 device.queue().fill({blocks_.back().get(), 0}, block.bytes / 4 * 4, &zero,
                                     sizeof(zero));

@@ -11,6 +11,7 @@
 #include "runtime/instruction_probe.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/new_memory.hpp"
 #include "runtime/opencl_builds.hpp"
 #include "runtime/opencl_event.hpp"
 #include "runtime/opencl_program.hpp"
@@ -56,9 +57,10 @@ Live& live() {
 class OpenCLBuffer : public Buffer {
   public:
     /// Takes ownership of `memory`. `account` (may be null) counts its bytes. `thread` (may be
-    /// null) may have launches that use it.
-    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, Gauge* account, LaunchThread* thread)
-        : Buffer(bytes, nullptr, memory), account_(account), thread_(thread) {
+    /// null) may have launches that use it. `zeros`: is_new_zeros().
+    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, Gauge* account, LaunchThread* thread,
+                 bool zeros = false)
+        : Buffer(bytes, nullptr, memory), account_(account), thread_(thread), zeros_(zeros) {
         if (account_ != nullptr)
             account_->add(bytes);
         else
@@ -72,10 +74,12 @@ class OpenCLBuffer : public Buffer {
         else
             clReleaseMemObject(static_cast<cl_mem>(handle()));
     }
+    bool zeros() const noexcept { return zeros_; }
 
   private:
     Gauge* account_;
     LaunchThread* thread_;
+    bool zeros_;
 };
 
 /// From this size on, tensors in memory that the host shares are mapped and not copied by the
@@ -292,11 +296,12 @@ OpenCLContext::~OpenCLContext() {
 std::unique_ptr<Buffer> OpenCLContext::make_buffer(std::uint64_t bytes) {
     cl_mem memory = nullptr;
     if (info_.kind == DeviceKind::cpu) memory = make_in_huge_pages(context_, bytes);
+    const bool zeros = memory != nullptr;
     cl_int code = CL_SUCCESS;
     if (memory == nullptr)
         memory = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
     if (code != CL_SUCCESS) return nullptr;
-    return std::make_unique<OpenCLBuffer>(bytes, memory, &reserved(), queue_->thread());
+    return std::make_unique<OpenCLBuffer>(bytes, memory, &reserved(), queue_->thread(), zeros);
 }
 
 bool OpenCLContext::held_elsewhere(const Buffer& memory) {
@@ -344,6 +349,11 @@ std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
 }
 
 }  // namespace
+
+bool is_new_zeros(const Buffer& buffer) noexcept {
+    const auto* const known = dynamic_cast<const OpenCLBuffer*>(&buffer);
+    return known != nullptr && known->zeros();
+}
 
 bool opencl_gone() noexcept {
     return live().gone.load();
