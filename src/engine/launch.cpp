@@ -4,6 +4,7 @@
 
 #include "base/scalar_value.hpp"
 #include "base/text.hpp"
+#include "runtime/expected_launches.hpp"
 #include "runtime/refusals.hpp"
 
 #include <algorithm>
@@ -31,7 +32,9 @@ KernelCall::KernelCall(std::shared_ptr<Program> program, std::string_view kernel
       kernel_(program_->kernel(kernel)),
       range_(range),
       given_(static_cast<std::size_t>(kernel_->parameter_count()), false),
-      scalars_(given_.size(), 0) {}
+      scalars_(given_.size(), 0) {
+    expect_launch(*program_, kernel, range_);
+}
 
 KernelCall& KernelCall::tensor(std::string_view name, int index, std::size_t element_bytes) {
     return tensor_at(name, index, 0, element_bytes);

@@ -3,6 +3,7 @@
 #include "runtime/background_compiles.hpp"
 
 #include "base/text.hpp"
+#include "runtime/expected_launches.hpp"
 #include "runtime/without_signals.hpp"
 
 #include <dlprim/log.hpp>
@@ -151,7 +152,7 @@ void BackgroundCompiles::compile(std::optional<CompileProcess>& process,
                                  const PendingProgram& program) {
     const CompileTarget* const target = program.compiled() ? nullptr : program.ahead_target();
     if (target == nullptr || !has_process(process, *target)) return;
-    const auto result = process->compile(program.text());
+    const auto result = process->compile(program.text(), expected_launches(program));
     if (result == CompileProcess::Result::made) program.compiled_ahead();
     // A launch for nothing (runtime/trial_launches.hpp) may end a process.
     if (result == CompileProcess::Result::lost) process.reset();

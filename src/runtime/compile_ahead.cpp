@@ -7,6 +7,7 @@
 #include "runtime/background_compiles.hpp"
 #include "runtime/compile_program.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/expected_launches.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -212,7 +213,8 @@ class Crew {
         if (!index) return false;
         auto result = CompileProcess::Result::lost;
         try {
-            result = process.compile(programs_[*index]->text());
+            const PendingProgram& program = *programs_[*index];
+            result = process.compile(program.text(), expected_launches(program));
         } catch (const std::exception&) {
             // Memory has run out, for example.
         }

@@ -151,10 +151,11 @@ bool CompileProcess::ready() {
     return !lost_;
 }
 
-CompileProcess::Result CompileProcess::compile(const ProgramSource& source) {
+CompileProcess::Result CompileProcess::compile(const ProgramSource& source,
+                                               const std::string& launches) {
     if (lost_) return Result::lost;
     const auto deadline = Clock::now() + patience_.program;
-    if (socket_.send({source.name, source.options, source.source}, deadline, &stop_)) {
+    if (socket_.send({source.name, source.options, source.source, launches}, deadline, &stop_)) {
         if (const auto told = socket_.receive(deadline, &stop_)) {
             if (*told == Message{std::string(answer::made)}) return Result::made;
             if (*told == Message{std::string(answer::failed)}) return Result::failed;

@@ -45,8 +45,9 @@ class CompileProcess {
         not_kept,  ///< it builds, but the child cannot keep it in the cache
         lost,      ///< the child is gone or hangs
     };
-    /// Has the child compile a program, and waits for it. Call it after ready().
-    Result compile(const ProgramSource& source);
+    /// Has the child compile a program, and waits for it. Call it after ready(). `launches`:
+    /// expected_launches() of the program.
+    Result compile(const ProgramSource& source, const std::string& launches = {});
 
     /// The child's id, or -1 if it was not started.
     pid_t process() const noexcept { return process_; }

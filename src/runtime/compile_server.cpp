@@ -58,11 +58,11 @@ class Compiler {
     Compiler(const Compiler&) = delete;
     Compiler& operator=(const Compiler&) = delete;
 
-    std::string_view compile(const ProgramSource& source) {
+    std::string_view compile(const ProgramSource& source, const std::string& launches) {
         try {
             const cl_program made = builds_.make(source);
             if (builds_.compiles_at_launch()) {
-                if (!launches_.launch_all(made, source)) ::_exit(0);
+                if (!launches_.launch_all(made, source, launches)) ::_exit(0);
                 clReleaseProgram(made);
                 return builds_.keeps(source) ? answer::made : answer::not_kept;
             }
@@ -140,9 +140,9 @@ void serve_compiling(int socket) {
     requests.send({std::string(compiler ? answer::ready : answer::refused)});
     while (compiler) {
         const auto request = requests.receive();
-        if (!request || request->size() != 3) break;
+        if (!request || request->size() != 4) break;
         const ProgramSource source{request->at(0), request->at(2), request->at(1)};
-        if (!requests.send({std::string(compiler->compile(source))})) break;
+        if (!requests.send({std::string(compiler->compile(source, request->at(3)))})) break;
     }
     // Skip exit handlers: drivers have nothing left to do, and some hang in theirs.
     ::_exit(0);

@@ -221,6 +221,20 @@ const std::string& OpenCLProgram::text_hash() const {
     return text_hash_;
 }
 
+void OpenCLProgram::expect(std::string_view kernel, const std::array<std::size_t, 3>& group) const {
+    if (compiled()) return;
+    const std::lock_guard lock(expected_mutex_);
+    expected_.emplace(kernel, group);
+}
+
+std::string OpenCLProgram::expected() const {
+    const std::lock_guard lock(expected_mutex_);
+    std::string lines;
+    for (const auto& [kernel, group] : expected_)
+        lines += cat(kernel, ' ', group[0], ' ', group[1], ' ', group[2], '\n');
+    return lines;
+}
+
 const CompileTarget* OpenCLProgram::target() const {
     return builds_.disk().enabled() && !builds_.keeps(source()) ? &builds_ : nullptr;
 }

@@ -9,13 +9,17 @@
 #include "runtime/program.hpp"
 #include "runtime/program_builds.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -116,6 +120,9 @@ class OpenCLProgram : public Program,
     const CompileTarget* target() const override;
     const CompileTarget* ahead_target() const override;
     void compiled_ahead() const noexcept override { ahead_ = true; }
+    /// For expect_launch() and expected_launches() (runtime/expected_launches.hpp).
+    void expect(std::string_view kernel, const std::array<std::size_t, 3>& group) const;
+    std::string expected() const;
 
   private:
     const OpenCLBuilds& builds_;
@@ -128,6 +135,8 @@ class OpenCLProgram : public Program,
     mutable std::atomic<bool> ahead_{false};
     mutable std::mutex mutex_;  // protects the member below
     mutable std::exception_ptr failed_;
+    mutable std::mutex expected_mutex_;  // protects the member below
+    mutable std::set<std::pair<std::string, std::array<std::size_t, 3>>> expected_;
 };
 
 }  // namespace dlprim

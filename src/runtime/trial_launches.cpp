@@ -54,16 +54,32 @@ TrialLaunches::~TrialLaunches() {
     if (queue_ != nullptr) clReleaseCommandQueue(queue_);
 }
 
-bool TrialLaunches::launch_all(cl_program program, const ProgramSource& source) {
+bool TrialLaunches::launch_all(cl_program program, const ProgramSource& source,
+                               const std::string& launches) {
     for (const auto& [name, parameters] : kernel_signatures(source.source)) {
         cl_int code = CL_SUCCESS;
         const cl_kernel kernel = clCreateKernel(program, name.c_str(), &code);
         if (code != CL_SUCCESS) continue;  // the preprocessor has removed it
-        const bool ended = !prepare(kernel, parameters) || launch(kernel);
+        const std::vector<WorkGroup> groups = groups_of(kernel, name, launches);
+        const bool ended = groups.empty() || !prepare(kernel, parameters) ||
+                           std::all_of(groups.begin(), groups.end(), [&](const WorkGroup& group) {
+                               return launch(kernel, group);
+                           });
         clReleaseKernel(kernel);
         if (!ended) return false;
     }
     return true;
+}
+
+/// The sizes of work-groups with which a kernel is compiled.
+std::vector<WorkGroup> TrialLaunches::groups_of(cl_kernel kernel, const std::string& name,
+                                                const std::string& launches) const {
+    WorkGroup said{};
+    if (clGetKernelWorkGroupInfo(kernel, device_, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(said),
+                                 said.data(), nullptr) == CL_SUCCESS &&
+        said[0] != 0)
+        return {said};
+    return expected_groups(launches, name);
 }
 
 void TrialLaunches::make_zeros() {
@@ -81,10 +97,6 @@ void TrialLaunches::make_zeros() {
 
 /// Sets all arguments. Returns false if the kernel is to be passed over.
 bool TrialLaunches::prepare(cl_kernel kernel, const std::vector<KernelParameter>& parameters) {
-    if (clGetKernelWorkGroupInfo(kernel, device_, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(group_),
-                                 group_.data(), nullptr) != CL_SUCCESS ||
-        group_[0] == 0)
-        return false;
     if (queue_ == nullptr) queue_ = cl_make_queue(context_, device_, 0);
     if (memory_ == nullptr) make_zeros();
     if (zeros_ == nullptr) return false;
@@ -109,9 +121,9 @@ bool TrialLaunches::set(cl_kernel kernel, const std::vector<KernelParameter>& pa
 }
 
 /// Runs one work-group. Returns false if it does not end.
-bool TrialLaunches::launch(cl_kernel kernel) {
+bool TrialLaunches::launch(cl_kernel kernel, const WorkGroup& group) {
     cl_event event = nullptr;
-    if (clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, group_.data(), group_.data(), 0, nullptr,
+    if (clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, group.data(), group.data(), 0, nullptr,
                                &event) != CL_SUCCESS ||
         clFlush(queue_) != CL_SUCCESS)
         return true;

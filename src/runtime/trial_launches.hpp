@@ -6,11 +6,12 @@
 #pragma once
 
 #include "runtime/cl.hpp"
+#include "runtime/expected_launches.hpp"
 #include "runtime/kernel_parameters.hpp"
 #include "runtime/program.hpp"
 
-#include <array>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace dlprim {
@@ -23,22 +24,24 @@ class TrialLaunches {
     TrialLaunches(const TrialLaunches&) = delete;
     TrialLaunches& operator=(const TrialLaunches&) = delete;
 
-    /// Runs one work-group of each kernel that says in its text how large its work-groups are. For
-    /// others the driver's result would depend on the launch. A kernel that cannot be launched is
-    /// passed over.
+    /// Runs one work-group of each kernel that says in its text how large its work-groups are, or
+    /// for which `launches` has sizes (runtime/expected_launches.hpp). For others the driver's
+    /// result would depend on the launch. A kernel that cannot be launched is passed over.
     /// Returns false if one does not end; then this process must.
-    bool launch_all(cl_program program, const ProgramSource& source);
+    bool launch_all(cl_program program, const ProgramSource& source,
+                    const std::string& launches = {});
 
   private:
     void make_zeros();
+    std::vector<WorkGroup> groups_of(cl_kernel kernel, const std::string& name,
+                                     const std::string& launches) const;
     bool prepare(cl_kernel kernel, const std::vector<KernelParameter>& parameters);
     bool set(cl_kernel kernel, const std::vector<KernelParameter>& parameters, std::size_t index);
-    bool launch(cl_kernel kernel);
+    bool launch(cl_kernel kernel, const WorkGroup& group);
 
     cl_context context_;
     cl_device_id device_;
     cl_command_queue queue_ = nullptr;
-    std::array<std::size_t, 3> group_{};         ///< of the kernel that is prepared
     cl_mem memory_ = nullptr, zeros_ = nullptr;  ///< all of it, and its second half
 };
 

@@ -328,6 +328,15 @@ TEST_CASE("a process also does what PoCL leaves to the first launch of a kernel"
                                 "{ for (int i = 0; i < n; ++i) y[offset] += x[i]; }\n";
         CHECK(started.process.compile({"sum", sum, ""}) == Result::made);
         CHECK(finished("sum"));
+        // A kernel that does not say how large its work-groups are needs an expected launch.
+        const auto any_size = [](const char* name) {
+            return cat("kernel void ", name, "(global float* x) { x[get_global_id(0)] = 1; }\n");
+        };
+        CHECK(started.process.compile({"unknown", any_size("unknown"), ""}) == Result::made);
+        CHECK_FALSE(finished("unknown"));
+        CHECK(started.process.compile({"expected", any_size("expected"), ""},
+                                      "other 1 1 1\nexpected 8 2 1\n") == Result::made);
+        CHECK(finished("expected"));
         // A kernel may not bear the numbers that it is given, but it was compiled before.
         const std::string wild =
             one_item + "wild(global float* x, int n) { x[(long)n << 40] = 0; }\n";
