@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An opened OpenCL device: memory, its programs, each made once, and a clean end.
+#include "base/call_name.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/cl.hpp"
@@ -185,6 +186,12 @@ class OpenCLContext : public PooledContext {
         traits_.mma = traits_.mma_local_bytes > 0;
     }
     TransferHome transfer_home() { return {shared_from_this(), context_, *queue_}; }
+    /// Has the processes that compile open the device now, if they will surely be needed: for a
+    /// program of eager calls whose cache has nothing yet. They do so while it makes its network.
+    void start_compilers() {
+        if (!names_calls() || !builds_->compiles_at_launch() || !builds_->disk().empty()) return;
+        if (PutOffCalls* const calls = queue_->put_off()) calls->compiles().start(*builds_);
+    }
 
     cl_device_id device_;
     cl_context context_ = nullptr;
@@ -277,6 +284,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
     });
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);
+    start_compilers();
 }
 
 OpenCLContext::~OpenCLContext() {
