@@ -20,6 +20,9 @@ constexpr std::uint64_t number = 16;
 /// touched, which little of it is. Pointers are to its middle, since some positions are negative.
 constexpr std::size_t most_zeros = std::size_t{8} << 30, page = 4096;
 constexpr std::size_t local_bytes = 4096;
+/// What is cleared before each launch, on both sides of the middle: a kernel may take what another
+/// one has written for indices.
+constexpr std::size_t cleared = 64 << 10;
 /// A kernel that runs longer is taken to run for ever.
 constexpr std::chrono::milliseconds patience{2000}, poll{1};
 
@@ -93,6 +96,7 @@ void TrialLaunches::make_zeros() {
     zeros_ =
         clCreateSubBuffer(memory_, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &half, &code);
     if (code != CL_SUCCESS) zeros_ = nullptr;
+    middle_ = half.origin;
 }
 
 /// Sets all arguments. Returns false if the kernel is to be passed over.
@@ -122,6 +126,9 @@ bool TrialLaunches::set(cl_kernel kernel, const std::vector<KernelParameter>& pa
 
 /// Runs one work-group. Returns false if it does not end.
 bool TrialLaunches::launch(cl_kernel kernel, const WorkGroup& group) {
+    const cl_uint zero = 0;
+    clEnqueueFillBuffer(queue_, memory_, &zero, sizeof(zero), middle_ - cleared, 2 * cleared, 0,
+                        nullptr, nullptr);
     cl_event event = nullptr;
     if (clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, group.data(), group.data(), 0, nullptr,
                                &event) != CL_SUCCESS ||

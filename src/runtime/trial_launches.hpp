@@ -43,6 +43,7 @@ class TrialLaunches {
     cl_device_id device_;
     cl_command_queue queue_ = nullptr;
     cl_mem memory_ = nullptr, zeros_ = nullptr;  ///< all of it, and its second half
+    std::size_t middle_ = 0;                     ///< where that begins
 };
 
 }  // namespace dlprim
