@@ -133,6 +133,7 @@ class Emitter {
     void store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
                       Aligned how) const;
     void store_halves(SourceWriter& out, int width, Aligned how) const;
+    void loose_types(SourceWriter& out, const std::set<std::string>& helpers) const;
     void store_part(SourceWriter& out, const std::string& name, DType dtype) const;
     void store_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
     std::string loaded(DType dtype) const;
