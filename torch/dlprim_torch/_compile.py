@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ._export import decompositions
 from ._region import results_of
 from ._regions import in_regions
+from ._rounding import leave_unrounded
 from ._saved import forward_and_backward
 from ._traces import own_traces
 
@@ -83,6 +84,7 @@ def compiled(module: GraphModule, constants: set[int], training: bool) -> Callab
     if any(isinstance(size, torch.SymInt) for node in placeholders for size in open_sizes(node)):
         return BySizes(module, constants, training)
     with _disable_current_modes():  # numbers of the graph are real
+        leave_unrounded(module)
         return in_regions(module, {placeholders[i] for i in constants if i < len(placeholders)}, training)
 
 

@@ -200,6 +200,30 @@ def test_autocast(dtype: torch.dtype) -> None:
     assert not torch.ocl.fallbacks()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_one_rounding_of_a_chain(dtype: torch.dtype) -> None:
+    """What only pointwise operators read is not rounded, also through views; what a product reads or returns is."""
+
+    def model(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        product = x @ w
+        near = (product.view(2, 8, 8) * 1.5 + 4096).transpose(
+            1, 2
+        ) - 4096  # rounded to whole numbers, it would lose all
+        return near, product, near @ w, near.float() * 3
+
+    torch.manual_seed(1)
+    x, w = torch.randn(16, 8), torch.randn(8, 8) / 8
+    with torch.autocast("ocl", dtype):
+        near, product, second, wide = (y.cpu() for y in torch.compile(model, fullgraph=True)(x.ocl(), w.ocl()))
+    wanted = (product.double().view(2, 8, 8) * 1.5).transpose(1, 2)
+    eps = torch.finfo(dtype).eps
+    assert (near.dtype, product.dtype, second.dtype, wide.dtype) == (dtype, dtype, dtype, torch.float32)
+    assert (near - wanted).abs().max() < 2e-3 + 2 * eps
+    assert (wide - 3 * wanted).abs().max() < 6e-3 + 8 * eps
+    assert (second - wanted @ w.double()).abs().max() < 4e-3 + 8 * eps
+    assert torch.ocl.fallbacks() == {}
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_precision(dtype: torch.dtype) -> None:
     """Products of 16 bits may round as those of eager calls; exported ones have the network's precision."""
