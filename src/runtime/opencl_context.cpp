@@ -282,9 +282,9 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         std::atexit(at_exit);
         part_at_forks();
     });
+    start_compilers();
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);
-    start_compilers();
 }
 
 OpenCLContext::~OpenCLContext() {

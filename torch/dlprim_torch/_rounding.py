@@ -7,7 +7,8 @@ own compiler omits these roundings, too (torch._inductor.config.emulate_precisio
 
     half -> mul -> half -> tanh -> half -> mm       becomes       half -> float -> mul -> tanh -> half -> mm
 
-What a product, the caller or the other graph reads is rounded as before.
+What a product, the caller or the other graph reads is rounded as before. Casts that the model itself writes, such as
+x.half().float(), are left out like those of autocast.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ aten = torch.ops.aten
 
 NARROW = (torch.float16, torch.bfloat16)
 SHOWN = VIEWS | {aten.view.default, aten._unsafe_view.default}
-OF_TYPE = {aten.nextafter.default}  # computes with the neighbours of a number in its own type
+# What depends on the type of what it reads: its neighbouring numbers, or its largest one.
+OF_TYPE = {aten.nextafter.default, aten.nan_to_num.default}
 
 
 def leave_unrounded(module: GraphModule) -> None:
@@ -31,24 +33,34 @@ def leave_unrounded(module: GraphModule) -> None:
     graph = module.graph
     wide = unrounded(graph)
     casts: dict[Node, Node] = {}
+    kept: set[Node] = set()  # values of float32 that casts to 16 bits were left out behind
     for node in list(graph.nodes):
-        source = next(iter(node.all_input_nodes), None)
-        if is_cast(node) and source is not None and dtype_of(source) == torch.float32:
-            if node in wide or (dtype_of(node) == torch.float32 and source.op != "placeholder"):
-                node.replace_all_uses_with(source)
-                graph.erase_node(node)
+        source = node.all_input_nodes[0] if is_cast(node) else node
+        if source is not node and dtype_of(source) == torch.float32 and {node, source} & (wide | kept):
+            leave_out(node, source, node in wide, kept)
         elif node in wide and node.target in SHOWN:
             node.meta["val"] = node.meta["val"].to(torch.float32)
         elif node in wide:
             compute_in_float(node, casts)
         elif is_pointwise(node) and is_narrow(node) and any(is_float(x) for x in node.all_input_nodes):
-            dtype = dtype_of(node)
-            compute_in_float(node, casts)
-            with graph.inserting_after(node):
-                rounded = cast(node, dtype)
-            node.replace_all_uses_with(rounded, delete_user_cb=lambda user, own=rounded: user is not own)
+            round_result(node, casts)
     graph.lint()
     module.recompile()
+
+
+def leave_out(node: Node, source: Node, wide: bool, kept: set[Node]) -> None:
+    """Leaves out a cast of float32, to 16 bits that are not wanted or to float32.
+
+    Where the caller, or a view that he may get, reads it, it stays as a tensor of its own.
+    """
+    if wide:
+        node.kwargs = {**node.kwargs, "dtype": torch.float32}
+        node.meta["val"] = node.meta["val"].to(torch.float32)
+        kept.add(node)
+    if dtype_of(node) == torch.float32 and not any(user.op == "output" or user.target in SHOWN for user in node.users):
+        kept.add(source)
+        node.replace_all_uses_with(source)
+        node.graph.erase_node(node)
 
 
 def unrounded(graph: torch.fx.Graph) -> set[Node]:
@@ -56,6 +68,8 @@ def unrounded(graph: torch.fx.Graph) -> set[Node]:
     wide: set[Node] = set()
     for node in reversed(graph.nodes):
         if not is_narrow(node) or not (is_pointwise(node) or is_cast(node) or node.target in SHOWN):
+            continue
+        if node.meta["val"].dim() == 0:  # promotes no other tensor
             continue
         if all(user in wide if user.target in SHOWN else may_read_float(user) for user in node.users):
             wide.add(node)
@@ -67,7 +81,7 @@ def unrounded(graph: torch.fx.Graph) -> set[Node]:
 
 def may_read_float(node: Node) -> bool:
     """Whether a node computes the same of float32, apart from how it rounds."""
-    return (is_pointwise(node) or is_cast(node)) and dtype_of(node).is_floating_point and node.target not in OF_TYPE
+    return (is_pointwise(node) or is_cast(node)) and dtype_of(node).is_floating_point
 
 
 def compute_in_float(node: Node, casts: dict[Node, Node]) -> None:
@@ -84,6 +98,17 @@ def compute_in_float(node: Node, casts: dict[Node, Node]) -> None:
     node.meta["val"] = node.meta["val"].to(torch.float32)
 
 
+def round_result(node: Node, casts: dict[Node, Node]) -> None:
+    """Lets a pointwise operator read float32, and rounds what it makes."""
+    dtype = dtype_of(node)
+    compute_in_float(node, casts)
+    with node.graph.inserting_after(node):
+        rounded = cast(node, dtype)
+    if node.meta.pop("saved", False):
+        rounded.meta["saved"] = True
+    node.replace_all_uses_with(rounded, delete_user_cb=lambda user: user is not rounded)
+
+
 def cast(source: Node, dtype: torch.dtype) -> Node:
     """A new node that casts another one."""
     made = source.graph.call_function(aten._to_copy.default, (source,), {"dtype": dtype})
@@ -92,7 +117,7 @@ def cast(source: Node, dtype: torch.dtype) -> Node:
 
 
 def dtype_of(node: Node) -> Any:
-    """Of a node whose value is a tensor; of others bool, which no rule here applies to."""
+    """The type of a node whose value is a tensor. Other nodes get bool, so that no rule here applies to them."""
     value = node.meta.get("val")
     return value.dtype if isinstance(value, torch.Tensor) else torch.bool
 
@@ -108,7 +133,18 @@ def is_float(node: Node) -> bool:
 
 
 def is_cast(node: Node) -> bool:
-    return node.target is aten._to_copy.default and dtype_of(node).is_floating_point
+    """Whether it changes nothing of a tensor of floats but its type."""
+    if node.target is not aten._to_copy.default or not dtype_of(node).is_floating_point:
+        return False
+    source, made = node.args[0].meta.get("val"), node.meta["val"]  # type: ignore[union-attr]
+    return (
+        isinstance(source, torch.Tensor)
+        and source.is_floating_point()
+        and source.device == made.device
+        and source.layout == made.layout
+        and node.kwargs.get("memory_format") in (None, torch.preserve_format)
+        and not node.kwargs.get("pin_memory")
+    )
 
 
 def is_pointwise(node: Node) -> bool:
@@ -118,5 +154,6 @@ def is_pointwise(node: Node) -> bool:
         and torch.Tag.pointwise in target.tags
         and not target._schema.is_mutable
         and isinstance(node.meta.get("val"), torch.Tensor)
+        and target not in OF_TYPE
         and not is_drawn(node)
     )

@@ -206,9 +206,9 @@ def test_one_rounding_of_a_chain(dtype: torch.dtype) -> None:
 
     def model(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
         product = x @ w
-        near = (product.view(2, 8, 8) * 1.5 + 4096).transpose(
-            1, 2
-        ) - 4096  # rounded to whole numbers, it would lose all
+        # At 4096 a half has steps of 4: rounded there, the product would be lost.
+        shifted = (product.view(2, 8, 8) * 1.5 + 4096).transpose(1, 2)
+        near = shifted - 4096
         return near, product, near @ w, near.float() * 3
 
     torch.manual_seed(1)
@@ -222,6 +222,35 @@ def test_one_rounding_of_a_chain(dtype: torch.dtype) -> None:
     assert (wide - 3 * wanted).abs().max() < 6e-3 + 8 * eps
     assert (second - wanted @ w.double()).abs().max() < 4e-3 + 8 * eps
     assert torch.ocl.fallbacks() == {}
+
+
+def test_what_stays_rounded() -> None:
+    """What depends on the type, numbers without dimensions, other devices, and results that are tensors of their own."""
+
+    def model(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        scaled = n * 0.5
+        large = torch.nan_to_num(x * 60000) * 0.5
+        moved = (torch.arange(4, dtype=torch.float32).to(x.device) * x).cpu()
+        float_ = x.float()
+        return (
+            large,
+            scaled + 1,
+            torch.where(x > 0, scaled, n),
+            moved,
+            float_,
+            float_.half().float(),
+            float_.half().float().t(),
+        )
+
+    x, n = torch.randn(4, 4).half(), torch.tensor(1.25).half()
+    wanted = model(x, n)
+    x, n = x.ocl(), n.ocl()
+    made = torch.compile(model)(x, n)
+    for one, other in zip(made, wanted, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        torch.testing.assert_close(one.cpu(), other)
+    assert made[3].device.type == "cpu"
+    assert len({y.data_ptr() for y in made[4:]}) == 3 and made[4].data_ptr() != x.data_ptr()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)

@@ -22,6 +22,7 @@
 #include "engine/pointwise/emit_names.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace dlprim::pointwise {
@@ -254,16 +255,18 @@ bool Emitter::uses_doubles() const {
 
 /// Declares the loose types of the helpers.
 void Emitter::loose_types(SourceWriter& out, const std::set<std::string>& helpers) const {
-    std::set<DType> types;
+    std::map<std::string, std::size_t> types;  // bytes; several types of tensors are one of kernels
     for (const std::string& name : helpers)
-        for (const char* kind : {"ldv_", "ldp_", "stv_", "stp_"})
-            if (name.rfind(kind, 0) == 0) types.insert(tagged(name.substr(4)));
-    types.erase(DType::f16);
-    for (const DType dtype : types)
+        for (const char* kind : {"ldv_", "ldp_", "stv_", "stp_"}) {
+            if (name.rfind(kind, 0) != 0) continue;
+            const DType dtype = tagged(name.substr(4));
+            if (dtype != DType::f16) types[kernel_type(dtype)] = size_of(dtype);
+        }
+    for (const auto& [type, bytes] : types)
         for (int width = 2; width <= width_; width *= 2) {
-            const std::string vector = wide(kernel_type(dtype), width);
-            out.line("typedef ", vector, " loose_", vector, " __attribute__((aligned(",
-                     size_of(dtype), ")));");
+            const std::string vector = wide(type, width);
+            out.line("typedef ", vector, " loose_", vector, " __attribute__((aligned(", bytes,
+                     ")));");
         }
 }
 

@@ -72,8 +72,8 @@ class Operands {
     }
 
     void check_memory() const;
-    /// Whether the device computes the call: `takes` has the first tensor, and the library has the
-    /// types and ranks of all others.
+    /// Whether the device computes the call: `takes` is true of the first tensor, and the library
+    /// has the types and ranks of all others.
     bool are_served(Takes takes) const;
 
   private:

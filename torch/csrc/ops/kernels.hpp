@@ -72,8 +72,8 @@ class Kernels {
               Repeats repeats = Repeats::refused) {
         add(name, +function, allowed, repeats, true);
     }
-    /// For kernels that compute only calls whose first tensor `takes` has, and whose other tensors
-    /// the library has types and ranks for.
+    /// For kernels that compute only calls of whose first tensor `takes` is true, and whose other
+    /// tensors the library has types and ranks for.
     KernelsOfSome where(Takes takes) const { return {library_, takes}; }
     /// For copies between devices, what moves a tensor to other memory, and what gives all of a
     /// tensor's elements one value.

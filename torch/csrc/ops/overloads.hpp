@@ -48,7 +48,8 @@ struct IntoOuts<function, std::tuple<Results...> (*)(Values...)> {
 template <auto function>
 constexpr auto into_outs = &IntoOuts<function>::call;
 
-/// `Kept` are the arguments of the new overload, and behind them comes the tensor of out=.
+/// `Kept` are the arguments of the new overload, and behind them comes the tensor of out=. The
+/// result has the type and device of the first argument.
 template <auto function, typename Kept, typename... Left>
 struct IntoNew;
 
