@@ -225,7 +225,7 @@ def test_one_rounding_of_a_chain(dtype: torch.dtype) -> None:
 
 
 def test_what_stays_rounded() -> None:
-    """What depends on the type, numbers without dimensions, other devices, and results that are tensors of their own."""
+    """What depends on the type, numbers without dimensions, other devices, and results of their own."""
 
     def model(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
         scaled = n * 0.5
