@@ -33,11 +33,6 @@ std::string call_name() {
     return call_names().name ? call_names().name() : std::string();
 }
 
-bool names_calls() {
-    const std::lock_guard lock(call_names().mutex);
-    return static_cast<bool>(call_names().name);
-}
-
 std::string of_call(std::string_view name, std::string_view text) {
     return name.empty() ? std::string(text) : cat(name, ": ", text);
 }

@@ -11,9 +11,6 @@ namespace dlprim {
 
 /// What set_call_names() was given says of the calling thread's call; empty without that.
 std::string call_name();
-/// Whether set_call_names() was given a function: the program makes eager calls for another
-/// library.
-bool names_calls();
 /// `text` after the name of a call, if it has one.
 std::string of_call(std::string_view name, std::string_view text);
 

@@ -4,8 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/disabled.hpp"
-#include "runtime/context_impl.hpp"
-#include "runtime/new_memory.hpp"
+#include "runtime/memory.hpp"
 
 #include <dlprim/log.hpp>
 

@@ -33,12 +33,6 @@ BackgroundCompiles::~BackgroundCompiles() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-void BackgroundCompiles::start(const CompileTarget& target) {
-    const std::lock_guard lock(mutex_);
-    early_ = &target;
-    start_threads();
-}
-
 void BackgroundCompiles::add(const PendingPrograms& programs) {
     const std::lock_guard lock(mutex_);
     for (const auto& program : programs) {  // somebody waits for it from now on
@@ -117,7 +111,6 @@ std::size_t BackgroundCompiles::unfinished() const {
 void BackgroundCompiles::work() {
     const UntoldWaits untold;
     std::optional<CompileProcess> process;
-    open_early(process);
     const auto has_work = [this] { return stop_ || !waiting_.empty() || !spare_.empty(); };
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -140,26 +133,6 @@ void BackgroundCompiles::work() {
         lock.lock();
         unfinished_.erase(program.get());
         finished_.notify_all();
-    }
-}
-
-/// After start(): starts the process and has it compile a kernel that does nothing, since drivers
-/// read their libraries with the first one. Each process has another text, as no two compile the
-/// same program at a time.
-void BackgroundCompiles::open_early(std::optional<CompileProcess>& process) {
-    const CompileTarget* const target = early_;
-    if (target == nullptr) return;
-    try {
-        if (!has_process(process, *target)) return;
-        const std::string name = cat("nothing_", ++opened_);
-        const auto result =
-            process->compile({"probe/nothing",
-                              cat("kernel __attribute__((reqd_work_group_size(1, 1, 1))) void ",
-                                  name, "(global int* y) { *y = 0; }\n"),
-                              ""});
-        if (result == CompileProcess::Result::lost) process.reset();
-    } catch (const std::exception& error) {
-        log(LogLevel::debug, cat("a process does not start early: ", error.what()));
     }
 }
 

@@ -29,9 +29,6 @@ class BackgroundCompiles {
     BackgroundCompiles(const BackgroundCompiles&) = delete;
     BackgroundCompiles& operator=(const BackgroundCompiles&) = delete;
 
-    /// Has the processes start now and open the device, so that the first programs do not wait for
-    /// that. `target` must outlive this object.
-    void start(const CompileTarget& target);
     /// Gives programs that are not compiled to the processes, the first ones first. Does not wait.
     void add(const PendingPrograms& programs);
     /// The same for programs that nobody waits for: they come after all others.
@@ -57,7 +54,6 @@ class BackgroundCompiles {
                 const PendingPrograms& programs);
     void start_threads();
     void work();
-    void open_early(std::optional<CompileProcess>& process);
     bool has_process(std::optional<CompileProcess>& process, const CompileTarget& target);
     void compile(std::optional<CompileProcess>& process, const PendingProgram& program);
 
@@ -67,8 +63,6 @@ class BackgroundCompiles {
     std::deque<std::shared_ptr<const PendingProgram>> waiting_, spare_;
     std::set<const PendingProgram*> unfinished_;  ///< those, and what processes have now
     std::vector<std::thread> threads_;            ///< one for each process
-    std::atomic<const CompileTarget*> early_{nullptr};
-    std::atomic<int> opened_{0};
     std::atomic<bool> stop_{false};
     std::atomic<int> failed_starts_{0};
 };

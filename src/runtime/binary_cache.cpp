@@ -76,15 +76,6 @@ bool BinaryCache::writable() const {
     return ::access(folder_->c_str(), W_OK | X_OK) == 0;
 }
 
-bool BinaryCache::empty() const {
-    const auto has_none = [](const std::optional<std::filesystem::path>& folder) {
-        std::error_code code;
-        return !folder || std::filesystem::directory_iterator(*folder, code) ==
-                              std::filesystem::directory_iterator();
-    };
-    return folder_ && has_none(folder_) && has_none(shipped_);
-}
-
 std::filesystem::path BinaryCache::file(std::string_view key) const {
     return *folder_ / (hash_hex(key) + ".bin");
 }

@@ -28,8 +28,6 @@ class BinaryCache {
     const std::filesystem::path& folder() const { return *folder_; }
     /// Whether files can be written. Makes the folder if it is missing.
     bool writable() const;
-    /// Whether no folder has a file. False if the cache is not enabled.
-    bool empty() const;
     /// Whether one of the folders has a file for the key.
     bool has(std::string_view key) const;
     std::optional<std::string> load(std::string_view key) const;

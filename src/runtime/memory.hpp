@@ -23,6 +23,11 @@ class Gauge {
     std::atomic<std::uint64_t> now_{0}, peak_{0};
 };
 
+/// Whether a buffer from ContextImpl::allocate(), which nothing has been written to, is known to
+/// hold zeros. Memory in large pages does (runtime/huge_pages.hpp): the system clears such a page
+/// when it is first touched. To fill it with zeros would touch all of it on one thread.
+bool is_new_zeros(const Buffer& buffer) noexcept;
+
 /// A ContextImpl whose memory is made by make_buffer().
 class PooledContext : public ContextImpl, public std::enable_shared_from_this<PooledContext> {
   public:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // An opened OpenCL device: memory, its programs, each made once, and a clean end.
-#include "base/call_name.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/cl.hpp"
@@ -12,7 +11,6 @@
 #include "runtime/instruction_probe.hpp"
 #include "runtime/kernel_turns.hpp"
 #include "runtime/memory.hpp"
-#include "runtime/new_memory.hpp"
 #include "runtime/opencl_builds.hpp"
 #include "runtime/opencl_event.hpp"
 #include "runtime/opencl_program.hpp"
@@ -186,12 +184,6 @@ class OpenCLContext : public PooledContext {
         traits_.mma = traits_.mma_local_bytes > 0;
     }
     TransferHome transfer_home() { return {shared_from_this(), context_, *queue_}; }
-    /// Has the processes that compile open the device now, if they will surely be needed: for a
-    /// program of eager calls whose cache has nothing yet. They do so while it makes its network.
-    void start_compilers() {
-        if (!names_calls() || !builds_->compiles_at_launch() || !builds_->disk().empty()) return;
-        if (PutOffCalls* const calls = queue_->put_off()) calls->compiles().start(*builds_);
-    }
 
     cl_device_id device_;
     cl_context context_ = nullptr;
@@ -282,7 +274,6 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
         std::atexit(at_exit);
         part_at_forks();
     });
-    start_compilers();
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);
 }

@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ._regions import VIEWS, is_drawn
+from ._graph import PRECISIONS
+from ._regions import VIEWS
 
 aten = torch.ops.aten
 
-NARROW = (torch.float16, torch.bfloat16)
 SHOWN = VIEWS | {aten.view.default, aten._unsafe_view.default}
 # What depends on the type of what it reads: its neighbouring numbers, or its largest one.
 OF_TYPE = {aten.nextafter.default, aten.nan_to_num.default}
@@ -35,29 +35,26 @@ def leave_unrounded(module: GraphModule) -> None:
     casts: dict[Node, Node] = {}
     kept: set[Node] = set()  # values of float32 that casts to 16 bits were left out behind
     for node in list(graph.nodes):
-        source = node.all_input_nodes[0] if is_cast(node) else node
-        if source is not node and dtype_of(source) == torch.float32 and {node, source} & (wide | kept):
-            leave_out(node, source, node in wide, kept)
-        elif node in wide and node.target in SHOWN:
+        if node in wide and node.target in SHOWN:
             node.meta["val"] = node.meta["val"].to(torch.float32)
         elif node in wide:
             compute_in_float(node, casts)
         elif is_pointwise(node) and is_narrow(node) and any(is_float(x) for x in node.all_input_nodes):
             round_result(node, casts)
+        if is_cast(node):
+            leave_out(node, wide | kept, kept)
     graph.lint()
     module.recompile()
 
 
-def leave_out(node: Node, source: Node, wide: bool, kept: set[Node]) -> None:
-    """Leaves out a cast of float32, to 16 bits that are not wanted or to float32.
+def leave_out(node: Node, unrounded_ones: set[Node], kept: set[Node]) -> None:
+    """Leaves out a cast from float32 to float32, of or to a value that is not rounded any more.
 
     Where the caller, or a view that he may get, reads it, it stays as a tensor of its own.
     """
-    if wide:
-        node.kwargs = {**node.kwargs, "dtype": torch.float32}
-        node.meta["val"] = node.meta["val"].to(torch.float32)
-        kept.add(node)
-    if dtype_of(node) == torch.float32 and not any(user.op == "output" or user.target in SHOWN for user in node.users):
+    source = node.all_input_nodes[0]
+    is_same = dtype_of(node) == dtype_of(source) == torch.float32 and {node, source} & unrounded_ones
+    if is_same and not any(user.op == "output" or user.target in SHOWN for user in node.users):
         kept.add(source)
         node.replace_all_uses_with(source)
         node.graph.erase_node(node)
@@ -85,7 +82,7 @@ def may_read_float(node: Node) -> bool:
 
 
 def compute_in_float(node: Node, casts: dict[Node, Node]) -> None:
-    """Lets a pointwise operator read and make float32. `casts`: of values of 16 bits that others read so, too."""
+    """Lets a pointwise operator or a cast read and make float32. `casts`: of values that others read so, too."""
     graph = node.graph
     if is_cast(node):
         node.kwargs = {**node.kwargs, "dtype": torch.float32}
@@ -123,7 +120,7 @@ def dtype_of(node: Node) -> Any:
 
 
 def is_narrow(node: Node) -> bool:
-    return dtype_of(node) in NARROW
+    return dtype_of(node) in PRECISIONS
 
 
 def is_float(node: Node) -> bool:
@@ -155,5 +152,4 @@ def is_pointwise(node: Node) -> bool:
         and not target._schema.is_mutable
         and isinstance(node.meta.get("val"), torch.Tensor)
         and target not in OF_TYPE
-        and not is_drawn(node)
     )
